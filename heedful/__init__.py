@@ -1,0 +1,28 @@
+"""heedful: train any of the lectures' attention models on your own files, and see where they look."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.checkpoints.store import load, save
+    from heedful.looking import look
+    from heedful.models import build
+
+__version__ = "0.1.0"
+__all__ = ["build", "load", "look", "save"]
+
+_PLACES = {
+    "build": "heedful.models",
+    "load": "heedful.checkpoints.store",
+    "look": "heedful.looking",
+    "save": "heedful.checkpoints.store",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The public functions, imported when first used: `import heedful` alone is instant."""
+    if name not in _PLACES:
+        raise AttributeError(f"heedful has no {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_PLACES[name]), name)

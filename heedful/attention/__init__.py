@@ -1,0 +1,36 @@
+"""Attention, once: project, mechanism and join, the sight that all layers share, and the memory of a decoder."""
+
+from heedful.attention.attention import Attention, CrossAttention
+from heedful.attention.biases import ALiBi, Buckets, Table
+from heedful.attention.context import Context
+from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
+from heedful.attention.memory import FixedMemory, Memory
+from heedful.attention.positions import Rotary
+from heedful.attention.projections import Across, Join, MultiHead
+from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
+
+__all__ = [
+    "ALiBi",
+    "Across",
+    "Attention",
+    "Bias",
+    "Blocks",
+    "Buckets",
+    "Causal",
+    "Context",
+    "CrossAttention",
+    "Documents",
+    "Everything",
+    "FixedMemory",
+    "Given",
+    "Join",
+    "Mask",
+    "Memory",
+    "MultiHead",
+    "Padding",
+    "Prefix",
+    "Rotary",
+    "Sight",
+    "Table",
+    "Window",
+]

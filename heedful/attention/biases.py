@@ -1,0 +1,71 @@
+"""Biases: what is added to a score by the distance of row and column."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention.sight import Bias
+
+
+class ALiBi(Bias):
+    """A penalty that grows with distance, at another slope for each head (Press et al., 2022)."""
+
+    slopes: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.register_buffer("slopes", slopes(heads), persistent=False)
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return -self.slopes[h] * (i - j).abs()
+
+
+def slopes(heads: int) -> Tensor:
+    """The paper's geometric slopes; where heads is no power of two, those of the next ones fill the gaps."""
+    power = 2 ** math.floor(math.log2(heads))
+    first = 2.0 ** (-8.0 * torch.arange(1, power + 1) / power)
+    between = 2.0 ** (-4.0 * torch.arange(1, 2 * (heads - power) + 1, 2) / power)
+    return torch.cat((first, between))[:heads]
+
+
+class Buckets(Bias):
+    """A learned number for each bucket of distances, exact when near and logarithmic when far (T5: Raffel et al., 2020)."""
+
+    def __init__(self, heads: int, buckets: int = 32, farthest: int = 128, both_ways: bool = True) -> None:
+        super().__init__()
+        self.heads, self.buckets, self.farthest, self.both_ways = heads, buckets, farthest, both_ways
+        self.table = nn.Parameter(torch.randn(buckets, heads) * 0.02)
+
+    def bucket(self, back: Tensor) -> Tensor:
+        """The bucket of a distance `back` = i - j; what lies ahead has buckets of its own, or shares that of 0."""
+        count, start = self.buckets, torch.zeros_like(back)
+        if self.both_ways:
+            count //= 2
+            start, back = (back < 0) * count, back.abs()
+        back = back.clamp(min=0)
+        exact = count // 2
+        far = (back.clamp(min=1).float() / exact).log() / math.log(self.farthest / exact) * (count - exact)
+        return start + torch.where(back < exact, back, (exact + far.long()).clamp(max=count - 1))
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return self.table[self.bucket(i - j), h]
+
+
+class Table(Bias):
+    """A learned number for each displacement on a grid of `shape`, read row by row (Swin: Liu et al., 2021)."""
+
+    def __init__(self, heads: int, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.heads, self.shape = heads, shape
+        self.table = nn.Parameter(torch.randn(math.prod(2 * n - 1 for n in shape), heads) * 0.02)
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        place, step = 0, 1
+        for n in reversed(self.shape):
+            place = place + (i % n - j % n + n - 1) * step
+            i, j, step = i // n, j // n, step * (2 * n - 1)
+        return self.table[place, h]

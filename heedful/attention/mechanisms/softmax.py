@@ -1,0 +1,101 @@
+"""Softmax over scores: the lectures' general attention layer, its scores by dot products here."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.sight import Sight
+
+
+class SoftmaxLike(Mechanism):
+    """Weights are a softmax of scores, so that a row's weights sum to one. A kind says how its scores are made."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"a dropout of {dropout} is no share; choose one from 0 up to but not including 1")
+        self.dropout = dropout
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        """How well each query matches each key: B H T D, B H S D -> B H T S."""
+        raise NotImplementedError
+
+    def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+        scores = self.scores(q, shared(k, q.shape[1]))
+        return safe_softmax(scores if sight.scores is None else scores + sight.scores.to(scores.dtype), sight)
+
+    def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:
+        return self.weights(q[:, :, rows], k, sight.at(rows))
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        weights = torch.dropout(self.weights(q, k, sight), self.dropout, self.training)
+        return weights @ shared(v, q.shape[1])
+
+
+class Softmax(SoftmaxLike):
+    """Dot products scaled by the root of their width, by fused kernels (Vaswani et al., 2017). Cost: T^2, memory T."""
+
+    def scale(self, q: Tensor) -> float:
+        """What a dot product is multiplied by."""
+        return 1.0 / math.sqrt(q.shape[-1])
+
+    def scores(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ k.mT * self.scale(q)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        return fused(q, k, v, sight, self.scale(q), self.dropout if self.training else 0.0)
+
+
+class Scaled(Softmax):
+    """Scaled dot products at a temperature: below 1 sharper, above 1 flatter."""
+
+    def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
+        super().__init__(dropout)
+        if not temperature > 0:
+            raise ValueError(f"a temperature of {temperature} cannot divide scores; choose one above 0")
+        self.temperature = temperature
+
+    def scale(self, q: Tensor) -> float:
+        return super().scale(q) / self.temperature
+
+
+class Dot(Softmax):
+    """Plain dot products (Luong et al., 2015)."""
+
+    def scale(self, q: Tensor) -> float:
+        return 1.0
+
+
+def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:
+    """softmax(q k^T scale + what the sight adds) v by PyTorch's kernels, never a T x S tensor where the mask allows."""
+    kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": q.shape[1] != k.shape[1]}
+    if sight.is_causal:
+        return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
+    if sight.pays_in_blocks and not dropout:
+        return blockwise(q, k, v, sight, scale)
+    return scaled_dot_product_attention(q, k, v, sight.added(q.dtype), **kernel)
+
+
+def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
+    """The same by flex attention, which leaves out blocks that nobody sees."""
+    if sight.order is not None:
+        q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
+    y: Tensor = flex()(
+        q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
+    )
+    return y if sight.order is None else y[:, :, sight.order.argsort()]
+
+
+@cache
+def flex() -> Any:
+    """Flex attention, compiled once; eager flex would build the whole score matrix."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention, dynamic=False)

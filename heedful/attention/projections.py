@@ -1,0 +1,89 @@
+"""Projections make queries, keys and values of states, and a join brings the heads together again."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from heedful.attention.positions import Rotary
+from heedful.attention.sight import Sight
+
+
+def split(x: Tensor, heads: int) -> Tensor:
+    """B T (H D) -> B H T D."""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+class MultiHead(nn.Module):
+    """Queries for every head, keys and values for every group of heads, all of one sequence by one matrix."""
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        groups: int | None = None,
+        key: int | None = None,
+        value: int | None = None,
+        position: Rotary | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.heads, self.groups, self.position = heads, groups or heads, position
+        key, value = sizes(width, heads, self.groups, key, value)
+        self.parts = [heads * key, self.groups * key, self.groups * value]
+        self.to_qkv = nn.Linear(width, sum(self.parts), bias=bias)
+
+    def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = self.to_qkv(x).split(self.parts, -1)
+        q, k, v = split(q, self.heads), split(k, self.groups), split(v, self.groups)  # B H T D, B G T D, B G T D
+        if self.position is not None:
+            q, k = self.position(q, sight.rows, sight), self.position(k, sight.rows, sight)
+        return q, k, v
+
+
+class Across(nn.Module):
+    """Queries of one sequence, keys and values of another, which may be of another width."""
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        groups: int | None = None,
+        context: int | None = None,
+        key: int | None = None,
+        value: int | None = None,
+        position: Rotary | None = None,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.heads, self.groups, self.position = heads, groups or heads, position
+        key, value = sizes(width, heads, self.groups, key, value)
+        self.parts = [self.groups * key, self.groups * value]
+        self.to_q = nn.Linear(width, heads * key, bias=bias)
+        self.to_kv = nn.Linear(context or width, sum(self.parts), bias=bias)
+
+    def queries(self, x: Tensor, sight: Sight) -> Tensor:
+        """What x asks: B T M -> B H T D."""
+        q = split(self.to_q(x), self.heads)
+        return q if self.position is None else self.position(q, sight.rows, sight)
+
+    def answers(self, states: Tensor, sight: Sight) -> tuple[Tensor, Tensor]:
+        """Keys and values of the other sequence: B S C -> B G S D each."""
+        k, v = self.to_kv(states).split(self.parts, -1)
+        k, v = split(k, self.groups), split(v, self.groups)
+        return (k if self.position is None else self.position(k, sight.columns, sight)), v
+
+
+class Join(nn.Linear):
+    """Heads side by side, mixed by one matrix: B H T D -> B T M."""
+
+    def forward(self, y: Tensor) -> Tensor:
+        return super().forward(y.transpose(1, 2).flatten(2))
+
+
+def sizes(width: int, heads: int, groups: int, key: int | None, value: int | None) -> tuple[int, int]:
+    """The widths of a key and of a value, by default the model's width shared out among the heads."""
+    if heads % groups:
+        raise ValueError(f"{heads} heads cannot share {groups} groups of keys; choose a number of groups that divides the heads")
+    if width % heads and not (key and value):
+        raise ValueError(f"a width of {width} cannot be shared out among {heads} heads; choose heads that divide the width")
+    return key or width // heads, value or width // heads

@@ -1,0 +1,19 @@
+"""Blocks of attention and feed-forward, and stacks of blocks."""
+
+from heedful.blocks.block import Block, CrossBlock, PostNormBlock, PostNormCrossBlock
+from heedful.blocks.feedforward import FeedForward, GatedFeedForward
+from heedful.blocks.norms import BatchNorm, LayerNorm, RMSNorm
+from heedful.blocks.stack import Stack
+
+__all__ = [
+    "BatchNorm",
+    "Block",
+    "CrossBlock",
+    "FeedForward",
+    "GatedFeedForward",
+    "LayerNorm",
+    "PostNormBlock",
+    "PostNormCrossBlock",
+    "RMSNorm",
+    "Stack",
+]

@@ -1,0 +1,67 @@
+"""Blocks: attention and feed-forward, each added to the stream. Norm orders are small classes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
+
+Norm = Callable[[int], nn.Module]
+
+
+class Block(nn.Module):
+    """Attention, then feed-forward, each on the normed stream and added to it: pre-norm (Xiong et al., 2020)."""
+
+    def __init__(
+        self, width: int, attention: Attention, feedforward: nn.Module, norm: Norm = nn.LayerNorm, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.attention, self.feedforward = attention, feedforward
+        self.norm1, self.norm2 = norm(width), norm(width)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
+        x = x + self.drop(self.attention(self.norm1(x), sight, memory))
+        return x + self.drop(self.feedforward(self.norm2(x)))
+
+
+class PostNormBlock(Block):
+    """The order of Vaswani et al. (2017): the stream is normed after each addition."""
+
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
+        x = self.norm1(x + self.drop(self.attention(x, sight, memory)))
+        return self.norm2(x + self.drop(self.feedforward(x)))
+
+
+class CrossBlock(nn.Module):
+    """A decoder's block: attention to what is written, to what is read, then feed-forward; pre-norm."""
+
+    def __init__(
+        self,
+        width: int,
+        attention: Attention,
+        cross: CrossAttention,
+        feedforward: nn.Module,
+        norm: Norm = nn.LayerNorm,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.attention, self.cross, self.feedforward = attention, cross, feedforward
+        self.norm1, self.norm2, self.norm3 = norm(width), norm(width), norm(width)
+        self.drop = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
+        x = x + self.drop(self.attention(self.norm1(x), sight, memory))
+        x = x + self.drop(self.cross(self.norm2(x), context.sight(sight), context))
+        return x + self.drop(self.feedforward(self.norm3(x)))
+
+
+class PostNormCrossBlock(CrossBlock):
+    """A decoder's block in the order of Vaswani et al. (2017)."""
+
+    def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
+        x = self.norm1(x + self.drop(self.attention(x, sight, memory)))
+        x = self.norm2(x + self.drop(self.cross(x, context.sight(sight), context)))
+        return self.norm3(x + self.drop(self.feedforward(x)))

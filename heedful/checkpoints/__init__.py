@@ -1,0 +1,1 @@
+"""Checkpoints: models as folders, in the native layout."""

@@ -1,0 +1,135 @@
+"""The native store: safetensors and JSON, written aside and moved into place. Nothing in a folder is executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from heedful.errors import Refusal
+from heedful.models import FAMILIES, Spec, assemble
+from heedful.models import spec as spec_of
+
+WEIGHTS, SPEC = "model.safetensors", "spec.json"
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Fills a folder aside and moves it into place, so that it is there whole or not at all."""
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        fill(aside)
+        for path in (*aside.iterdir(), aside):
+            _flush(path)
+        if folder.exists():
+            shutil.rmtree(folder)
+        aside.rename(folder)
+        _flush(folder.parent)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    """Tensors as safetensors; those that share storage, as tied weights do, are written once each by name."""
+    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+    except FileNotFoundError:
+        raise Refusal(f"{path} does not exist; the folder is not whole") from None
+    except (SafetensorError, OSError) as error:
+        raise Refusal(f"{path} cannot be read: {error}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Refusal(f"{path} does not exist; the folder is not whole") from None
+    except (OSError, ValueError) as error:
+        raise Refusal(f"{path} cannot be read as JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Refusal(f"{path} should hold one JSON object")
+    return value
+
+
+def state(model: nn.Module) -> dict[str, Tensor]:
+    """A model's weights by name, tied ones once."""
+    tensors: dict[str, Tensor] = {}
+    known: set[tuple[int, tuple[int, ...]]] = set()
+    for name, tensor in model.state_dict(keep_vars=True).items():
+        if (id(tensor), tuple(tensor.shape)) not in known:
+            known.add((id(tensor), tuple(tensor.shape)))
+            tensors[name] = tensor.detach()
+    return tensors
+
+
+def restore(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
+    """Puts weights into a model; one that is missing, unexpected or of another shape is named."""
+    own = state(model)
+    for name in (*own.keys() - tensors.keys(), *tensors.keys() - own.keys()):
+        raise Refusal(f"{where}: tensor {name!r} is {'missing' if name in own else 'unexpected'}; was it written for another spec?")
+    with torch.no_grad():
+        for name, tensor in own.items():
+            if tensor.shape != tensors[name].shape:
+                raise Refusal(f"{where}: tensor {name!r} is {list(tensors[name].shape)}, not {list(tensor.shape)}")
+            tensor.copy_(tensors[name])
+
+
+def write_model(model: nn.Module, folder: Path) -> None:
+    """Spec and weights into a folder that exists."""
+    assert isinstance(model.spec, Spec)
+    (folder / SPEC).write_text(model.spec.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_tensors(state(model), folder / WEIGHTS)
+
+
+def save(model: nn.Module, folder: str | Path) -> None:
+    """Writes a model's spec and weights to a new folder, whole or not at all."""
+    if Path(folder).exists():
+        raise Refusal(f"{folder} exists; choose another folder or remove it first")
+    write_folder(Path(folder), lambda aside: write_model(model, aside))
+
+
+def model_folder(folder: str | Path) -> Path:
+    """The folder itself or the `model/` in it, whichever holds a model."""
+    folder = Path(folder)
+    for place in (folder, folder / "model"):
+        if (place / SPEC).is_file():
+            return place
+    if not folder.exists():
+        raise Refusal(f"{folder} does not exist; name a run folder or the model/ in it")
+    raise Refusal(f"{folder} holds no model; name a run folder or the model/ in it, or finish the run with --resume")
+
+
+def load(folder: str | Path) -> nn.Module:
+    """The model of a run folder or of the `model/` in it, ready to be asked."""
+    place = model_folder(folder)
+    values = read_json(place / SPEC)
+    family = values.get("family")
+    if family not in FAMILIES:
+        raise Refusal(f"{place / SPEC}: family {family!r} is not known; known: {', '.join(sorted(FAMILIES))}")
+    model = assemble(spec_of(**values))
+    restore(model, read_tensors(place / WEIGHTS), str(place / WEIGHTS))
+    return model.eval()

@@ -1,0 +1,1 @@
+"""Data: files and toys become samples, and samples batches."""

@@ -1,0 +1,211 @@
+"""Public data sets by name: none comes with heedful, each is known by its checksums and fetched only when asked for."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+from heedful.errors import Failure, Refusal, unknown
+
+PIECE = 1 << 16  # bytes read at a time
+PATIENCE = 30.0  # seconds without a byte before a download is given up
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """One file of a set: where it lies in the set's folder, where it is published, and what exactly it holds."""
+
+    path: str
+    url: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """A data set that somebody published: what it is, on what terms, and the files that make it."""
+
+    name: str
+    what: str
+    licence: str
+    files: tuple[PublicFile, ...]
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files together."""
+        return sum(file.bytes for file in self.files)
+
+
+def published(base: str, *files: tuple[str, int, str], under: str = "") -> tuple[PublicFile, ...]:
+    """Describe files that are published side by side at one address, each as (name, bytes, sha256)."""
+    return tuple(PublicFile(under + name, base + name, sha256, size) for name, size, sha256 in files)
+
+
+TINYSHAKESPEARE = PublicSet(
+    "tinyshakespeare",
+    "scenes of Shakespeare, a million characters (language model)",
+    "text in the public domain, repository MIT (karpathy/char-rnn)",
+    published(
+        "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/",
+        ("input.txt", 1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"),
+    ),
+)
+
+FASHION_MNIST = PublicSet(
+    "fashion-mnist",
+    "70,000 grey pictures of clothes, 28 x 28, in ten classes (Xiao et al., 2017)",
+    "MIT, copyright Zalando SE",
+    published(
+        # Upstream offers no https at this address; the checksums below stand in for it.
+        "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+        ("train-images-idx3-ubyte.gz", 26421880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
+        ("train-labels-idx1-ubyte.gz", 29515, "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"),
+        ("t10k-images-idx3-ubyte.gz", 4422102, "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"),
+        ("t10k-labels-idx1-ubyte.gz", 5148, "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"),
+    ),
+)
+
+MULTI30K = PublicSet(
+    "multi30k",
+    "31,014 captions of photographs in English and German (translation; Elliott et al., 2016)",
+    "none stated; for research, with citation",
+    published(
+        "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/",
+        ("train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
+        ("train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
+        ("val.en.gz", 21650, "14f7d25ddd868909a9213e361768460edcacdd6ab9d1e77b92560dc10c10dc28"),
+        ("val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"),
+        ("test_2016_flickr.en.gz", 21077, "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
+        ("test_2016_flickr.de.gz", 22890, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"),
+        under="raw/",
+    ),
+)
+
+PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, FASHION_MNIST, MULTI30K)}
+
+
+def folder() -> Path | None:
+    """The folder of public sets that HEEDFUL_DATA names, where it names one."""
+    named = os.environ.get("HEEDFUL_DATA")
+    if not named:
+        return None
+    path = Path(named).expanduser()
+    if not path.is_dir():
+        raise Refusal(f"HEEDFUL_DATA is {named!r}, which is not a folder; point it at one or unset it")
+    return path
+
+
+def known(name: str) -> PublicSet:
+    """The set of that name, or a refusal that lists them."""
+    if name not in PUBLIC:
+        raise unknown("data set", name, PUBLIC)
+    return PUBLIC[name]
+
+
+def find(name: str) -> Path | None:
+    """Where HEEDFUL_DATA holds a complete and unaltered copy of a set, if it does."""
+    public, root = known(name), folder()
+    if root is None:
+        return None
+    whole = all(_is(root / name / file.path, file) for file in public.files)
+    return root / name if whole else None
+
+
+def get(
+    name: str,
+    into: Path,
+    progress: Callable[[int], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Path:
+    """Bring a set into the folder `into`, from HEEDFUL_DATA where that has it and from its publisher where not.
+
+    Files that are already there are checked and left alone. `progress` hears how many more bytes are done, up to the
+    size of the set; `say` hears where each file came from.
+    """
+    public, home = known(name), into / name
+    progress, say = progress or _unheard, say or _unheard
+    try:
+        missing = [file for file in public.files if not _holds(home, file, progress)]
+        if not missing:
+            say(f"{name} is already complete in {home}")
+            return home
+        into.mkdir(parents=True, exist_ok=True)
+        # What is unfinished lies aside, so that it never bears a good name and goes away with any error.
+        with TemporaryDirectory(prefix=".getting-", dir=into) as aside:
+            for file in missing:
+                part, target = Path(aside, "part"), home / file.path
+                origin = _bring(name, file, part, progress)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                part.replace(target)
+                say(f"{target} from {origin}")
+    except OSError as error:
+        raise Refusal(f"{into} cannot take {name}: {error.strerror}; name another folder") from error
+    return home
+
+
+def _unheard(_: object) -> None:
+    """Stand in for a listener that was not given."""
+
+
+def _holds(home: Path, file: PublicFile, progress: Callable[[int], None]) -> bool:
+    path = home / file.path
+    if not path.exists():
+        return False
+    _check(path, file, path, "remove it to get it anew")
+    progress(file.bytes)
+    return True
+
+
+def _bring(name: str, file: PublicFile, part: Path, progress: Callable[[int], None]) -> Path | str:
+    """Write one file into `part`, check it, and say where it came from."""
+    origin = _origin(name, file)
+    try:
+        with _open(origin) as source, part.open("wb") as target:
+            while piece := source.read(PIECE):
+                target.write(piece)
+                progress(len(piece))
+    except (OSError, HTTPException) as error:
+        raise Failure(f"{origin} could not be fetched: {_reason(error)}") from error
+    _check(part, file, origin, "try again, or put a good copy into the folder that HEEDFUL_DATA names")
+    return origin
+
+
+def _origin(name: str, file: PublicFile) -> Path | str:
+    root = folder()
+    copy = root / name / file.path if root else None
+    return copy if copy and copy.is_file() else file.url
+
+
+def _open(origin: Path | str) -> IO[bytes]:
+    if isinstance(origin, Path):
+        return origin.open("rb")
+    response: IO[bytes] = urlopen(origin, timeout=PATIENCE)
+    return response
+
+
+def _reason(error: Exception) -> str:
+    bare = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
+    return str(bare) or type(error).__name__
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _is(path: Path, file: PublicFile) -> bool:
+    return path.is_file() and path.stat().st_size == file.bytes and _sha256(path) == file.sha256
+
+
+def _check(path: Path, file: PublicFile, origin: Path | str, cure: str) -> None:
+    if not _is(path, file):
+        raise Refusal(
+            f"{origin} is not the published file: expected {file.bytes} bytes with SHA-256 {file.sha256}, "
+            f"got {path.stat().st_size} with {_sha256(path)}; {cure}"
+        )

@@ -1,0 +1,105 @@
+"""Beam search: the likeliest answers among those that a few open beginnings lead to."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from heedful.attention import Memory
+from heedful.decoding.answer import Answer, penalty
+from heedful.decoding.steps import ROOM, Steps, Writer, answering, limits
+from heedful.errors import Refusal
+from heedful.models.transformer import END
+
+
+def beam(
+    model: Writer,
+    source: Tensor,
+    beams: int = 5,
+    best: int = 1,
+    max_new_tokens: int | None = None,
+    length_penalty: float = 0.0,
+    *,
+    remember: bool = True,
+) -> list[list[Answer]]:
+    """The `best` answers for each source (B S, padded at the end), best first, found with `beams` open beginnings.
+
+    Answers are compared by score / ((5 + length) / 6)^length_penalty, END counted (GNMT: Wu et al., 2016): 0 compares
+    the scores themselves and favours short answers, 0.6 is the choice of Vaswani et al. (2017). An answer is finished
+    where END is among the `beams` likeliest ways to go on, and a source when nothing open can come among its best. What
+    is cut at `max_new_tokens` (see `greedy`) follows what is finished. One beam without a penalty is greedy search.
+    """
+    if not 1 <= best <= beams:
+        raise Refusal(f"{beams} beams cannot give the {best} best answers; give as many beams as answers, 1 or more")
+    limit = limits(model, source, max_new_tokens)
+    found = [Found(best, length_penalty, end) for end in limit.tolist()]
+    with answering(model):
+        steps = Steps(model, source, Memory(ROOM) if remember else None)
+        scores = torch.zeros(len(steps), 1, device=source.device)  # B K
+        while len(steps):
+            scores = step(steps, scores, beams, limit, found)
+    return [one.answers for one in found]
+
+
+def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Found]) -> Tensor:
+    """Every open target (B K) goes on in the `beams` likeliest ways, and what ends is found. Returns the new scores."""
+    width, sources = scores.shape[1], steps.sources.view(scores.shape)[:, 0]
+    chances = steps.chances().unflatten(0, scores.shape)  # B K V
+    vocab = chances.shape[-1]
+    count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
+    scores, ways = top((scores.unsqueeze(-1) + chances).flatten(1), count)
+    parents, tokens = ways // vocab + torch.arange(len(ways), device=ways.device)[:, None] * width, ways % vocab  # B N
+
+    ends, last = tokens == END, limit[sources] == steps.length + 1
+    rank = torch.arange(count, device=ways.device)
+    closing = torch.where(ends, rank < beams, last[:, None]) & scores.isfinite()
+    wrote = torch.cat((steps.written[parents[closing]], tokens[closing, None]), 1)[:, 1:]
+    whose = sources[:, None].expand_as(closing)[closing]
+    for index, written, score in zip(whose.tolist(), wrote.tolist(), scores[closing].tolist(), strict=True):
+        found[index].add(Answer.of(written, score))
+
+    onward = ends.int().argsort(dim=-1, stable=True)[
+        :, : min(beams, count - width)
+    ]  # B K: those that do not end, in order
+    scores, parents, tokens = scores.gather(1, onward), parents.gather(1, onward), tokens.gather(1, onward)
+    leading = zip(sources.tolist(), scores[:, 0].tolist(), strict=True)
+    open = torch.tensor([found[index].open(score, steps.length + 1) for index, score in leading], device=ways.device)
+    steps.take(parents[open].flatten())
+    steps.write(tokens[open].flatten())
+    return scores[open]
+
+
+def top(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The `count` highest of each row and where they stand, highest first; among equals the first, unlike `topk`."""
+    values, index = x.topk(count)
+    if ((x >= values[:, -1:]).sum(-1) > count).any():  # several are as high as the last, and topk took any of them
+        values, index = x.sort(dim=-1, descending=True, stable=True)
+        return values[:, :count], index[:, :count]
+    index = index.sort(-1).values
+    values, order = x.gather(1, index).sort(dim=-1, descending=True, stable=True)
+    return values, index.gather(1, order)
+
+
+class Found:
+    """The best answers of one source so far: finished ones first, then by rank; among equals, the one found first."""
+
+    def __init__(self, best: int, length_penalty: float, limit: int) -> None:
+        self.best, self.length_penalty, self.limit = best, length_penalty, limit
+        self.answers: list[Answer] = []
+
+    def add(self, answer: Answer) -> None:
+        """Takes an answer in, where it is among the best."""
+        order = sorted([*self.answers, answer], key=lambda one: (not one.finished, -one.ranked(self.length_penalty)))
+        self.answers = order[: self.best]
+
+    def open(self, score: float, length: int) -> bool:
+        """Whether a target of `length` tokens and this score could, ended later, still come among the best.
+
+        A score can only fall, so that the most it can come to is itself over the largest penalty of the ends to come.
+        """
+        if length >= self.limit:
+            return False
+        most = score / max(penalty(length + 1, self.length_penalty), penalty(self.limit, self.length_penalty))
+        return most > (self.answers[-1].ranked(self.length_penalty) if len(self.answers) == self.best else -math.inf)

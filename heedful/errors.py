@@ -1,0 +1,31 @@
+"""The two ways in which heedful stops: it refuses what it was asked, or it fails at what it was doing."""
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class Refusal(ValueError):
+    """What a user can cause and cure: one sentence that names the cure, shown without a traceback."""
+
+    status: ClassVar[int] = 2
+
+
+class Failure(RuntimeError):
+    """A run that could not go on, through no fault of what was asked: one sentence, shown without a traceback."""
+
+    status: ClassVar[int] = 1
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Say which known word was likely meant, as the end of a sentence; nothing where none is near."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f"; did you mean {folded[near[0]]!r}?" if near else ""
+
+
+def unknown(what: str, word: str, known: Iterable[str]) -> Refusal:
+    """Refuse a word that is not known, with the nearest one and all of them."""
+    names = sorted(known)
+    meant = nearest(word, names) or ";"
+    return Refusal(f"unknown {what} {word!r}{meant} known: {', '.join(names) or 'none'}")

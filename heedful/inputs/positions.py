@@ -1,0 +1,84 @@
+"""Positions that are given with the inputs: added to them, or set beside them."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from heedful.errors import Refusal
+
+
+class Position(nn.Module):
+    """Tells the inputs (B T M) where they stand (B|1 T). `room` is how many channels it needs for itself."""
+
+    room: int = 0
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:  # B T (M - room), B|1 T -> B T M
+        raise NotImplementedError
+
+
+class NoPosition(Position):
+    """Nothing: what follows treats its inputs as a set."""
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        return x
+
+
+class Sine(Position):
+    """Sines and cosines of falling frequency, added (Vaswani et al., 2017)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        return x + waves(at, self.width).to(x.dtype)
+
+
+class SineBeside(Position):
+    """Sines and cosines set beside the inputs in channels of their own, so that place and content do not mix."""
+
+    def __init__(self, room: int) -> None:
+        super().__init__()
+        self.room = room
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        beside = waves(at, self.room).to(x.dtype)
+        return torch.cat((x, beside.expand(x.shape[0], -1, -1)), -1)
+
+
+class Learned(Position):
+    """A vector learned for each of `length` positions, added."""
+
+    def __init__(self, length: int, width: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(length, width) * 0.02)
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        if x.shape[1] > len(self.table):
+            raise Refusal(
+                f"a sequence of {x.shape[1]} is longer than the {len(self.table)} positions that the model has learned; "
+                "shorten it or train with a larger model.length"
+            )
+        return x + self.table[at]
+
+
+class Network(Position):
+    """Positions through a small network, added: smooth in the position, and open at the end."""
+
+    def __init__(self, width: int, hidden: int = 32, scale: float = 64.0) -> None:
+        super().__init__()
+        self.scale = scale
+        self.network = nn.Sequential(nn.Linear(1, hidden), nn.GELU(), nn.Linear(hidden, width))
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        return x + self.network(at.unsqueeze(-1).to(self.network[0].weight.dtype) / self.scale)
+
+
+def waves(at: Tensor, width: int) -> Tensor:
+    """Even channels are sines, odd ones cosines, of position / 10000^(channel / width): B|1 T -> B|1 T width."""
+    rate = torch.exp(torch.arange(0, width, 2, device=at.device) * (-math.log(10_000.0) / width))
+    angle = at.unsqueeze(-1) * rate
+    return torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)[..., :width]

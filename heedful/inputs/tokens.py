@@ -1,0 +1,24 @@
+"""Tokens as inputs."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor, nn
+
+from heedful.attention import Sight
+from heedful.inputs.positions import Position
+
+
+class Tokens(nn.Module):
+    """A vector for each token of the vocabulary, and where it stands: B T -> B T M."""
+
+    def __init__(self, vocab: int, width: int, position: Position, dropout: float = 0.0) -> None:
+        super().__init__()
+        room = width - position.room
+        self.table = nn.Embedding(vocab, room)
+        nn.init.normal_(self.table.weight, std=room**-0.5)
+        self.position, self.drop, self.scale = position, nn.Dropout(dropout), math.sqrt(room)
+
+    def forward(self, tokens: Tensor, sight: Sight) -> Tensor:
+        return self.drop(self.position(self.table(tokens) * self.scale, sight.rows))

@@ -1,0 +1,196 @@
+"""Pictures of attention maps: one head, or every head of every layer in one grid."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.style
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from torch import Tensor
+
+from heedful.errors import Refusal
+from heedful.looking import page
+from heedful.looking.maps import Map, visible, write_json
+
+# Mako, from light to dark: even steps of lightness, told apart by every kind of colour vision.
+RAMP = LinearSegmentedColormap.from_list("heed", ["#f4faf7", "#60ceac", "#3497a9", "#395d9c", "#382a54"])
+INK, QUIET, LINE = "#1c2430", "#5d6878", "#c9d0d8"
+LONGEST = 12  # signs of a word that are written on an axis
+STYLE = {
+    "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that pictures are the same everywhere
+    "svg.fonttype": "none",  # text stays text: searchable, and drawn with the reader's own fonts
+    "svg.hashsalt": "heedful",
+    "savefig.dpi": 160,
+    "text.color": INK,
+    "axes.edgecolor": LINE,
+    "axes.linewidth": 0.6,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large things are drawn, in inches; the font in points."""
+
+    cell: float
+    least: float
+    most: float
+    font: float
+
+    def side(self, words: int) -> float:
+        """The length of an axis with so many words."""
+        return min(max(self.cell * words, self.least), self.most)
+
+    def every(self, words: int) -> int:
+        """Which words of an axis are written: all (1), every second (2), ..."""
+        return math.ceil(words * self.font * 1.2 / 72 / self.side(words))
+
+    def length(self, words: Sequence[str]) -> float:
+        """The room that the longest of the words takes."""
+        return max(len(_short(word)) for word in words) * self.font * 0.6 / 72 + 0.06
+
+
+SMALL = Scale(cell=0.105, least=1.3, most=2.8, font=6.0)
+LARGE = Scale(cell=0.24, least=2.4, most=9.0, font=9.0)
+
+
+@dataclass(frozen=True)
+class Band:
+    """One map's heads side by side, under the map's name."""
+
+    map: Map
+    heads: tuple[int, ...]
+    scale: Scale
+
+    @property
+    def gap(self) -> float:
+        return 2.6 * self.scale.font / 72
+
+    @property
+    def left(self) -> float:
+        return self.scale.length(self.map.rows) + 0.1
+
+    @property
+    def above(self) -> float:
+        return self.scale.length(self.map.columns) + 3.6 * self.scale.font / 72
+
+    @property
+    def step(self) -> float:
+        return self.scale.side(len(self.map.columns)) + self.gap
+
+    @property
+    def width(self) -> float:
+        return self.left + len(self.heads) * self.step + 0.6
+
+    @property
+    def height(self) -> float:
+        return self.above + self.scale.side(len(self.map.rows)) + 4.5 * self.scale.font / 72
+
+    def draw(self, figure: Figure, left: float, top: float) -> None:
+        """Draws the heads with their axes beginning at `left`, `top` inches above the figure's foot."""
+        font, w, h = self.scale.font, self.scale.side(len(self.map.columns)), self.scale.side(len(self.map.rows))
+        bottom = top - self.above - h
+        for i, head in enumerate(self.heads):
+            axes = _axes(figure, left + i * self.step, bottom, w, h)
+            image = _heat(axes, self.map.weights[head], self.map.span)
+            _words(axes, self.map, self.scale, rows=i == 0)
+            axes.set_xlabel(f"head {head}", fontsize=font + 1, color=QUIET, labelpad=font / 2)
+        x, y = left / figure.get_figwidth(), (top - 0.8 * font / 72) / figure.get_figheight()
+        figure.text(x, y, self.map.path, fontsize=font + 3, fontweight="bold", va="top", parse_math=False)
+        bar = _axes(figure, left + len(self.heads) * self.step - self.gap / 2, bottom, 0.012 * font, h)
+        figure.colorbar(image, cax=bar).ax.tick_params(labelsize=font, length=2, width=0.6)
+
+
+def heatmap(map: Map, head: int, path: str | Path) -> None:
+    """Draws one head of a map as .png or .svg."""
+    if not 0 <= head < map.heads:
+        raise Refusal(f"{map.path} has no head {head}; choose one of 0 to {map.heads - 1}")
+    _draw([Band(map, (head,), LARGE)], path)
+
+
+def grid(maps: Sequence[Map], path: str | Path) -> None:
+    """Draws all heads of all maps as .png or .svg: a row of pictures for a map, a column for a head."""
+    _draw([Band(m, tuple(range(m.heads)), SMALL) for m in maps], path)
+
+
+def write(maps: Sequence[Map], path: str | Path) -> None:
+    """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which."""
+    ending = Path(path).suffix.lower()
+    if ending not in WRITERS:
+        raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
+    if not maps:
+        raise Refusal(f"{path}: there is no map to write; look at a model that attends")
+    WRITERS[ending](maps, path)
+
+
+def _explore(maps: Sequence[Map], path: str | Path) -> None:
+    name = " ".join(visible(word) for word in maps[0].columns)
+    page.write(path, "Where the model looks", [page.Attention("Attention", (page.Example(name, tuple(maps)),))])
+
+
+WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
+    ".png": grid,
+    ".svg": grid,
+    ".json": write_json,
+    ".html": _explore,
+}
+
+
+def _draw(bands: Sequence[Band], path: str | Path) -> None:
+    height, left, drawn = sum(band.height for band in bands), max(band.left for band in bands), 0.0
+    with _style():
+        figure = Figure(figsize=(max(left - band.left + band.width for band in bands), height))
+        for band in bands:
+            band.draw(figure, left, height - drawn)
+            drawn += band.height
+        nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
+        figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
+
+
+@contextmanager
+def _style() -> Iterator[None]:
+    """Our own style, whatever the reader's; a font without some sign draws a box and says nothing."""
+    with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
+        yield
+
+
+def _axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    w, h = figure.get_figwidth(), figure.get_figheight()
+    return figure.add_axes((left / w, bottom / h, width / w, height / h))
+
+
+def _heat(axes: Axes, weights: Tensor, span: tuple[float, float]) -> AxesImage:
+    return axes.imshow(weights.detach().numpy(), cmap=RAMP, vmin=span[0], vmax=span[1], aspect="auto")  # T S
+
+
+def _words(axes: Axes, map: Map, scale: Scale, rows: bool) -> None:
+    """Writes the words as plain text; a tick for each would take longer than all the rest."""
+    axes.set(xticks=[], yticks=[])
+    style = {"fontsize": scale.font, "parse_math": False}
+    above, beside = 1 + 0.03 / scale.side(len(map.rows)), -0.03 / scale.side(len(map.columns))
+    for at, word in _some(map.columns, scale):
+        turn = 90 if len(word) > 1 else 0
+        axes.text(at, above, word, transform=axes.get_xaxis_transform(), rotation=turn, ha="center", va="bottom", **style)
+    for at, word in _some(map.rows, scale) if rows else ():
+        axes.text(beside, at, word, transform=axes.get_yaxis_transform(), ha="right", va="center_baseline", **style)
+
+
+def _some(words: Sequence[str], scale: Scale) -> Iterator[tuple[int, str]]:
+    every = scale.every(len(words))
+    return ((at, _short(words[at])) for at in range(0, len(words), every))
+
+
+def _short(word: str) -> str:
+    word = visible(word)
+    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"

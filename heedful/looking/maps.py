@@ -1,0 +1,79 @@
+"""Attention maps: weights with words on both axes, and their way to and from JSON."""
+
+import json
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
+JOINERS = "\u200c\u200d"  # they build one sign out of several, in emoji and in Persian
+UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}  # the Unicode categories that leave no ink
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """One attention's weights on one input, with words on both axes."""
+
+    path: str  # the attention's dotted path in the model: "decoder.blocks.0.cross"
+    weights: Tensor  # H T S, float32 on the CPU
+    rows: tuple[str, ...]  # T words: who looks
+    columns: tuple[str, ...]  # S words: what is looked at
+
+    def __post_init__(self) -> None:
+        w, words = self.weights, (len(self.rows), len(self.columns))
+        if w.ndim != 3 or tuple(w.shape[1:]) != words or not w.numel():
+            raise ValueError(f"{self.path}: weights are {_size(w)}; heads x {words[0]} rows x {words[1]} columns needed")
+        if w.dtype != torch.float32 or w.device.type != "cpu":
+            raise ValueError(f"{self.path}: weights are {w.dtype} on {w.device}; pass weights.float().cpu()")
+        if not w.isfinite().all():
+            raise ValueError(f"{self.path}: some weights are not finite; look at the model before they grew")
+
+    @property
+    def heads(self) -> int:
+        """How many heads look."""
+        return self.weights.shape[0]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The least and the greatest weight of all heads, zero among them: the ends of a colour scale."""
+        low, high = min(0.0, float(self.weights.min())), max(0.0, float(self.weights.max()))
+        return (low, high) if low < high else (0.0, 1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The map as JSON's own types; every number is exact."""
+        words = {"rows": list(self.rows), "columns": list(self.columns)}
+        return {"path": self.path, **words, "weights": self.weights.tolist()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """The map that `to_json` gave."""
+        weights = torch.tensor(value["weights"], dtype=torch.float32)  # H T S
+        return cls(value["path"], weights, tuple(value["rows"]), tuple(value["columns"]))
+
+
+def write_json(maps: Sequence[Map], path: str | Path) -> None:
+    """Writes `{"maps": [...]}`, one map a line."""
+    lines = ",\n".join(json.dumps(m.to_json()) for m in maps)
+    Path(path).write_text(f'{{"maps": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def visible(word: str) -> str:
+    """The word as it can be seen: blanks as signs, other signs without ink as escapes."""
+    return "".join(_sign(sign, alone=len(word) == 1) for sign in word) or "∅"
+
+
+def _sign(sign: str, alone: bool) -> str:
+    if sign in PICTURES:
+        return PICTURES[sign]
+    if unicodedata.category(sign) in UNSEEN and (alone or sign not in JOINERS):
+        return sign.encode("unicode_escape").decode()
+    return sign
+
+
+def _size(weights: Tensor) -> str:
+    return " x ".join(map(str, weights.shape)) or "a single number"

@@ -1,0 +1,170 @@
+"""One self-contained HTML page of text, figures, curves, samples and attention; it loads nothing from elsewhere."""
+
+import json
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol
+
+from heedful.looking.maps import Map, visible
+
+
+class Section(Protocol):
+    """A titled part of the page."""
+
+    @property
+    def title(self) -> str: ...
+
+    def html(self) -> str:
+        """What stands under the title."""
+        ...
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs."""
+
+    title: str
+    paragraphs: tuple[str, ...]
+
+    def html(self) -> str:
+        return "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Numbers to be read at a glance: name, value, note."""
+
+    title: str
+    rows: tuple[tuple[str, str, str], ...]
+
+    def html(self) -> str:
+        return f'<dl class="figures">{"".join(self._card(*row) for row in self.rows)}</dl>'
+
+    def _card(self, name: str, value: str, note: str) -> str:
+        return f"<div><dt>{escape(name)}</dt><dd><b>{escape(value)}</b> <span>{escape(note)}</span></dd></div>"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line over the steps of a run; curves of one label share a chart."""
+
+    name: str
+    points: tuple[tuple[float, float], ...]
+    label: str
+    log: bool = False
+    along: str = "step"
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Line charts that answer to the pointer."""
+
+    title: str
+    curves: tuple[Curve, ...]
+
+    def html(self) -> str:
+        labels = dict.fromkeys(curve.label for curve in self.curves)
+        return f'<div class="charts">{"".join(self._chart(label) for label in labels)}</div>'
+
+    def _chart(self, label: str) -> str:
+        curves = [curve for curve in self.curves if curve.label == label]
+        lines = [{"name": curve.name, "points": _points(curve)} for curve in curves]
+        log = any(curve.log for curve in curves)
+        return _island("chart", {"label": label, "along": curves[0].along, "log": log, "curves": lines})
+
+
+@dataclass(frozen=True)
+class Samples:
+    """A table of inputs and answers; `right` says which rows are right, where that is known."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[bool, ...] | None = None
+
+    def html(self) -> str:
+        marks = self.right or (None,) * len(self.rows)
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
+        body = "".join(self._row(row, mark) for row, mark in zip(self.rows, marks, strict=True))
+        first = '<th scope="col" class="mark"><span class="aside">Right or wrong</span></th>' if self.right else ""
+        return f'<div class="samples"><table><thead><tr>{first}{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+    def _row(self, row: tuple[str, ...], right: bool | None) -> str:
+        named = zip(self.header, row, strict=True)
+        cells = "".join(f'<td data-name="{escape(name)}"><bdi>{escape(cell)}</bdi></td>' for name, cell in named)
+        if right is None:
+            return f"<tr>{cells}</tr>"
+        kind, sign = ("right", "✓") if right else ("wrong", "✗")
+        return f'<tr class="{kind}"><td class="mark" aria-label="{kind}">{sign}</td>{cells}</tr>'
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input, and where every attention looked on it."""
+
+    name: str
+    maps: tuple[Map, ...]
+
+    def __post_init__(self) -> None:
+        if not self.maps:
+            raise ValueError(f"example {self.name}: there is no map to show; look at a model that attends")
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The viewer: every layer and head of every example, one of them large, and word by word."""
+
+    title: str
+    examples: tuple[Example, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.examples:
+            raise ValueError(f"{self.title}: there is no example to show; give at least one")
+
+    def html(self) -> str:
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
+        return note + _island("viewer", {"examples": examples})
+
+
+def page(title: str, sections: Sequence[Section]) -> str:
+    """The whole page as HTML."""
+    template = files("heedful.looking").joinpath("page.html").read_text(encoding="utf-8")
+    start, middle, end = re.split(r"\{\{title\}\}|\{\{sections\}\}", template)
+    body = "".join(f"<section><h2>{escape(s.title)}</h2>{s.html()}</section>\n" for s in sections)
+    whole = f"{start}{escape(title)}{middle}<h1>{escape(title)}</h1></header>\n{body}{end}"
+    return whole.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair becomes a question mark
+
+
+def write(path: str | Path, title: str, sections: Sequence[Section]) -> None:
+    """Writes the page in one step: a reader finds the old page or the new one, never a half."""
+    aside = Path(f"{path}.part")
+    aside.write_text(page(title, sections), encoding="utf-8")
+    os.replace(aside, path)
+
+
+def _island(kind: str, value: dict[str, Any]) -> str:
+    """Data for the page's script, which draws it in this place."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&":  # so that no word of a user's can end the script or begin a comment
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return f'<div class="{kind}"><script type="application/json">{text}</script></div>'
+
+
+def _points(curve: Curve) -> list[tuple[float, float]]:
+    """What can be drawn, the values to six digits."""
+    return [(x, float(f"{y:.6g}")) for x, y in curve.points if math.isfinite(x) and math.isfinite(y)]
+
+
+def _compact(map: Map) -> dict[str, Any]:
+    """Weights in ten-thousandths, one flat list a head; words as they can be seen."""
+    weights = (map.weights.detach() * 10_000).round().long().flatten(1)  # H TS
+    words = {"rows": [visible(word) for word in map.rows], "columns": [visible(word) for word in map.columns]}
+    return {"path": map.path, **words, "weights": weights.tolist()}

@@ -1,0 +1,43 @@
+"""A decoder over numbers: predicts each next step of a series from the steps before it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Causal, Memory
+from heedful.blocks import Stack
+from heedful.inputs import Vectors
+from heedful.models import spec as parts
+from heedful.models.spec import Count, Spec
+
+
+class ForecasterSpec(Spec):
+    """Numbers and words of a forecaster."""
+
+    family: Literal["forecaster"] = "forecaster"
+    channels: Count
+
+
+class Forecaster(nn.Module):
+    """Says of each step by how much the series will have moved at the next: B T C -> B T C, the next step."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, spec: ForecasterSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        self.register_buffer("mean", torch.zeros(s.channels))  # of the training data, channel by channel
+        self.register_buffer("deviation", torch.ones(s.channels))
+        self.inputs = Vectors(s.channels, s.width, parts.position(s), s.dropout)
+        self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.bias = parts.bias(s, both_ways=False)
+        self.outputs = nn.Linear(s.width, s.channels)
+
+    def forward(self, series: Tensor, memory: Memory | None = None) -> Tensor:
+        sight = (Causal() & parts.mask(self.spec)).over(series, memory, self.bias)
+        x = self.inputs((series - self.mean) / self.deviation, sight)
+        return series + self.outputs(self.decoder(x, sight, memory)) * self.deviation

@@ -1,0 +1,123 @@
+"""What all families of models share: the numbers and words of a spec, and the parts made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Self
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from torch import nn
+
+from heedful.attention import Across, Attention, Bias, CrossAttention, Everything, Join, Mask, MultiHead, Rotary
+from heedful.blocks import Block, CrossBlock
+from heedful.errors import Refusal
+from heedful.inputs import Position
+from heedful.models import words
+
+Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+
+
+class Spec(BaseModel):
+    """Frozen, validated, printable: one part of a YAML file, one JSON in a model folder. No part ever sees it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    sizes: ClassVar[dict[str, dict[str, int]]] = {}
+
+    family: str
+    width: Count = 128
+    depth: Count = 2
+    heads: Count = 4
+    groups: Count | None = None  # of heads that share keys and values; as many as heads where not given
+    hidden: Count | None = None  # of the feed-forward; four widths where not given
+    length: Count = 512  # the longest sequence
+    dropout: Share = 0.0
+    mechanism: str = "softmax"
+    position: str = "sine"
+    bias: str = "none"
+    norm: str = "layer"
+    order: str = "pre"
+    feedforward: str = "relu"
+
+    @model_validator(mode="after")
+    def _parts_can_be_made(self) -> Self:
+        """Builds one of each part and drops it, so that a word or number that does not fit is refused here."""
+        with torch.device("meta"):
+            block(self), position(self), bias(self), mask(self)
+        return self
+
+
+def rotary(spec: Spec) -> Rotary | None:
+    """The turning of queries and keys, where the spec's position says so."""
+    if words.parse(spec.position)[0] not in words.ROTARY:
+        return None
+    if spec.width // spec.heads % 2:
+        raise Refusal(f"rotary positions turn pairs of channels and a head has {spec.width // spec.heads}; choose an even width a head")
+    made: Rotary = words.choose("position", spec.position, words.ROTARY)
+    return made
+
+
+def position(spec: Spec) -> Position:
+    """The position that is given with the inputs."""
+    if rotary(spec) is not None:
+        return words.POSITIONS["none"]()
+    made: Position = words.choose("position", spec.position, words.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4)
+    if made.room >= spec.width:
+        raise Refusal(f"position {spec.position!r} leaves no room for the inputs in a width of {spec.width}")
+    return made
+
+
+def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
+    """What is added to the scores of self-attention."""
+    made: Bias | None = words.choose("bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways)
+    return made
+
+
+def mask(spec: Spec) -> Mask:
+    """What the mechanism's word hides, for self-attention."""
+    return words.mask(spec.mechanism) or Everything()
+
+
+def norm(spec: Spec) -> Callable[[int], nn.Module]:
+    """The norm of a width."""
+    return words.named("norm", spec.norm, words.NORMS)
+
+
+def _mechanism(spec: Spec) -> Any:
+    return words.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
+
+
+def self_attention(spec: Spec) -> Attention:
+    """Attention of a sequence to itself."""
+    project = MultiHead(spec.width, spec.heads, spec.groups, position=rotary(spec))
+    return Attention(project, _mechanism(spec), Join(spec.width, spec.width))
+
+
+def cross_attention(spec: Spec) -> CrossAttention:
+    """Attention of a sequence to another."""
+    project = Across(spec.width, spec.heads, spec.groups, position=rotary(spec))
+    return CrossAttention(project, _mechanism(spec), Join(spec.width, spec.width))
+
+
+def feedforward(spec: Spec) -> nn.Module:
+    """The small network on every position."""
+    kind, activation = words.named("feedforward", spec.feedforward, words.FEEDFORWARDS)
+    return kind(spec.width, spec.hidden or 4 * spec.width, activation)
+
+
+def block(spec: Spec) -> Block:
+    """An encoder's block."""
+    kind = words.named("order", spec.order, words.BLOCKS)
+    return kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
+
+
+def cross_block(spec: Spec) -> CrossBlock:
+    """A decoder's block."""
+    kind = words.named("order", spec.order, words.CROSS_BLOCKS)
+    return kind(spec.width, self_attention(spec), cross_attention(spec), feedforward(spec), norm(spec), spec.dropout)
+
+
+def last_norm(spec: Spec) -> nn.Module | None:
+    """The norm after a stack, where its blocks leave the stream unnormed."""
+    return norm(spec)(spec.width) if spec.order == "pre" else None

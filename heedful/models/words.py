@@ -1,0 +1,109 @@
+"""Where words become parts: `"window(size=128)"`, `"rotary"`, `"gated"`. An unknown word lists the known ones."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from torch import nn
+
+from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Window
+from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
+from heedful.blocks import (
+    BatchNorm,
+    Block,
+    CrossBlock,
+    FeedForward,
+    GatedFeedForward,
+    PostNormBlock,
+    PostNormCrossBlock,
+)
+from heedful.errors import Refusal, unknown
+from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
+from heedful.outputs import Each, First, Mean
+
+Part = Callable[..., Any]
+Entry = TypeVar("Entry")
+
+MECHANISMS: dict[str, type[Mechanism]] = {
+    "softmax": Softmax,
+    "dot": Dot,
+    "scaled": Scaled,
+    "general": General,
+    "additive": Additive,
+}
+MASKS: dict[str, type[Mask]] = {"window": Window, "blocks": Blocks}  # softmax among fewer: a mechanism's name to users
+BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
+POSITIONS: dict[str, type[Position]] = {
+    "none": NoPosition,
+    "sine": Sine,
+    "sine_beside": SineBeside,
+    "learned": Learned,
+    "network": Network,
+    "rotary": NoPosition,  # turns queries and keys instead: ROTARY
+}
+ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary}
+NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": BatchNorm}
+BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
+CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
+FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
+    "relu": (FeedForward, nn.ReLU),
+    "gelu": (FeedForward, nn.GELU),
+    "gated": (GatedFeedForward, nn.SiLU),
+}
+POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+
+
+def parse(word: str) -> tuple[str, dict[str, Any]]:
+    """A word and its arguments: "window(size=128)" -> ("window", {"size": 128}). Nothing is executed."""
+    wrong = Refusal(f"{word!r} cannot be read; write a word, or word(key=value, ...) with plain values")
+    try:
+        tree = ast.parse(word.strip(), mode="eval").body
+        if isinstance(tree, ast.Name):
+            return tree.id, {}
+        if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)) or tree.args:
+            raise wrong
+        return tree.func.id, {str(pair.arg): ast.literal_eval(pair.value) for pair in tree.keywords}
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise wrong from None
+
+
+def named(what: str, word: str, known: Mapping[str, Entry]) -> Entry:
+    """The entry of a table that a plain word names."""
+    if word not in known:
+        raise unknown(what, word, known)
+    return known[word]
+
+
+def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any) -> Any:
+    """The part that a word names, built with the word's arguments and those of `filled` that it takes."""
+    name, given = parse(word)
+    part = named(what, name, known)
+    if part is None:
+        return None
+    takes = [name for name in inspect.signature(part).parameters if name != "self"]
+    for key in given:
+        if key not in takes:
+            raise unknown(f"argument of {what} {name!r}:", key, takes)
+    arguments = {key: value for key, value in filled.items() if key in takes} | given
+    try:
+        return part(**arguments)
+    except TypeError as error:
+        raise Refusal(f"{what} {word!r} cannot be built: {error}; it takes {', '.join(takes)}") from None
+    except ValueError as error:
+        raise Refusal(f"{what} {word!r}: {error}") from None
+
+
+def mechanism(word: str, heads: int, width: int) -> Mechanism:
+    """The mechanism that a word names, for heads of `width`; a mask's word means softmax within that mask."""
+    if parse(word)[0] in MASKS:
+        return Softmax()
+    made: Mechanism = choose("mechanism", word, MECHANISMS | MASKS, heads=heads, width=width)
+    return made
+
+
+def mask(word: str) -> Mask | None:
+    """The mask that a mechanism's word stands for, or None."""
+    return choose("mechanism", word, MASKS) if parse(word)[0] in MASKS else None

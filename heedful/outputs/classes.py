@@ -1,0 +1,33 @@
+"""Classes and numbers as answers: one for the whole sequence, or one for each of its members."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class Each(nn.Module):
+    """An answer at every position: B T M -> B T C. `lengths` (B) says how many positions are no padding."""
+
+    def __init__(self, width: int, size: int) -> None:
+        super().__init__()
+        self.matrix = nn.Linear(width, size)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return self.matrix(x)
+
+
+class Mean(Each):
+    """One answer of the mean over all positions, whatever their order: B T M -> B C."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        there = torch.arange(x.shape[1], device=x.device) < lengths[:, None]  # B T
+        total = (x * there.unsqueeze(-1)).sum(1)
+        return self.matrix(total / lengths[:, None].clamp(min=1).to(x.dtype))
+
+
+class First(Each):
+    """One answer of the first position, as of a class token: B T M -> B C."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return self.matrix(x[:, 0])

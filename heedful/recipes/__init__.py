@@ -1,0 +1,87 @@
+"""Recipes: one YAML per result, with the score and the time to expect; and the keys by which it can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from heedful.errors import Refusal, unknown
+from heedful.training.spec import RunSpec, read, validated
+
+
+def names() -> list[str]:
+    """The recipes that come with heedful."""
+    return sorted(path.name.removesuffix(".yaml") for path in files(__package__).iterdir() if path.name.endswith(".yaml"))
+
+
+def values(recipe: str) -> dict[str, Any]:
+    """The values of a recipe by name, or of a YAML file."""
+    if recipe.endswith((".yaml", ".yml")):
+        return read(Path(recipe))
+    if recipe not in names():
+        raise unknown("recipe", recipe, names())
+    return dict(yaml.safe_load(files(__package__).joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
+
+
+def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
+    """The run of a recipe with `key=value` changes; `data=toy` takes the recipe's own small version."""
+    base = values(recipe)
+    toy = base.pop("toy", None)
+    pairs = [parse(change) for change in changes]
+    if ("data", "toy") in pairs:
+        if toy is None:
+            raise Refusal(f"{recipe} has no toy version; give it data of your own")
+        pairs = [pair for pair in pairs if pair != ("data", "toy")]
+        base = merged(base, toy)
+    for key, value in pairs:
+        put(base, key, value)
+    if pairs:
+        base.pop("expected", None)  # it was measured without these changes
+    return validated(base)
+
+
+def parse(change: str) -> tuple[str, Any]:
+    """The key and the value of "key=value"; the value is read as YAML, a plain number with a dot or an e as a float."""
+    key, equals, text = change.partition("=")
+    if not equals or not key.strip() or not text.strip():
+        raise Refusal(f"{change!r} is no change; write key=value, for instance training.steps=500")
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        value = text
+    if isinstance(value, str):
+        try:
+            value = float(value) if value[:1] in "+-.0123456789" else value  # YAML takes 1e-3 for a word
+        except ValueError:
+            value = text
+    return key.strip(), value
+
+
+def put(base: dict[str, Any], key: str, value: Any) -> None:
+    """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
+    *path, last = key.split(".")
+    place = base
+    for at, part in enumerate(path):
+        inner = place.get(part)
+        if not isinstance(inner, dict):
+            inner = place[part] = {} if inner is None or part != "data" or at else {"name": inner}
+        place = inner
+    if key == "data":
+        old = base["data"] if isinstance(base.get("data"), dict) else {}
+        value = {"name": str(value)} | {k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old}
+    if key.startswith("data.train") and isinstance(base.get("data"), dict):
+        base["data"]["name"] = "files"
+    place[last] = value
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Nested values laid over others."""
+    made = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(made.get(key), dict)
+        made[key] = merged(made[key], value) if both else value
+    return made

@@ -1,0 +1,163 @@
+"""From one sequence to another: reversing, sorting, any pairs of a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from heedful.data import files, toys
+from heedful.data.batches import Splits, divided
+from heedful.data.files import Pair
+from heedful.data.spec import DataSpec
+from heedful.decoding import beam, greedy
+from heedful.errors import Refusal
+from heedful.looking import look
+from heedful.looking.page import Example, Figures, Samples
+from heedful.models.transformer import BEGIN, END, PAD
+from heedful.tasks.antidiagonal import antidiagonal
+from heedful.tasks.task import Batch, Task, device_of, maps, nonempty, several, stack
+from heedful.text.characters import Tokenizer
+
+MADE = {"reverse": toys.reverse, "sort": toys.sort}
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A source and its target as ids, without begin and end."""
+
+    source: list[int]
+    target: list[int]
+
+
+class Pairs(Task):
+    """Reads a source and writes a target, character by character; scored by how many come out exactly."""
+
+    name: ClassVar[str] = "pairs"
+    watch: ClassVar[str] = "exact"
+    ordered: ClassVar[bool] = True
+    input: ClassVar[str] = "a sequence of characters"
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    @classmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
+        splits = MADE[data.name](data, seed) if data.name in MADE else read(data)
+        task = cls(Tokenizer.of_characters(text for pair in splits.train for text in pair))
+        return task, Splits(*(task.encoded(split) for split in (splits.train, splits.valid, splits.test)))
+
+    def encoded(self, pairs: Sequence[Pair]) -> list[Encoded]:
+        """Pairs as ids."""
+        return [Encoded(self.tokenizer.encode(source), self.tokenizer.encode(target)) for source, target in pairs]
+
+    def numbers(self) -> dict[str, int]:
+        return {"vocab": len(self.tokenizer)}
+
+    def length(self, sample: Encoded) -> int:
+        return max(len(sample.source), len(sample.target)) + 1  # with begin or end
+
+    def batch(self, samples: Sequence[Encoded]) -> Batch:
+        return {
+            "source": self.sources([sample.source for sample in samples]),
+            "target": stack([[BEGIN, *sample.target] for sample in samples]),
+            "answer": stack([[*sample.target, END] for sample in samples]),
+        }
+
+    def sources(self, ids: Sequence[list[int]]) -> Tensor:
+        """Sources as the model reads them: an end after each, then padding."""
+        return stack([[*row, END] for row in ids])
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        logits = model(batch["source"], batch["target"]).flatten(0, 1).float()
+        answer = batch["answer"].flatten()
+        total = cross_entropy(logits, answer, ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
+        return total, (answer != PAD).sum()
+
+    def score(self, model: nn.Module, samples: Sequence[Encoded]) -> dict[str, float]:
+        right = written = 0
+        exact = 0
+        for sample, answer in zip(samples, self.answers(model, [sample.source for sample in samples]), strict=True):
+            exact += answer == sample.target
+            right += sum(a == b for a, b in zip(answer, sample.target, strict=False))
+            written += max(len(answer), len(sample.target))
+        return {"exact": exact / max(1, len(samples)), "tokens": right / max(1, written)}
+
+    def answers(self, model: nn.Module, sources: Sequence[list[int]], size: int = 500) -> list[list[int]]:
+        """What the model writes for each source, greedily; sources of like length together, order kept."""
+        order = sorted(range(len(sources)), key=lambda at: len(sources[at]))
+        made: dict[int, list[int]] = {}
+        for start in range(0, len(order), size):
+            places = order[start : start + size]
+            batch = self.sources([sources[at] for at in places]).to(device_of(model))
+            made |= {at: list(a.tokens) for at, a in zip(places, greedy(model, batch), strict=True)}
+        return [made[at] for at in range(len(sources))]
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for group in several(inputs):
+            for answer in self.answers(model, [self.tokenizer.encode(nonempty(text, self.input)) for text in group]):
+                yield self.tokenizer.decode(answer)
+
+    def best(self, model: nn.Module, text: str, beams: int, best: int) -> list[tuple[str, float]]:
+        """The n best answers to one input by beam search, with their scores."""
+        source = self.sources([self.tokenizer.encode(nonempty(text, self.input))]).to(device_of(model))
+        return [(self.tokenizer.decode(a.tokens), a.score) for a in beam(model, source, beams=beams, best=best)[0]]
+
+    def look(self, model: nn.Module, text: str) -> Example:
+        """One teacher-forced pass over the input and the model's own answer to it."""
+        ids = self.tokenizer.encode(nonempty(text, self.input))
+        answer = self.answers(model, [ids])[0]
+        batch = self.sources([ids]).to(device_of(model))
+        model.eval()
+        with torch.no_grad(), look(model) as seen:
+            model(batch, stack([[BEGIN, *answer]]).to(batch.device))
+        source, written = self.tokenizer.pieces([*ids, END]), self.tokenizer.pieces([*answer, END])
+        read = self.tokenizer.pieces([BEGIN, *answer])
+
+        def words(path: str) -> tuple[list[str], list[str]]:
+            if path.startswith("encoder"):
+                return source, source
+            return written, source if path.endswith("cross") else read
+
+        return Example(f"{text} → {self.tokenizer.decode(answer)}", maps(seen, words))
+
+    def show(self, model: nn.Module, samples: Sequence[Encoded]) -> Samples:
+        answers = self.answers(model, [sample.source for sample in samples])
+        decode = self.tokenizer.decode
+        rows = tuple((decode(s.source), decode(s.target), decode(a)) for s, a in zip(samples, answers, strict=True))
+        right = tuple(answer == sample.target for sample, answer in zip(samples, answers, strict=True))
+        return Samples("Samples it never saw", ("source", "target", "written"), rows, right)
+
+    def write_input(self, sample: Encoded) -> str:
+        return self.tokenizer.decode(sample.source)
+
+    def findings(self, model: nn.Module, samples: Sequence[Encoded]) -> Figures | None:
+        if not all(sample.target == sample.source[::-1] for sample in samples):
+            return None
+        lengths = sorted({len(sample.source) for sample in samples})
+        return antidiagonal(model, [self.batch([s for s in samples if len(s.source) == n]) for n in lengths])
+
+    def write(self, folder: Path) -> None:
+        super().write(folder)
+        self.tokenizer.write(folder / "tokenizer.json")
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        return cls(Tokenizer.read(folder / "tokenizer.json"))
+
+
+def read(data: DataSpec) -> Splits[Pair]:
+    """A user's own pairs: files for each split, or one file that is divided."""
+    if data.train is None:
+        return divided(files.pairs(data.name), key=lambda pair: pair[0], what=data.name)
+    train = files.pairs(data.train)
+    if (data.valid is None) != (data.test is None):
+        raise Refusal("data.valid and data.test go together; give both, or neither to have them held out of data.train")
+    if data.valid is None or data.test is None:
+        return divided(train, key=lambda pair: pair[0], what="data.train")
+    return Splits(train, files.pairs(data.valid), files.pairs(data.test))

@@ -1,0 +1,161 @@
+"""Forecasting: a series goes on as its past suggests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from heedful.data import files, toys
+from heedful.data.batches import Splits
+from heedful.data.spec import DataSpec, Sides
+from heedful.decoding import roll
+from heedful.errors import Refusal
+from heedful.looking import look
+from heedful.looking.page import Example, Samples
+from heedful.models.forecaster import Forecaster
+from heedful.tasks.numbers import read_rows, words, write_rows
+from heedful.tasks.task import Batch, Task, device_of, maps
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of a series (T C): what is known, and the steps after it."""
+
+    past: Numbers
+    future: Numbers
+
+
+class Series(Task):
+    """Forecasts the next steps of a series; scored by the squared error against repeating the last value."""
+
+    name: ClassVar[str] = "series"
+    watch: ClassVar[str] = "skill"
+    ordered: ClassVar[bool] = True
+    input: ClassVar[str] = "steps as numbers with commas, a semicolon between two steps: 1.0,2.0; 1.1,2.1"
+
+    def __init__(self, channels: int, past: int, horizon: int, mean: list[float], deviation: list[float]) -> None:
+        self.channels, self.past, self.horizon, self.mean, self.deviation = channels, past, horizon, mean, deviation
+
+    @classmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Window]]:
+        splits = toys.waves(data, seed) if data.name == "waves" else read(data)
+        train = np.asarray(splits.train)
+        deviation = np.maximum(train.std(0), 1e-6)
+        task = cls(train.shape[1], data.longest, data.horizon, train.mean(0).tolist(), deviation.tolist())
+        return task, Splits(*(task.windows(np.asarray(s)) for s in (splits.train, splits.valid, splits.test)))
+
+    def windows(self, series: Numbers) -> list[Window]:
+        """Every stretch of the series that is long enough to be forecast and judged."""
+        last = len(series) - self.past - self.horizon
+        if last < 0:
+            raise Refusal(
+                f"a part of the series has {len(series)} steps and {self.past + self.horizon} are needed; "
+                "give a longer series, or a smaller data.longest or data.horizon"
+            )
+        cut = [(at, at + self.past, at + self.past + self.horizon) for at in range(last + 1)]
+        return [Window(series[start:now], series[now:end]) for start, now, end in cut]
+
+    def numbers(self) -> dict[str, int]:
+        return {"channels": self.channels}
+
+    def prepare(self, model: nn.Module) -> None:
+        assert isinstance(model, Forecaster)
+        model.mean.copy_(torch.tensor(self.mean))
+        model.deviation.copy_(torch.tensor(self.deviation))
+
+    def length(self, sample: Window) -> int:
+        return self.past + self.horizon
+
+    def batch(self, samples: Sequence[Window]) -> Batch:
+        whole = np.stack([np.concatenate((sample.past, sample.future)) for sample in samples])
+        return {"series": torch.from_numpy(whole)}
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        series = batch["series"]
+        error = (model(series[:, :-1]) - series[:, 1:]) / model.deviation
+        return error.float().square().sum(), torch.tensor(error.numel())
+
+    def score(self, model: nn.Module, samples: Sequence[Window]) -> dict[str, float]:
+        future = np.stack([sample.future for sample in samples])
+        ours = future - self.forecast(model, [sample.past for sample in samples])
+        last = future - np.stack([sample.past[-1:] for sample in samples])
+        deviation = np.array(self.deviation)
+        naive = float(np.square(last / deviation).mean())
+        skill = 1 - float(np.square(ours / deviation).mean()) / max(naive, 1e-12)
+        return {"skill": skill, "mean_absolute_error": float(np.abs(ours).mean())}
+
+    def forecast(self, model: nn.Module, pasts: Sequence[Numbers], size: int = 500) -> Numbers:
+        """The next steps after each past, all of one length: N horizon C."""
+        made = []
+        for start in range(0, len(pasts), size):
+            batch = torch.from_numpy(np.stack(pasts[start : start + size])).to(device_of(model))
+            made.append(roll(model, batch, self.horizon).float().cpu().numpy())
+        return np.concatenate(made)
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for text in inputs:
+            yield write_rows(self.forecast(model, [self.known(text)])[0])
+
+    def known(self, text: str) -> Numbers:
+        """The past that an input gives, a CSV's name or the numbers themselves, at most as long as in training."""
+        if text.strip().endswith(".csv"):
+            text = write_rows([row for _, _, row in files.numbers(text.strip())])
+        return read_rows(text, self.channels, self.input)[-self.past :]
+
+    def look(self, model: nn.Module, text: str) -> Example:
+        past = self.known(text)
+        model.eval()
+        whole = np.concatenate((past, self.forecast(model, [past])[0]))
+        with torch.no_grad(), look(model) as seen:
+            model(torch.from_numpy(whole)[None].to(device_of(model)))
+        return Example(f"{len(past)} steps → {self.horizon} more", maps(seen, lambda path: (words(whole), words(whole))))
+
+    def show(self, model: nn.Module, samples: Sequence[Window]) -> Samples:
+        made = self.forecast(model, [sample.past for sample in samples])
+        rows = tuple(
+            (write_rows(s.past[-3:]), write_rows(s.future[-1:]), write_rows(ours[-1:]))
+            for s, ours in zip(samples, made, strict=True)
+        )
+        header = ("last steps known", f"{self.horizon} steps later", "forecast")
+        return Samples("Stretches it never saw", header, rows, None)
+
+    def write_input(self, sample: Window) -> str:
+        return write_rows(sample.past)
+
+    def state(self) -> dict[str, Any]:
+        return {"channels": self.channels, "past": self.past, "horizon": self.horizon,
+                "mean": self.mean, "deviation": self.deviation}  # fmt: skip
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        return cls(*(state[key] for key in ("channels", "past", "horizon", "mean", "deviation")))
+
+
+def read(data: DataSpec) -> Splits[Any]:
+    """A user's own series: files for each split, or one file cut in time, the last fifth held out."""
+    if data.train is not None:
+        if data.valid is None or data.test is None:
+            raise Refusal("data.train needs data.valid and data.test beside it; or give one file as data=series.csv")
+        return Splits(series(data.train), series(data.valid), series(data.test))
+    whole = series(data.name)
+    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
+    return Splits(train, valid, test)  # type: ignore[arg-type]
+
+
+def series(path: str | Sides) -> Numbers:
+    """The series of a CSV, a line a step: T C."""
+    if isinstance(path, Sides):
+        raise Refusal("a series is read from one CSV, not from a source and a target; give data=series.csv")
+    rows = [row for _, _, row in files.numbers(path)]
+    if not rows:
+        raise Refusal(f"{path} holds no numbers; write a line a step: number,number,...")
+    return np.array(rows, dtype=np.float32)

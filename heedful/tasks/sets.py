@@ -1,0 +1,141 @@
+"""Of which class a set of vectors is, whatever the order of its members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from heedful.data import files, toys
+from heedful.data.batches import Splits, divided
+from heedful.data.spec import DataSpec, Sides
+from heedful.data.toys import Labelled
+from heedful.errors import Refusal
+from heedful.looking import look
+from heedful.looking.page import Example, Samples
+from heedful.tasks.numbers import read_rows, words, write_rows
+from heedful.tasks.task import Batch, Task, device_of, maps, several, to
+
+
+class Sets(Task):
+    """Says of a set of vectors of which class it is; scored by the share that is right."""
+
+    name: ClassVar[str] = "sets"
+    watch: ClassVar[str] = "accuracy"
+    ordered: ClassVar[bool] = False
+    input: ClassVar[str] = "vectors as numbers with commas, a semicolon between two vectors: 0.1,0.2; 0.3,0.4"
+
+    def __init__(self, labels: Sequence[str], channels: int) -> None:
+        self.labels, self.channels = tuple(labels), channels
+
+    @classmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Labelled]]:
+        splits = toys.clouds(data, seed) if data.name == "clouds" else read(data)
+        task = cls(sorted({sample.label for sample in splits.train}), splits.train[0].vectors.shape[1])
+        for sample in (*splits.valid, *splits.test):
+            if sample.label not in task.labels:
+                raise Refusal(f"label {sample.label!r} is held out but never trained on; add sets of it or give data.test")
+        return task, splits
+
+    def numbers(self) -> dict[str, int]:
+        return {"channels": self.channels, "classes": len(self.labels)}
+
+    def length(self, sample: Labelled) -> int:
+        return len(sample.vectors)
+
+    def batch(self, samples: Sequence[Labelled]) -> Batch:
+        return pad([sample.vectors for sample in samples]) | {
+            "answer": torch.tensor([self.labels.index(sample.label) for sample in samples])
+        }
+
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        logits = model(batch["vectors"], batch["lengths"]).float()
+        total = cross_entropy(logits, batch["answer"], reduction="sum", label_smoothing=smoothing)
+        return total, torch.tensor(len(logits))
+
+    def score(self, model: nn.Module, samples: Sequence[Labelled]) -> dict[str, float]:
+        answers = self.answers(model, [sample.vectors for sample in samples])
+        right = sum(sample.label == answer for sample, (answer, _) in zip(samples, answers, strict=True))
+        return {"accuracy": right / max(1, len(samples))}
+
+    @torch.no_grad()
+    def answers(self, model: nn.Module, sets: Sequence[Any], size: int = 500) -> list[tuple[str, float]]:
+        """The likeliest class of each set and its chance."""
+        model.eval()
+        made: list[tuple[str, float]] = []
+        for start in range(0, len(sets), size):
+            batch = to(pad(sets[start : start + size]), device_of(model))
+            chances, places = model(batch["vectors"], batch["lengths"]).float().softmax(-1).max(-1)
+            made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
+        return made
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for group in several(inputs):
+            sets = [read_rows(text, self.channels, self.input) for text in group]
+            yield from (label for label, _ in self.answers(model, sets))
+
+    @torch.no_grad()
+    def look(self, model: nn.Module, text: str) -> Example:
+        vectors = read_rows(text, self.channels, self.input)
+        answer = self.answers(model, [vectors])[0][0]
+        batch = to(pad([vectors]), device_of(model))
+        with look(model) as seen:
+            model(batch["vectors"], batch["lengths"])
+        return Example(f"{len(vectors)} vectors → {answer}", maps(seen, lambda path: (words(vectors), words(vectors))))
+
+    def show(self, model: nn.Module, samples: Sequence[Labelled]) -> Samples:
+        answers = self.answers(model, [sample.vectors for sample in samples])
+        rows = tuple(
+            (self.write_input(sample), sample.label, answer, f"{chance:.3f}")
+            for sample, (answer, chance) in zip(samples, answers, strict=True)
+        )
+        right = tuple(label == answer for _, label, answer, _ in rows)
+        return Samples("Sets it never saw", ("vectors", "class", "said", "chance"), rows, right)
+
+    def write_input(self, sample: Labelled) -> str:
+        return write_rows(sample.vectors)
+
+    def state(self) -> dict[str, Any]:
+        return {"labels": list(self.labels), "channels": self.channels}
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        return cls([str(label) for label in state["labels"]], int(state["channels"]))
+
+
+def pad(sets: Sequence[Any]) -> Batch:
+    """Sets of unequal size as one tensor (B T C), zeros at the end, and how many members each has."""
+    lengths = torch.tensor([len(vectors) for vectors in sets])
+    vectors = torch.zeros(len(sets), int(lengths.max()), sets[0].shape[1])
+    for at, rows in enumerate(sets):
+        vectors[at, : len(rows)] = torch.as_tensor(rows)
+    return {"vectors": vectors, "lengths": lengths}
+
+
+def read(data: DataSpec) -> Splits[Labelled]:
+    """A user's own sets: files for each split, or one file that is divided."""
+    if data.train is None:
+        return divided(sets(data.name), key=lambda sample: sample.vectors.tobytes(), what=data.name)
+    if data.valid is None or data.test is None:
+        raise Refusal("data.train needs data.valid and data.test beside it; or give one file as data=sets.csv")
+    return Splits(sets(data.train), sets(data.valid), sets(data.test))
+
+
+def sets(path: str | Sides) -> list[Labelled]:
+    """The sets of a CSV: a line a member, with the set's name, its label, then numbers."""
+    if isinstance(path, Sides):
+        raise Refusal("sets are read from one CSV, not from a source and a target; give data=sets.csv")
+    members: dict[str, tuple[str, list[list[float]]]] = {}
+    for number, (name, label), row in files.numbers(path, labelled=2):
+        first, rows = members.setdefault(name, (label, []))
+        if label != first:
+            raise Refusal(f"{path}, line {number}: set {name!r} is labelled {label!r} here and {first!r} before")
+        rows.append(row)
+    if not members:
+        raise Refusal(f"{path} holds no set; write a line a member: set,label,number,number,...")
+    return [Labelled(np.array(rows, dtype=np.float32), label) for label, rows in members.values()]

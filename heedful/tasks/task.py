@@ -1,0 +1,142 @@
+"""What a task is: how a batch becomes a loss, how a model is scored, asked and looked into."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from heedful.data.batches import Splits
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.looking.look import Seen
+from heedful.looking.maps import Map
+from heedful.looking.page import Example, Figures, Samples
+
+Batch = dict[str, Tensor]
+
+
+class Task(ABC):
+    """What is learned and how it is scored. The model maps; the task judges."""
+
+    name: ClassVar[str]
+    watch: ClassVar[str]  # the score to choose by; more is better
+    ordered: ClassVar[bool]  # whether the order of the inputs matters
+    input: ClassVar[str]  # what one input looks like, for help and errors
+
+    @classmethod
+    @abstractmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Any]]:
+        """The task and its samples, as the data say."""
+
+    @abstractmethod
+    def numbers(self) -> dict[str, int]:
+        """What the data say of the model: the size of its vocabulary, how many channels."""
+
+    def prepare(self, model: nn.Module) -> None:
+        """Tells a fresh model what it should know of the data beforehand."""
+
+    @abstractmethod
+    def length(self, sample: Any) -> int:
+        """How long a sample is, to the model."""
+
+    @abstractmethod
+    def batch(self, samples: Sequence[Any]) -> Batch:
+        """Samples as tensors, padded at the end."""
+
+    @abstractmethod
+    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+        """The sum of the losses and how many there are; the loop divides."""
+
+    @abstractmethod
+    def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
+        """How good the model is on samples that it has not seen, shares as fractions."""
+
+    @abstractmethod
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        """One answer for each input, in order."""
+
+    @abstractmethod
+    def look(self, model: nn.Module, text: str) -> Example:
+        """Where every layer and head looks while the model answers one input."""
+
+    @abstractmethod
+    def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
+        """Samples with the model's answers, as a table for people."""
+
+    @abstractmethod
+    def write_input(self, sample: Any) -> str:
+        """A sample's input as `predict` and `look` take it."""
+
+    def findings(self, model: nn.Module, samples: Sequence[Any]) -> Figures | None:
+        """What the attention of this task shows, in figures for the report."""
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """What must be kept beside the weights, as JSON."""
+        return {}
+
+    def write(self, folder: Path) -> None:
+        """Writes the task beside a model."""
+        text = json.dumps({"task": self.name, **self.state()}, indent=1, sort_keys=True, ensure_ascii=False)
+        (folder / "task.json").write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    @abstractmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        """The task as it was written beside a model."""
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model's weights lie."""
+    return next(model.parameters()).device
+
+
+def nonempty(text: str, what: str) -> str:
+    """The input itself, or a refusal where it is empty."""
+    if not text.strip():
+        raise Refusal(f"the input is empty; give {what}")
+    return text
+
+
+def several(inputs: Iterable[str], size: int = 256) -> Iterator[list[str]]:
+    """Inputs in groups of at most `size`, in order."""
+    group: list[str] = []
+    for text in inputs:
+        group.append(text)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def to(batch: Batch, device: torch.device) -> Batch:
+    """The batch on a device."""
+    return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
+
+
+def maps(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
+    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at."""
+    made = []
+    for path in seen.paths:
+        rows, columns = words(path)
+        made.append(Map(path, seen.weights(path)[0].detach().float().cpu(), tuple(rows), tuple(columns)))
+    return tuple(made)
+
+
+def pick(samples: Sequence[Any], count: int) -> list[Any]:
+    """A few samples, spread evenly over all."""
+    step = max(1, len(samples) // count)
+    return list(samples[::step][:count])
+
+
+def stack(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Rows of ids of unequal length as one tensor, padded with 0 at the end: B T."""
+    longest = max(map(len, rows), default=0)
+    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], dtype=torch.long)

@@ -1,0 +1,1 @@
+"""Text: how it becomes tokens, and tokens text."""

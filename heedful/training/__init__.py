@@ -1,0 +1,1 @@
+"""Training: one loop for every task, and what a run leaves behind."""

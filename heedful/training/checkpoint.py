@@ -1,0 +1,51 @@
+"""Checkpoints of a run: weights, average, best and optimiser, written aside and moved into place."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from heedful.checkpoints.store import read_json, read_tensors, write_folder, write_tensors
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass
+class Progress:
+    """How far a run has come and what it found best."""
+
+    step: int = 0
+    best_step: int = 0
+    best_score: float = float("-inf")
+    since_best: int = 0  # evaluations
+
+
+def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int) -> Path:
+    """Writes a checkpoint and drops all but the last `keep`."""
+
+    def fill(aside: Path) -> None:
+        for name, tensors in parts.items():
+            write_tensors(tensors, aside / f"{name}.safetensors")
+        (aside / "progress.json").write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
+
+    place = folder / f"step-{progress.step:08d}"
+    write_folder(place, fill)
+    for old in all_of(folder)[:-keep]:
+        shutil.rmtree(old)
+    return place
+
+
+def all_of(folder: Path) -> list[Path]:
+    """The checkpoints of a run, oldest first."""
+    return sorted(path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name))
+
+
+def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
+    """What a checkpoint holds."""
+    progress = Progress(**read_json(place / "progress.json"))
+    return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}

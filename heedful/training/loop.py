@@ -1,0 +1,206 @@
+"""The loop: one for every task. Which samples and which dice make a step follows from the seed and the step alone."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.checkpoints.store import restore, state
+from heedful.data.batches import Plan, Splits
+from heedful.errors import Failure
+from heedful.tasks import Task
+from heedful.tasks.task import to
+from heedful.training import checkpoint
+from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
+from heedful.training.record import Record
+from heedful.training.schedule import rate
+from heedful.training.spec import RunSpec
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+
+
+class Interrupted(Exception):
+    """Someone pressed Ctrl-C; the step was finished and saved."""
+
+
+class Loop:
+    """Model, optimiser, averages and progress of a run, and the steps that move them."""
+
+    def __init__(self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path) -> None:
+        self.run, self.task, self.splits, self.model, self.folder = run, task, splits, model, folder
+        self.training = run.training
+        self.device = next(model.parameters()).device
+        self.plan = Plan([task.length(sample) for sample in splits.train], self.training.batch, run.seed)
+        self.optimiser = adamw(model, self.training)
+        self.average = Average(model, self.training.average) if self.training.average else None
+        self.best: dict[str, Tensor] = {}
+        self.progress = checkpoint.Progress()
+        self.first_bad = torch.full((), -1, dtype=torch.long, device=self.device)  # step whose loss was not finite
+        self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
+        if self.training.compile:
+            model.compile()
+
+    # ------------------------------------------------------------------ saving
+
+    def save(self) -> Path:
+        """Writes a checkpoint."""
+        parts = {"model": state(self.model), "optimiser": optimiser_state(self.optimiser, self.model), "best": self.best}
+        parts["log"] = {"losses": self.losses}
+        if self.average:
+            parts["average"] = self.average.weights
+        return checkpoint.write(self.folder / "checkpoints", self.progress, parts, self.training.keep)
+
+    def restore(self, place: Path) -> None:
+        """Goes back to where a checkpoint was written."""
+        self.progress, parts = checkpoint.read(place)
+        restore(self.model, parts["model"], str(place))
+        restore_optimiser(self.optimiser, self.model, parts["optimiser"])
+        self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}
+        self.losses = parts["log"]["losses"].to(self.device)
+        if self.average:
+            self.average.weights = {name: tensor.to(self.device) for name, tensor in parts["average"].items()}
+
+    # ------------------------------------------------------------------ learning
+
+    def train(self, record: Record) -> None:
+        """Steps until the last one, until the score is good enough, or until it no longer grows."""
+        began, seen = time.monotonic(), 0
+        with finishing_the_step() as stop:
+            while self.progress.step < self.training.steps and not self.done():
+                samples = [self.splits.train[at] for at in self.plan.at(self.progress.step)]
+                self.losses += self.step(samples)
+                seen += len(samples)
+                self.progress.step += 1
+                step, last = self.progress.step, self.progress.step == self.training.steps
+                record.advance(step)
+                if step % self.training.log_every == 0 or last:
+                    self.check_finite()
+                    count = (step - 1) % self.training.log_every + 1
+                    speed = seen / (time.monotonic() - began)
+                    record.learned(step, float(self.losses) / count, rate(self.training, step - 1), speed)
+                    began, seen, self.losses = time.monotonic(), 0, torch.zeros_like(self.losses)
+                if step % self.training.evaluate_every == 0 or last:
+                    self.evaluate(record)
+                if step % self.training.save_every == 0 or last or stop:
+                    self.check_finite()
+                    self.save()
+                if stop and not last:
+                    raise Interrupted
+
+    def step(self, samples: Sequence[Any]) -> Tensor:
+        """One step on its samples; returns the loss before it."""
+        self.model.train()
+        learning_rate = rate(self.training, self.progress.step)
+        for group in self.optimiser.param_groups:
+            group["lr"] = learning_rate
+        total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
+        size = -(-len(samples) // self.training.accumulate)
+        for micro, start in enumerate(range(0, len(samples), size)):
+            seed_step(self.run.seed, self.progress.step, micro)
+            batch = to(self.task.batch(samples[start : start + size]), self.device)
+            with self.autocast():
+                loss, losses = self.task.loss(self.model, batch, self.training.smoothing)
+            loss.backward()
+            total, count = total + loss.detach(), count + losses.to(self.device)
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        torch._foreach_div_(gradients, count.to(gradients[0].dtype))
+        if self.training.clip:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
+        mean = total / count
+        bad = (self.first_bad < 0) & ~mean.isfinite()
+        self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
+        self.optimiser.step()
+        self.optimiser.zero_grad(set_to_none=True)
+        if self.average:
+            self.average.update(self.model, self.progress.step)
+        return mean
+
+    def autocast(self) -> torch.autocast:
+        """Lower precision where it was asked for."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=working_dtype(self.run, self.device) == torch.bfloat16)
+
+    def check_finite(self) -> None:
+        """Stops the run where a loss was not finite, before such weights are saved."""
+        if int(self.first_bad) < 0:
+            return
+        step, saved = int(self.first_bad), checkpoint.all_of(self.folder / "checkpoints")
+        back = f"the last good checkpoint is {saved[-1]}" if saved else "nothing was saved before it"
+        raise Failure(
+            f"the loss is not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; {back}; "
+            "lower training.rate or training.clip, or lengthen training.warmup"
+        )
+
+    # ------------------------------------------------------------------ choosing
+
+    def evaluate(self, record: Record) -> None:
+        """Scores the model, or its average, on validation data and keeps the best."""
+        with self.averaged():
+            scores = self.task.score(self.model, self.splits.valid)
+            record.scored(self.progress.step, "valid", scores)
+            self.progress.since_best += 1
+            if scores[self.task.watch] >= self.progress.best_score:
+                better = scores[self.task.watch] > self.progress.best_score
+                self.progress.best_score, self.progress.best_step = scores[self.task.watch], self.progress.step
+                self.progress.since_best = 0 if better else self.progress.since_best
+                self.best = {name: tensor.clone() for name, tensor in state(self.model).items()}
+
+    def done(self) -> bool:
+        """Whether the score is good enough, or has not grown for too long."""
+        enough = self.training.enough is not None and self.progress.best_score >= self.training.enough
+        return enough or 0 < self.training.patience <= self.progress.since_best
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
+        """The model with its moving average for weights, where one is made."""
+        if not self.average:
+            yield
+            return
+        own = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        self.model.load_state_dict(self.average.weights)
+        try:
+            yield
+        finally:
+            self.model.load_state_dict(own)
+
+
+def working_dtype(run: RunSpec, device: torch.device) -> torch.dtype:
+    """The precision of the matrix products."""
+    if run.training.dtype == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    return DTYPES[run.training.dtype]
+
+
+def seed_step(seed: int, step: int, micro: int, rank: int = 0) -> None:
+    """Seeds all dice of a step from where it stands, so that none need be kept."""
+    digest = hashlib.sha256(f"{seed} {step} {rank} {micro}".encode()).digest()
+    torch.manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+
+
+@contextlib.contextmanager
+def finishing_the_step() -> Iterator[list[bool]]:
+    """A list that is no longer empty once Ctrl-C was pressed; pressed twice, it stops at once."""
+    stop: list[bool] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if stop:
+            raise KeyboardInterrupt
+        stop.append(True)
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not in the main thread: Ctrl-C is somebody else's
+        yield stop
+        return
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

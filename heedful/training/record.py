@@ -1,0 +1,88 @@
+"""What a run tells: metrics and times as JSON lines, TensorBoard events, and a bar or plain lines for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+
+class Record:
+    """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
+
+    def __init__(self, folder: Path, steps: int, start: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.folder, self.steps, self.began = folder, steps, time.monotonic()
+        self.console = Console(file=sys.stderr, highlight=False)
+        self.score = ""
+        cut_back(folder / "metrics.jsonl", start)
+        cut_back(folder / "timing.jsonl", start)
+        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+            TextColumn("{task.fields[said]}"), console=self.console, disable=not self.console.is_terminal,
+        )  # fmt: skip
+        self.task = self.bar.add_task("training", total=steps, completed=start, said="")
+
+    def __enter__(self) -> Record:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+        self.board.close()
+
+    def advance(self, step: int) -> None:
+        """Moves the bar."""
+        self.bar.update(self.task, completed=step)
+
+    def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
+        """What training came to at a step, and how many samples a second it took in."""
+        self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, "rate": rate})
+        self._write("timing.jsonl", {"step": step, "seconds": time.monotonic() - self.began, "samples_a_second": samples})
+        self.board.add_scalar("train/loss", loss, step)  # type: ignore[no-untyped-call]
+        self.board.add_scalar("train/rate", rate, step)  # type: ignore[no-untyped-call]
+        said = f"loss {loss:.4f}{self.score}"
+        self.bar.update(self.task, said=said)
+        if not self.console.is_terminal:
+            self.say(f"step {step}/{self.steps}  {said}  {samples:,.0f} samples/s")
+
+    def scored(self, step: int, split: str, scores: dict[str, float]) -> None:
+        """What an evaluation came to."""
+        self._write("metrics.jsonl", {"step": step, "split": split, **scores})
+        for name, value in scores.items():
+            self.board.add_scalar(f"{split}/{name}", value, step)  # type: ignore[no-untyped-call]
+        self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
+        if not self.console.is_terminal:
+            self.say(f"step {step}/{self.steps}  {split}{self.score}")
+
+    def say(self, line: str) -> None:
+        """A line for people, above the bar."""
+        self.console.print(line, markup=False, soft_wrap=True)
+
+    def _write(self, name: str, row: dict[str, Any]) -> None:
+        with (self.folder / name).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file of JSON lines; a last line that was cut short is left out."""
+    made = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            made.append(json.loads(line))
+        except ValueError:
+            break
+    return made
+
+
+def cut_back(path: Path, step: int) -> None:
+    """Drops what was written after a step, so that a resumed run does not tell it twice."""
+    kept = [row for row in rows(path) if row["step"] <= step]
+    path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")

@@ -1,0 +1,66 @@
+"""The report of a run: one page with figures, curves, samples, and where every layer and head looks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from heedful.data.batches import Splits
+from heedful.looking.page import Attention, Curve, Curves, Figures, Samples, Section, Text, write
+from heedful.tasks import Task
+from heedful.tasks.task import pick
+from heedful.training.record import rows
+from heedful.training.spec import RunSpec
+
+
+def report(run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]) -> None:
+    """Writes `report.html` into a run's folder."""
+    told = rows(out / "metrics.jsonl")
+    findings = task.findings(model, splits.test)
+    sections: list[Section] = [
+        Text("", (run.about,)) if run.about else Text("", (f"A {run.task} run.",)),
+        Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
+        Curves("Learning", curves(told)),
+    ]
+    sections += [findings] if findings else []
+    sections.append(attention(task, model, splits, findings))
+    sections += [samples(task, model, splits), Text("The whole recipe", (run.text(),))]
+    write(out / "report.html", title(run), sections)
+
+
+def title(run: RunSpec) -> str:
+    """The first words of what the recipe is about."""
+    return run.about.split(":")[0].rstrip(".") or run.task
+
+
+def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
+    """A score as people read it: shares in percent."""
+    share = name in ("exact", "tokens", "accuracy", "skill")
+    return name.replace("_", " "), f"{100 * value:.2f} %" if share else f"{value:.4g}", f"on {count:,} unseen samples"
+
+
+def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
+    """Loss and scores over the steps."""
+    train = [row for row in told if row["split"] == "train"]
+    valid = [row for row in told if row["split"] == "valid"]
+    made = [Curve("training loss", tuple((row["step"], row["loss"]) for row in train), "loss", log=True)]
+    for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
+        label = "share" if all(0 <= row[name] <= 1 for row in valid) else name.replace("_", " ")
+        made.append(Curve(f"{name}, validation", tuple((row["step"], row[name]) for row in valid), label))
+    return tuple(made)
+
+
+def samples(task: Task, model: nn.Module, splits: Splits[Any]) -> Samples:
+    """A dozen samples of the test split with the model's answers."""
+    return task.show(model, pick(splits.test, 12))
+
+
+def attention(task: Task, model: nn.Module, splits: Splits[Any], findings: Figures | None) -> Attention:
+    """Every layer's and head's attention on a few samples of the test split."""
+    chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
+    note = "Each row is a position that looks, each column what it looks at; a row's weights sum to one."
+    if findings:
+        note += " " + " ".join(f"{name}: {value} {said}." for name, value, said in findings.rows)
+    return Attention("Attention", tuple(task.look(model, task.write_input(sample)) for sample in chosen), note)

@@ -1,0 +1,104 @@
+"""What a run is: its task, data, model, training and seed, whole and validated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.models import refusal
+
+Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+
+
+class TrainingSpec(BaseModel):
+    """How long and how fast a model learns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    steps: Count = 2000
+    batch: Count = 64  # samples a step, over all micro-batches
+    accumulate: Count = 1  # micro-batches a step
+    rate: Positive = 1e-3  # the highest learning rate
+    schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
+    warmup: Whole = 100  # steps in which the rate rises
+    decay: Share = 0.2  # the share of the steps in which stable_decay falls
+    weight_decay: NotNegative = 0.01
+    betas: tuple[Share, Share] | list[Share] = (0.9, 0.98)
+    clip: NotNegative = 1.0  # the longest gradient; 0: any
+    smoothing: Share = 0.0  # of labels
+    average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
+    dtype: Literal["auto", "float32", "bfloat16", "float64"] = "auto"  # auto: bfloat16 on a GPU, float32 elsewhere
+    compile: bool = False
+    evaluate_every: Count = 250  # steps
+    patience: Whole = 0  # evaluations without a better score before it stops; 0: never
+    enough: float | None = None  # stops when the score is this good
+    log_every: Count = 50  # steps
+    save_every: Count = 500  # steps
+    keep: Count = 2  # checkpoints
+
+
+class Expected(BaseModel):
+    """The score that a recipe reaches, how long it takes, and where that was measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    score: dict[str, float]
+    seconds: float
+    on: str
+
+
+class RunSpec(BaseModel):
+    """One YAML file: everything that a run depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    about: str = ""
+    task: str
+    data: DataSpec
+    model: dict[str, Any]
+    training: TrainingSpec = TrainingSpec()
+    seed: Whole = 1
+    expected: Expected | None = None
+
+    def text(self) -> str:
+        """The whole spec as YAML."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+
+
+def validated(values: dict[str, Any]) -> RunSpec:
+    """The spec of values as read from YAML, or a refusal that names the key."""
+    try:
+        return RunSpec(**values)
+    except ValidationError as error:
+        where = error.errors()[0]["loc"]
+        kinds: dict[str, type[Any]] = {"data": DataSpec, "training": TrainingSpec, "expected": Expected}
+        if where and where[0] in kinds and len(where) > 1:
+            inner = kinds[str(where[0])]
+            try:
+                inner(**values[str(where[0])])
+            except (ValidationError, TypeError) as deeper:
+                if isinstance(deeper, ValidationError):
+                    raise refusal(deeper, str(where[0]), inner) from None
+        raise refusal(error, "", RunSpec) from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The values of a YAML file."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Refusal(f"{path} does not exist; `heedful recipes` lists what can be trained") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Refusal(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise Refusal(f"{path} is no recipe: it should hold task, data and model")
+    return values

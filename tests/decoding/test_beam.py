@@ -1,0 +1,145 @@
+"""Beam search against the whole space, and against the same search written out in plain Python."""
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+
+from heedful.decoding import Answer, beam, greedy
+from heedful.decoding.answer import penalty
+from heedful.decoding.beam import top
+from heedful.errors import Refusal
+from heedful.models import Transformer
+from heedful.models.transformer import BEGIN, END
+from tests.decoding.toys import KINDS, sources, writer
+
+VOCAB, LIMIT = 6, 4
+LENGTHS = (4, 2, 0)
+PENALTIES = pytest.mark.parametrize("length_penalty", [0.0, 0.6, 3.0, -0.6])
+
+
+def same(ours: list[Answer], theirs: list[Answer]) -> None:
+    assert [(a.tokens, a.finished) for a in ours] == [(a.tokens, a.finished) for a in theirs]
+    assert [a.score for a in ours] == pytest.approx([a.score for a in theirs], abs=1e-10, rel=0)
+
+
+def best_first(answers: list[Answer], length_penalty: float) -> list[Answer]:
+    return sorted(answers, key=lambda one: (not one.finished, -one.ranked(length_penalty)))
+
+
+def every_answer(model: Transformer, source: Tensor) -> list[Answer]:
+    """All that can be written of a source within the limit, each with its score by teacher forcing."""
+    words = range(END + 1, VOCAB)
+    ended = [(*said, END) for length in range(LIMIT) for said in itertools.product(words, repeat=length)]
+    written = ended + list(itertools.product(words, repeat=LIMIT))
+    lengths = torch.tensor([len(one) for one in written])
+    target = torch.tensor([[BEGIN, *one, *([END] * (LIMIT - len(one)))] for one in written])
+    chances = model(source.expand(len(written), -1), target[:, :-1]).log_softmax(-1)
+    chances = chances.gather(2, target[:, 1:, None]).squeeze(2)
+    scores = chances.masked_fill(torch.arange(LIMIT) >= lengths[:, None], 0.0).sum(1)
+    return [Answer.of(one, score) for one, score in zip(written, scores.tolist(), strict=True)]
+
+
+def by_hand(model: Transformer, source: Tensor, beams: int, limit: int, length_penalty: float) -> list[Answer]:
+    """Beam search on lists, which never stops before the limit."""
+    going: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
+    answers: list[Answer] = []
+    for _ in range(limit):
+        ways = []
+        for said, score in going:
+            chances = model(source[None], torch.tensor([[BEGIN, *said]]))[0, -1].log_softmax(-1).tolist()
+            ways += [((*said, token), score + chances[token]) for token in range(END, len(chances))]
+        ways.sort(key=lambda way: -way[1])
+        answers += [Answer.of(*way) for way in ways[:beams] if way[0][-1] == END]
+        going = [way for way in ways if way[0][-1] != END][:beams]
+    return best_first(answers + [Answer.of(*way) for way in going], length_penalty)
+
+
+@PENALTIES
+@pytest.mark.parametrize("seed", range(8))
+def test_a_beam_as_wide_as_the_space_finds_what_a_search_of_all_finds(seed, length_penalty):
+    model, source = writer(seed, VOCAB), sources(LENGTHS, VOCAB, seed)
+    with torch.no_grad():
+        expected = [best_first(every_answer(model, row), length_penalty) for row in source]
+    for best in (1, 5, 60):  # 40 answers end within the limit, so that cut ones follow
+        found = beam(model, source, 128, best, LIMIT, length_penalty)
+        for ours, theirs in zip(found, expected, strict=True):
+            same(ours, theirs[:best])
+
+
+@PENALTIES
+@pytest.mark.parametrize(("beams", "best"), [(1, 1), (2, 2), (3, 1), (5, 4)])
+def test_a_narrow_beam_finds_what_the_plain_search_finds_that_never_stops_early(beams, best, length_penalty):
+    for seed in range(6):
+        model, source = writer(seed), sources(LENGTHS, seed=seed)
+        with torch.no_grad():
+            expected = [by_hand(model, row, beams, 8, length_penalty)[:best] for row in source]
+        found = beam(model, source, beams, best, 8, length_penalty)
+        for ours, theirs in zip(found, expected, strict=True):
+            same(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_beam_is_greedy(kind):
+    for seed in (1, 2):
+        model, source = writer(seed, **KINDS[kind]), sources()
+        same([answers[0] for answers in beam(model, source, beams=1, max_new_tokens=20)], greedy(model, source, 20))
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0])
+def test_the_best_answers_are_sorted_distinct_and_rightly_scored(length_penalty):
+    model, source = writer(2), sources()
+    for row, answers in zip(source, beam(model, source, 6, 6, 12, length_penalty), strict=True):
+        assert len({(answer.tokens, answer.finished) for answer in answers}) == 6
+        assert answers == best_first(answers, length_penalty)
+        for answer in answers:
+            written = torch.tensor([BEGIN, *answer.tokens, *([END] if answer.finished else [])])
+            chances = model(row[None], written[None, :-1])[0].log_softmax(-1).gather(1, written[1:, None])
+            assert answer.score == pytest.approx(float(chances.sum()), abs=1e-10)
+
+
+def test_a_length_penalty_makes_answers_longer():
+    mean = []
+    for length_penalty in (-1.0, 0.0, 1.0, 3.0):
+        found = [beam(writer(seed), sources(), 5, 1, 12, length_penalty) for seed in range(4)]
+        mean.append(sum(len(answers[0].tokens) for batch in found for answers in batch) / 28)
+    assert mean == sorted(mean)
+    assert mean[0] < mean[1] < mean[3]
+
+
+def test_the_penalty_is_that_of_gnmt():
+    assert penalty(1, 0.6) == 1.0
+    assert penalty(7, 0.0) == 1.0
+    assert penalty(7, 1.0) == 2.0
+    assert Answer((3, 4, 5, 6, 7, 8), -3.0, True).ranked(1.0) == -1.5  # six tokens and END
+
+
+def test_search_stops_when_nothing_open_can_come_among_the_best(monkeypatch):
+    model, steps = writer(2), []
+    decode = model.decode
+    monkeypatch.setattr(model, "decode", lambda target, *rest: steps.append(target.shape) or decode(target, *rest))
+    answers = beam(model, sources(), 3, 1, 40)
+    assert all(one.finished for [one] in answers)
+    assert steps[0] == (7, 1)  # one target a source at first, then as many as there are beams
+    assert steps[1][0] % 3 == 0
+    assert len(steps) < 30
+    assert [rows for rows, _ in steps[1:]] == sorted((rows for rows, _ in steps[1:]), reverse=True)
+
+
+def test_top_is_a_stable_sort_cut_short():
+    torch.manual_seed(0)
+    for kinds in (2, 5, 1000):
+        x = torch.randint(0, kinds, (50, 40)).double()
+        x[::3, ::2] = -torch.inf
+        for count in (1, 7, 40):
+            values, index = x.sort(dim=-1, descending=True, stable=True)
+            ours = top(x, count)
+            assert ours[0].equal(values[:, :count])
+            assert ours[1].equal(index[:, :count])
+
+
+@pytest.mark.parametrize(("beams", "best"), [(3, 4), (3, 0), (0, 0)])
+def test_more_answers_than_beams_are_refused(beams, best):
+    with pytest.raises(Refusal, match="as many beams as answers"):
+        beam(writer(), sources(), beams, best)
