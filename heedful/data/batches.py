@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
 
 Sample = TypeVar("Sample")
@@ -46,6 +47,16 @@ class Plan:
         ordered = np.concatenate([part[np.argsort(self.lengths[part], kind="stable")] for part in pools])
         batches = [ordered[start : start + self.batch].tolist() for start in range(0, len(ordered), self.batch)]
         return [batches[place] for place in random.permutation(len(batches))]
+
+
+def opened(data: DataSpec, read: Callable[[str | Sides], Any], divide: Callable[[Any, str], Splits[Any]]) -> Splits[Any]:
+    """A user's own data: a file for each split, or one file that is divided."""
+    if data.name != "files":
+        return divide(read(data.name), data.name)
+    train, valid, test = (read(place) if place is not None else () for place in (data.train, data.valid, data.test))
+    if data.valid is None and data.test is None:
+        return divide(train, "data.train")
+    return Splits(train, valid, test)
 
 
 def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str) -> Splits[Sample]:

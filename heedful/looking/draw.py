@@ -122,14 +122,19 @@ def grid(maps: Sequence[Map], path: str | Path) -> None:
     _draw([Band(m, tuple(range(m.heads)), SMALL) for m in maps], path)
 
 
-def write(maps: Sequence[Map], path: str | Path) -> None:
-    """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which."""
+def known(path: str | Path) -> None:
+    """Refuses a path whose ending says nothing."""
     ending = Path(path).suffix.lower()
     if ending not in WRITERS:
         raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
+
+
+def write(maps: Sequence[Map], path: str | Path) -> None:
+    """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which."""
+    known(path)
     if not maps:
         raise Refusal(f"{path}: there is no map to write; look at a model that attends")
-    WRITERS[ending](maps, path)
+    WRITERS[Path(path).suffix.lower()](maps, path)
 
 
 def _explore(maps: Sequence[Map], path: str | Path) -> None:

@@ -137,9 +137,9 @@ class Attention:
 def page(title: str, sections: Sequence[Section]) -> str:
     """The whole page as HTML."""
     template = files("heedful.looking").joinpath("page.html").read_text(encoding="utf-8")
-    start, middle, end = re.split(r"\{\{title\}\}|\{\{sections\}\}", template)
     body = "".join(f"<section><h2>{escape(s.title)}</h2>{s.html()}</section>\n" for s in sections)
-    whole = f"{start}{escape(title)}{middle}<h1>{escape(title)}</h1></header>\n{body}{end}"
+    parts = {"{{title}}": escape(title), "{{sections}}": body}
+    whole = re.sub("|".join(map(re.escape, parts)), lambda found: parts[found[0]], template)
     return whole.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair becomes a question mark
 
 

@@ -73,7 +73,7 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
     if key == "data":
         old = base["data"] if isinstance(base.get("data"), dict) else {}
         value = {"name": str(value)} | {k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old}
-    if key.startswith("data.train") and isinstance(base.get("data"), dict):
+    if key.startswith(("data.train", "data.valid", "data.test")) and isinstance(base.get("data"), dict):
         base["data"]["name"] = "files"
     place[last] = value
 

@@ -12,11 +12,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from heedful.data import files, toys
-from heedful.data.batches import Splits, divided
+from heedful.data.batches import Splits, divided, opened
 from heedful.data.files import Pair
 from heedful.data.spec import DataSpec
 from heedful.decoding import beam, greedy
-from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.transformer import BEGIN, END, PAD
@@ -48,9 +47,13 @@ class Pairs(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
-        splits = MADE[data.name](data, seed) if data.name in MADE else read(data)
-        task = cls(Tokenizer.of_characters(text for pair in splits.train for text in pair))
-        return task, Splits(*(task.encoded(split) for split in (splits.train, splits.valid, splits.test)))
+        train = texts(data, seed).train
+        task = cls(Tokenizer.of_characters(text for pair in train for text in pair))
+        return task, task.reopen(data, seed)
+
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Encoded]:
+        splits = texts(data, seed)
+        return Splits(self.encoded(splits.train), self.encoded(splits.valid), self.encoded(splits.test))
 
     def encoded(self, pairs: Sequence[Pair]) -> list[Encoded]:
         """Pairs as ids."""
@@ -151,13 +154,8 @@ class Pairs(Task):
         return cls(Tokenizer.read(folder / "tokenizer.json"))
 
 
-def read(data: DataSpec) -> Splits[Pair]:
-    """A user's own pairs: files for each split, or one file that is divided."""
-    if data.train is None:
-        return divided(files.pairs(data.name), key=lambda pair: pair[0], what=data.name)
-    train = files.pairs(data.train)
-    if (data.valid is None) != (data.test is None):
-        raise Refusal("data.valid and data.test go together; give both, or neither to have them held out of data.train")
-    if data.valid is None or data.test is None:
-        return divided(train, key=lambda pair: pair[0], what="data.train")
-    return Splits(train, files.pairs(data.valid), files.pairs(data.test))
+def texts(data: DataSpec, seed: int) -> Splits[Pair]:
+    """Pairs made on the fly, or a user's own."""
+    if data.name in MADE:
+        return MADE[data.name](data, seed)
+    return opened(data, files.pairs, lambda pairs, what: divided(pairs, lambda pair: pair[0], what))

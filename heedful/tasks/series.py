@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.data import files, toys
-from heedful.data.batches import Splits
+from heedful.data.batches import Splits, opened
 from heedful.data.spec import DataSpec, Sides
 from heedful.decoding import roll
 from heedful.errors import Refusal
@@ -47,14 +47,23 @@ class Series(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Window]]:
-        splits = toys.waves(data, seed) if data.name == "waves" else read(data)
-        train = np.asarray(splits.train)
+        train = np.asarray(stretches(data, seed).train)
+        if train.ndim != 2:
+            raise Refusal("data.train is not given; add data.train=...")
         deviation = np.maximum(train.std(0), 1e-6)
         task = cls(train.shape[1], data.longest, data.horizon, train.mean(0).tolist(), deviation.tolist())
-        return task, Splits(*(task.windows(np.asarray(s)) for s in (splits.train, splits.valid, splits.test)))
+        return task, task.reopen(data, seed)
 
-    def windows(self, series: Numbers) -> list[Window]:
-        """Every stretch of the series that is long enough to be forecast and judged."""
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Window]:
+        splits = stretches(data, seed)
+        return Splits(self.windows(splits.train), self.windows(splits.valid), self.windows(splits.test))
+
+    def windows(self, series: Any) -> list[Window]:
+        """Every stretch of a series (T C) that is long enough to be forecast and judged; none where none is given."""
+        if not len(series):
+            return []
+        if series.shape[1] != self.channels:
+            raise Refusal(f"the series has {series.shape[1]} channels and the model takes {self.channels}")
         last = len(series) - self.past - self.horizon
         if last < 0:
             raise Refusal(
@@ -140,15 +149,11 @@ class Series(Task):
         return cls(*(state[key] for key in ("channels", "past", "horizon", "mean", "deviation")))
 
 
-def read(data: DataSpec) -> Splits[Any]:
-    """A user's own series: files for each split, or one file cut in time, the last fifth held out."""
-    if data.train is not None:
-        if data.valid is None or data.test is None:
-            raise Refusal("data.train needs data.valid and data.test beside it; or give one file as data=series.csv")
-        return Splits(series(data.train), series(data.valid), series(data.test))
-    whole = series(data.name)
-    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
-    return Splits(train, valid, test)  # type: ignore[arg-type]
+def stretches(data: DataSpec, seed: int) -> Splits[Any]:
+    """A series made on the fly, or a user's own; one file is cut in time, a tenth to choose by and a tenth to test."""
+    if data.name == "waves":
+        return toys.waves(data, seed)
+    return opened(data, series, lambda all, what: Splits(*np.split(all, [8 * len(all) // 10, 9 * len(all) // 10])))
 
 
 def series(path: str | Sides) -> Numbers:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from heedful.data import files, toys
-from heedful.data.batches import Splits, divided
+from heedful.data.batches import Splits, divided, opened
 from heedful.data.spec import DataSpec, Sides
 from heedful.data.toys import Labelled
 from heedful.errors import Refusal
@@ -35,12 +35,20 @@ class Sets(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Labelled]]:
-        splits = toys.clouds(data, seed) if data.name == "clouds" else read(data)
+        splits = labelled(data, seed)
+        if not splits.train:
+            raise Refusal("data.train is not given; add data.train=...")
         task = cls(sorted({sample.label for sample in splits.train}), splits.train[0].vectors.shape[1])
+        return task, task.reopen(data, seed)
+
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Labelled]:
+        splits = labelled(data, seed)
         for sample in (*splits.valid, *splits.test):
-            if sample.label not in task.labels:
-                raise Refusal(f"label {sample.label!r} is held out but never trained on; add sets of it or give data.test")
-        return task, splits
+            if sample.label not in self.labels:
+                raise Refusal(f"label {sample.label!r} is held out but was never trained on; add more sets of it to train on")
+            if sample.vectors.shape[1] != self.channels:
+                raise Refusal(f"a set has vectors of {sample.vectors.shape[1]} numbers and the model takes {self.channels}")
+        return splits
 
     def numbers(self) -> dict[str, int]:
         return {"channels": self.channels, "classes": len(self.labels)}
@@ -117,13 +125,11 @@ def pad(sets: Sequence[Any]) -> Batch:
     return {"vectors": vectors, "lengths": lengths}
 
 
-def read(data: DataSpec) -> Splits[Labelled]:
-    """A user's own sets: files for each split, or one file that is divided."""
-    if data.train is None:
-        return divided(sets(data.name), key=lambda sample: sample.vectors.tobytes(), what=data.name)
-    if data.valid is None or data.test is None:
-        raise Refusal("data.train needs data.valid and data.test beside it; or give one file as data=sets.csv")
-    return Splits(sets(data.train), sets(data.valid), sets(data.test))
+def labelled(data: DataSpec, seed: int) -> Splits[Labelled]:
+    """Sets made on the fly, or a user's own."""
+    if data.name == "clouds":
+        return toys.clouds(data, seed)
+    return opened(data, sets, lambda all, what: divided(all, lambda sample: sample.vectors.tobytes(), what))
 
 
 def sets(path: str | Sides) -> list[Labelled]:

@@ -35,6 +35,10 @@ class Task(ABC):
         """The task and its samples, as the data say."""
 
     @abstractmethod
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Any]:
+        """Samples of other data, as this very task takes them."""
+
+    @abstractmethod
     def numbers(self) -> dict[str, int]:
         """What the data say of the model: the size of its vocabulary, how many channels."""
 

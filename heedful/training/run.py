@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from heedful.checkpoints import store
 from heedful.data.batches import Splits
 from heedful.errors import Failure, Refusal, unknown
 from heedful.models import Spec
+from heedful.recipes import parse, put
 from heedful.tasks import TASKS, Task
 from heedful.training import checkpoint
 from heedful.training.loop import Loop, seed_step, working_dtype
@@ -52,6 +54,9 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     if run.task not in TASKS:
         raise unknown("task", run.task, TASKS)
     task, splits = TASKS[run.task].open(run.data, run.seed)
+    for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
+        if not len(split):
+            raise Refusal(f"data.{name} is not given or empty; give all of data.train, data.valid and data.test, or one file")
     spec = models.spec(**({"family": "transformer"} | run.model | task.numbers()))
     longest = max((task.length(sample) for split in (splits.train, splits.valid, splits.test) for sample in split), default=0)
     if longest > spec.length:
@@ -175,6 +180,25 @@ def trained(folder: Path) -> tuple[nn.Module, Task]:
         return store.load(place), TASKS[name].read(place, state)
     except (KeyError, TypeError) as error:
         raise Refusal(f"{place / 'task.json'} is not whole: {error}") from None
+
+
+def samples(folder: Path, task: Task, changes: Iterable[str]) -> Splits[Any]:
+    """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
+    values: dict[str, Any] = {"task": task.name, "model": {}, "data": {}}
+    for place in (folder, folder.parent):
+        if (place / "run.yaml").is_file():
+            values = read(place / "run.yaml")
+            break
+    known = bool(values["data"])
+    for key, value in map(parse, changes):
+        if key.split(".")[0] not in ("data", "seed"):
+            raise Refusal(f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=...")
+        put(values, key, value)
+        known = known or key.startswith("data")
+    if not known:
+        raise Refusal(f"{folder} does not say what data it was trained on; name them with data=...")
+    run = validated(values)
+    return task.reopen(run.data, run.seed)
 
 
 __all__ = ["Failure", "Ready", "device", "prepare", "train", "trained"]

@@ -1,0 +1,54 @@
+"""`heedful data`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List and fetch data sets.", no_args_is_help=True)
+MADE = {
+    "reverse": "sequences of digits and letters, and the same backwards",
+    "sort": "sequences of digits and letters, and the same in order",
+    "clouds": "sets of points in one to four heaps, and how many heaps there are",
+    "waves": "a series of two channels with a daily and a weekly wave",
+    "toy": "of each recipe, a small version of its data",
+}
+
+
+@app.command("list")
+def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+    """List the sets that are made on the fly and the public ones that can be fetched."""
+    from heedful.data import sets
+
+    if as_json:
+        rows = [{"name": name, "what": what, "made": True} for name, what in MADE.items()]
+        rows += [{"name": s.name, "what": s.what, "licence": s.licence, "found": str(sets.find(s.name) or "")} for s in sets.PUBLIC.values()]
+        typer.echo(json.dumps(rows, indent=1))
+        return
+    typer.echo("made on the fly, nothing to download:")
+    for name, what in MADE.items():
+        typer.echo(f"  {name:16s} {what}")
+    typer.echo("public, fetched by `heedful data get NAME`:")
+    for s in sets.PUBLIC.values():
+        found = sets.find(s.name)
+        typer.echo(f"  {s.name:16s} {s.what} ({s.licence}){f'; found in {found}' if found else ''}")
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a public set.")],
+    into: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put it in.")] = Path("data"),
+) -> None:
+    """Fetch a public set, checked by its SHA-256: from the folder HEEDFUL_DATA if it is there, else from its home."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
+
+    from heedful.data import sets
+
+    with Progress("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), transient=True) as bar:
+        total = sum(file.bytes for file in sets.PUBLIC[name].files) if name in sets.PUBLIC else None
+        task = bar.add_task(name, total=total)
+        place = sets.get(name, into, lambda count: bar.update(task, advance=count))
+    typer.echo(place)

@@ -1,0 +1,43 @@
+"""`heedful predict`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from heedful.cli.arguments import Device, Folder
+from heedful.errors import Refusal
+
+
+def predict(
+    folder: Folder,
+    inputs: Annotated[list[str] | None, typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given.")] = None,
+    beams: Annotated[int, typer.Option(min=1, help="Beams to search with; 1 is greedy. For models that write.")] = 1,
+    best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
+    device: Device = None,
+) -> None:
+    """Ask a trained model: one answer a line, in order."""  # fmt: skip
+    from heedful.tasks import Pairs
+    from heedful.training import run
+
+    model, task = run.trained(folder)
+    model.to(run.device(device))
+    if best > beams:
+        raise Refusal(f"--best {best} needs at least as many --beams; give --beams {best}")
+    try:
+        asked = inputs or [line.removesuffix("\n").removesuffix("\r") for line in sys.stdin]
+    except UnicodeDecodeError:
+        raise Refusal("standard input is not UTF-8; convert it, for instance with iconv -t UTF-8") from None
+    if not asked:
+        raise Refusal(f"standard input is empty; give {task.input}, one a line")
+    if beams == 1:
+        for answer in task.predict(model, asked):
+            typer.echo(answer)
+        return
+    if not isinstance(task, Pairs):
+        raise Refusal(f"--beams is for models that write, and this one's task is {task.name}; leave it out")
+    for text in asked:
+        for answer, score in task.best(model, text, beams, best):
+            typer.echo(f"{answer}\t{score:.4f}" if best > 1 else answer)

@@ -1,0 +1,43 @@
+"""`heedful train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.arguments import Changes, Device
+from heedful.errors import Refusal
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")],
+    changes: Changes = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run, to the same bits.")] = False,
+    device: Device = None,
+) -> None:
+    """Train a model by a recipe, on built-in data or on your own files.
+
+    Any key of a recipe can be changed: `heedful train reverse model.width=128 training.steps=4000`. Keys: `data` (a
+    path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
+    `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
+    """
+    from heedful import recipes
+    from heedful.training import run
+    from heedful.training.loop import Interrupted
+
+    place = run.device(device)
+    spec = recipes.resolve(recipe, changes or [])
+    folder = out or Path("runs") / Path(recipe).stem
+    if folder.exists() and not folder.is_dir():
+        raise Refusal(f"{folder} is a file; choose another --out")
+    already = (folder / run.RESULT).exists()
+    try:
+        run.train(spec, folder, resume, place)
+    except Interrupted:
+        typer.echo(f"heedful: stopped and saved; go on with: heedful train {recipe} --out {folder} --resume", err=True)
+        raise typer.Exit(130) from None
+    if already:
+        typer.echo(f"{folder} is finished; its report is {folder / 'report.html'}")

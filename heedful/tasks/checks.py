@@ -1,0 +1,185 @@
+"""The laws, proved on a trained model: padding, memory, the future, looking, and saving change nothing."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Memory
+from heedful.checkpoints import store
+from heedful.looking import look
+from heedful.models import Forecaster, Predictor, Transformer
+
+CLOSE = 1e-9  # in float64
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law, whether it holds, and what was measured."""
+
+    name: str
+    holds: bool
+    detail: str
+    applies: bool = True
+
+    @property
+    def said(self) -> str:
+        """One word for the verdict."""
+        return ("holds" if self.holds else "FAILS") if self.applies else "n/a"
+
+
+@torch.no_grad()
+def checks(model: nn.Module) -> Iterator[Law]:
+    """Each law in turn, on random inputs that the model can take."""
+    torch.manual_seed(0)
+    model = model.cpu().eval()
+    exact = copy.deepcopy(model).double()
+    cases = next(kind for family, kind in KINDS.items() if isinstance(model, family))(exact)
+    yield within("padded == unpadded", cases.padded)
+    yield within("with memory == without", cases.remembered)
+    yield within("the future never leaks", cases.leak)
+    yield same("looking changes no bit", model, cases)
+    yield reloaded("save, load, same outputs", model, cases)
+
+
+def within(name: str, measure: Callable[[], float] | str) -> Law:
+    """A law on two ways to the same numbers."""
+    if isinstance(measure, str):
+        return Law(name, True, measure, applies=False)
+    gap = measure()
+    return Law(name, gap <= CLOSE, f"largest difference {gap:.1e} in float64")
+
+
+def same(name: str, model: nn.Module, cases: Cases) -> Law:
+    """The outputs with and without looking, bit by bit."""
+    inputs = cases.inputs(next(model.parameters()).dtype)
+    before = model(*inputs)
+    with look(model) as seen:
+        during = model(*inputs)
+    return Law(name, torch.equal(before, during), f"{len(seen.paths)} layers looked at, {before.numel():,} outputs compared")
+
+
+def reloaded(name: str, model: nn.Module, cases: Cases) -> Law:
+    """The outputs of the model and of its own copy from a folder, bit by bit."""
+    inputs = cases.inputs(next(model.parameters()).dtype)
+    with tempfile.TemporaryDirectory() as folder:
+        store.save(model, Path(folder) / "model")
+        again = store.load(Path(folder) / "model").to(next(model.parameters()).dtype)
+    return Law(name, torch.equal(model(*inputs), again(*inputs)), "bit by bit")
+
+
+class Cases:
+    """Inputs for one family, and how each law is measured on it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """Random inputs of unequal length."""
+        raise NotImplementedError
+
+    padded: Callable[[], float] | str
+    remembered: Callable[[], float] | str
+    leak: Callable[[], float] | str
+
+
+class Pairs(Cases):
+    """An encoder-decoder: sources of unequal length, targets of one."""
+
+    model: Transformer
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        spec = self.model.spec
+        size = min(12, spec.length)
+        low = min(4, (spec.source_vocab or spec.vocab) - 1)
+        source = torch.randint(low, spec.source_vocab or spec.vocab, (3, size))
+        for row in range(1, 3):
+            source[row, -(-size * (3 - row) // 3) :] = 0
+        return source, torch.randint(min(4, spec.vocab - 1), spec.vocab, (3, size))
+
+    def padded(self) -> float:
+        source, target = self.inputs(torch.float64)
+        together = self.model(source, target)
+        alone = [self.model(s[s != 0][None], t[None]) for s, t in zip(source, target, strict=True)]
+        return largest(together, torch.cat(alone))
+
+    def remembered(self) -> float:
+        source, target = self.inputs(torch.float64)
+        context, memory = self.model.encode(source), Memory(4)
+        steps = [self.model.decode(target[:, at : at + 1], context.kept(), memory) for at in range(target.shape[1])]
+        return largest(self.model(source, target), torch.cat(steps, 1))
+
+    def leak(self) -> float:
+        source, target = self.inputs(torch.float64)
+        half = target.shape[1] // 2
+        other = torch.cat((target[:, :half], target[:, half:].flip(0).roll(1, 1)), 1)
+        return largest(self.model(source, target)[:, :half], self.model(source, other)[:, :half])
+
+
+class Predictions(Cases):
+    """An encoder with an answer: sequences or sets of unequal size."""
+
+    model: Predictor
+    remembered = "a predictor writes nothing step by step"
+    leak = "a predictor reads its input whole"
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        spec = self.model.spec
+        size = min(9, spec.length)
+        lengths = torch.tensor([size, max(1, size // 2), 1])
+        if spec.vocab:
+            there = torch.arange(size) < lengths[:, None]
+            return torch.randint(1, spec.vocab, (3, size)) * there, lengths
+        return torch.randn(3, size, spec.channels or 1, dtype=dtype), lengths
+
+    def padded(self) -> float:
+        x, lengths = self.inputs(torch.float64)
+        together = self.model(x, lengths)
+        alone = [self.model(row[None, :n], n[None]) for row, n in zip(x, lengths, strict=True)]
+        if together.dim() == 2:
+            return largest(together, torch.cat(alone))
+        return max(largest(row[:n], one[0]) for row, n, one in zip(together, lengths, alone, strict=True))
+
+
+class Forecasts(Cases):
+    """A decoder over numbers."""
+
+    model: Forecaster
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        spec, model = self.model.spec, self.model
+        noise = torch.randn(3, min(12, spec.length), spec.channels, dtype=dtype)
+        return (noise * model.deviation.to(dtype) + model.mean.to(dtype),)
+
+    def padded(self) -> float:
+        (series,) = self.inputs(torch.float64)
+        half = series.shape[1] // 2
+        cut = torch.cat((series[:, :half], torch.zeros_like(series[:, half:])), 1)
+        return largest(self.model(cut)[:, :half], self.model(series[:, :half]))
+
+    def remembered(self) -> float:
+        (series,) = self.inputs(torch.float64)
+        memory = Memory(4)
+        steps = [self.model(series[:, at : at + 1], memory) for at in range(series.shape[1])]
+        return largest(self.model(series), torch.cat(steps, 1))
+
+    def leak(self) -> float:
+        (series,) = self.inputs(torch.float64)
+        half = series.shape[1] // 2
+        other = torch.cat((series[:, :half], series[:, half:].flip(1) + 1), 1)
+        return largest(self.model(series)[:, :half], self.model(other)[:, :half])
+
+
+def largest(one: Tensor, two: Tensor) -> float:
+    """The largest difference; not a number counts as infinite."""
+    gap = (one - two).abs().max()
+    return float(gap) if gap.isfinite() else float("inf")
+
+
+KINDS: dict[type[nn.Module], type[Cases]] = {Transformer: Pairs, Predictor: Predictions, Forecaster: Forecasts}
