@@ -21,7 +21,7 @@ class ALiBi(Bias):
         self.register_buffer("slopes", slopes(heads), persistent=False)
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return -self.slopes[h] * (i - j).abs()
+        return -self.slopes[self.place(h)] * (i - j).abs()
 
 
 def slopes(heads: int) -> Tensor:
@@ -33,10 +33,15 @@ def slopes(heads: int) -> Tensor:
 
 
 class Buckets(Bias):
-    """A learned number for each bucket of distances, exact when near and logarithmic when far (T5: Raffel et al., 2020)."""
+    """A learned number for each bucket of distances, exact if near, logarithmic if far (T5: Raffel et al., 2020)."""
 
     def __init__(self, heads: int, buckets: int = 32, farthest: int = 128, both_ways: bool = True) -> None:
         super().__init__()
+        exact = (buckets // 2 if both_ways else buckets) // 2
+        if exact < 1:
+            raise ValueError(f"{buckets} buckets are too few; choose {4 if both_ways else 2} or more")
+        if farthest <= exact:
+            raise ValueError(f"the nearest {exact} distances have buckets of their own; choose farthest above {exact}")
         self.heads, self.buckets, self.farthest, self.both_ways = heads, buckets, farthest, both_ways
         self.table = nn.Parameter(torch.randn(buckets, heads) * 0.02)
 
@@ -52,7 +57,7 @@ class Buckets(Bias):
         return start + torch.where(back < exact, back, (exact + far.long()).clamp(max=count - 1))
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return self.table[self.bucket(i - j), h]
+        return self.table[self.bucket(i - j), self.place(h)]
 
 
 class Table(Bias):
@@ -64,8 +69,9 @@ class Table(Bias):
         self.table = nn.Parameter(torch.randn(math.prod(2 * n - 1 for n in shape), heads) * 0.02)
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        place, step = 0, 1
+        place: Tensor | int = 0
+        step = 1
         for n in reversed(self.shape):
             place = place + (i % n - j % n + n - 1) * step
             i, j, step = i // n, j // n, step * (2 * n - 1)
-        return self.table[place, h]
+        return self.table[place, self.place(h)]

@@ -37,15 +37,13 @@ class Prefix(Mask):
     """The first `size` columns, one number for all sequences or one for each (B): `Causal() | Prefix(n)`."""
 
     def __init__(self, size: int | Tensor) -> None:
-        self.size = torch.as_tensor(size)
-        self.batch = self.size.shape[0] if self.size.dim() else 1
+        self.size, self.batch = size, size.shape[0] if isinstance(size, Tensor) else 1
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        size = self.size.to(j.device)
-        return j < (size[self.place(b)] if size.dim() else size)
+        return j < (self.size[self.place(b)] if isinstance(self.size, Tensor) else self.size)
 
     def take(self, index: Tensor) -> Mask:
-        return self if self.batch == 1 else Prefix(self.size[index])
+        return Prefix(self.size[index]) if isinstance(self.size, Tensor) and self.batch > 1 else self
 
 
 class Documents(Mask):
@@ -63,7 +61,7 @@ class Documents(Mask):
 
 
 class Blocks(Mask):
-    """Blocks of `size` positions that see each other where `layout` (blocks x blocks) says; by default each only itself."""
+    """Blocks of `size` positions that see each other where `layout` (blocks x blocks) says; else each only itself."""
 
     def __init__(self, size: int, layout: Tensor | None = None) -> None:
         if size < 1:

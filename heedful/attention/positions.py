@@ -9,14 +9,14 @@ from heedful.attention.sight import Sight
 
 
 class Rotary:
-    """Turns queries and keys by an angle of their position, so that a score knows only the distance (Su et al., 2021)."""
+    """Turns queries and keys by an angle of their position: a score knows only the distance (Su et al., 2021)."""
 
     def __init__(self, base: float = 10_000.0) -> None:
         self.base = base
 
     def __call__(self, x: Tensor, at: Tensor, sight: Sight) -> Tensor:
         """x (B H T D), whose rows stand at `at` (B|1 T), turned; the angles are made once per forward."""
-        key = ("rotary", self.base, x.shape[-1], x.dtype, id(at))
+        key = ("rotary", self.base, x.shape[-1], x.dtype, at is sight.rows)
         cos, sin = sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
         one, two = x.chunk(2, -1)
         return torch.cat((one * cos - two * sin, one * sin + two * cos), -1)

@@ -83,7 +83,11 @@ class Join(nn.Linear):
 def sizes(width: int, heads: int, groups: int, key: int | None, value: int | None) -> tuple[int, int]:
     """The widths of a key and of a value, by default the model's width shared out among the heads."""
     if heads % groups:
-        raise ValueError(f"{heads} heads cannot share {groups} groups of keys; choose a number of groups that divides the heads")
+        raise ValueError(
+            f"{heads} heads cannot share {groups} groups of keys; choose a number of groups that divides the heads"
+        )
     if width % heads and not (key and value):
-        raise ValueError(f"a width of {width} cannot be shared out among {heads} heads; choose heads that divide the width")
+        raise ValueError(
+            f"a width of {width} cannot be shared out among {heads} heads; choose heads that divide the width"
+        )
     return key or width // heads, value or width // heads

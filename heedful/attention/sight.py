@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -108,7 +107,11 @@ class Causal(Mask):
 class Bias(nn.Module):
     """What is added to a score. `adds` is the definition; it may hold parameters."""
 
-    heads: int = 1  # how many heads it speaks of
+    heads: int = 1  # how many heads it speaks of; 1: it says the same of all
+
+    def place(self, h: Tensor) -> Tensor:
+        """Where head h stands in what the bias holds: one that speaks of one head says the same of all."""
+        return h * 0 if self.heads == 1 else h
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         """The score to add for the row at position i and the column at position j, in sequence b and head h."""
@@ -134,15 +137,19 @@ class Sight:
         counted: bool = False,
     ) -> None:
         if mask.batch not in (1, batch):
-            raise ValueError(f"the mask speaks of {mask.batch} sequences and the batch has {batch}; make it for this batch")
+            raise ValueError(
+                f"the mask speaks of {mask.batch} sequences and the batch has {batch}; make it for this batch"
+            )
         if bias is not None and mask.heads > 1 < bias.heads != mask.heads:
-            raise ValueError(f"the mask speaks of {mask.heads} heads and the bias of {bias.heads}; make both for the same heads")
+            said = f"the mask speaks of {mask.heads} heads and the bias of {bias.heads}"
+            raise ValueError(f"{said}; make both for the same heads")
         self.mask, self.rows, self.columns, self.batch = mask, rows, columns, batch
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
-        self._made: dict[Hashable, object] = {}
+        self._made: dict[Hashable, object] = {}  # of mask and positions
+        self._added: dict[Hashable, object] = {}  # of the bias
 
-    @cached_property
+    @property
     def indices(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Sequence, head, row and column as tensors that broadcast: B 1 1 1, 1 H 1 1, B|1 1 T 1, B|1 1 1 S."""
         b = torch.arange(self.batch, device=self.rows.device)[:, None, None, None]
@@ -175,29 +182,37 @@ class Sight:
         """Rows with nothing to see: B|1 H|1 T|1 1."""
         return self.once("blind", lambda: ~self.dense.any(-1, keepdim=True))
 
-    @cached_property
+    @property
     def scores(self) -> Tensor | None:
         """What the bias adds: B|1 H|1 T S."""
-        return None if self.bias is None else self._adds(*self.indices)
-
-    def _adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        assert self.bias is not None
-        return self.bias.adds(b, h * 0 if self.bias.heads == 1 else h, i, j)
+        bias = self.bias
+        return None if bias is None else kept(self._added, "scores", lambda: bias.adds(*self.indices))
 
     def added(self, dtype: torch.dtype) -> Tensor | None:
-        """Mask and bias as the fused kernels take them: None, a boolean, or scores with -inf where hidden."""
+        """Mask and bias as the fused kernels take them: None, a boolean, or scores with -inf where hidden.
+
+        Blind rows are let see everything, for kernels differ in what they make of a row that sees nothing (one of
+        CUDA's gives its values a gradient); the caller sets them to zero.
+        """
         if self.is_open:
             return None
-        scores = self.scores
+        scores, seen = self.scores, self.once("seen", lambda: self.dense | self.blind)
         if scores is None:
-            return self.dense
-        return self.once(("added", self.bias, dtype), lambda: scores.to(dtype).masked_fill(~self.dense, -torch.inf))
+            return seen
+        return kept(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
 
     @property
     def pays_in_blocks(self) -> bool:
-        """Whether flex attention should be used: on a GPU, for long sequences, where the causal flag does not say it."""
-        long = min(self.rows.shape[-1], self.columns.shape[-1]) >= FLEX_FROM
-        return self.rows.is_cuda and long and not self.is_causal and not self.is_open
+        """Whether flex attention should be used: on a GPU, for long sequences, where the causal flag does not say it.
+
+        A bias that learns is left to the boolean: flex sums its gradient by atomic additions, slow and far from exact.
+        """
+        if not self.rows.is_cuda or min(self.rows.shape[-1], self.columns.shape[-1]) < FLEX_FROM:
+            return False
+        learns = (
+            torch.is_grad_enabled() and self.bias is not None and any(p.requires_grad for p in self.bias.parameters())
+        )
+        return not (self.is_causal or self.is_open or learns)
 
     @property
     def blocks(self) -> BlockMask:
@@ -215,15 +230,21 @@ class Sight:
 
         batch = max(self.mask.batch, self.rows.shape[0], self.columns.shape[0])
         sizes = (batch if batch > 1 else None, self.mask.heads if self.mask.heads > 1 else None)
-        return create_block_mask(sees, *sizes, self.rows.shape[-1], self.columns.shape[-1], device=str(self.rows.device))
+        return create_block_mask(
+            sees, *sizes, self.rows.shape[-1], self.columns.shape[-1], device=str(self.rows.device)
+        )
 
-    @cached_property
+    @property
     def score_mod(self) -> Callable[..., Tensor] | None:
         """The bias as flex attention's score_mod."""
         if self.bias is None:
             return None
-        place = self._places()
-        return lambda score, b, h, i, j: score + self._adds(b, h, *place(b, i, j)).to(score.dtype)
+        return kept(self._added, "mod", self._score_mod)
+
+    def _score_mod(self) -> Callable[..., Tensor]:
+        assert self.bias is not None
+        place, adds = self._places(), self.bias.adds
+        return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
 
     def _places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
         rows, columns = self.rows.expand(self.batch, -1), self.columns.expand(self.batch, -1)
@@ -233,7 +254,7 @@ class Sight:
         return lambda b, i, j: (rows[b, i], columns[b, j])
 
     def plus(self, bias: Bias) -> Sight:
-        """A layer's own bias over the same mask, lowered once for all layers."""
+        """A layer's own bias over the same mask, which is lowered once for all layers."""
         other = Sight(self.mask, self.rows, self.columns, self.batch, bias, self.order, self.counted)
         other._made = self._made
         return other
@@ -247,7 +268,12 @@ class Sight:
         return Sight(self.mask, self.rows[:, rows], self.columns, self.batch, self.bias)
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What `make` gives, made by the first layer that asks and shared with the rest of this forward, other biases too."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]  # type: ignore[return-value]
+        """What `make` gives, made by the first layer that asks and shared with the rest of this forward."""
+        return kept(self._made, key, make)
+
+
+def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:
+    """What `make` gave when first asked for; torch.compile can follow it, and not a cached_property, which locks."""
+    if key not in made:
+        made[key] = make()
+    return made[key]  # type: ignore[return-value]

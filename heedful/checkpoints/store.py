@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,21 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         fill(aside)
         for path in (*aside.iterdir(), aside):
             _flush(path)
-        if folder.exists():
-            shutil.rmtree(folder)
+        remove_folder(folder)
         aside.rename(folder)
         _flush(folder.parent)
     finally:
+        for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
+            shutil.rmtree(stray, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder that may not be there; it is moved aside first, so that no half of it keeps the name."""
+    if folder.exists():
+        aside = folder.with_name(f".{folder.name}.old.aside")
         shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+        shutil.rmtree(aside)
 
 
 def _flush(path: Path) -> None:
@@ -89,8 +99,9 @@ def state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
     """Puts weights into a model; one that is missing, unexpected or of another shape is named."""
     own = state(model)
-    for name in (*own.keys() - tensors.keys(), *tensors.keys() - own.keys()):
-        raise Refusal(f"{where}: tensor {name!r} is {'missing' if name in own else 'unexpected'}; was it written for another spec?")
+    for name in sorted(own.keys() ^ tensors.keys()):
+        fault = "missing" if name in own else "unexpected"
+        raise Refusal(f"{where}: tensor {name!r} is {fault}; is it of another spec?")
     with torch.no_grad():
         for name, tensor in own.items():
             if tensor.shape != tensors[name].shape:
@@ -130,6 +141,13 @@ def load(folder: str | Path) -> nn.Module:
     family = values.get("family")
     if family not in FAMILIES:
         raise Refusal(f"{place / SPEC}: family {family!r} is not known; known: {', '.join(sorted(FAMILIES))}")
-    model = assemble(spec_of(**values))
-    restore(model, read_tensors(place / WEIGHTS), str(place / WEIGHTS))
+    tensors = read_tensors(place / WEIGHTS)
+    model = assemble(spec_of(**values)).to(dtype_of(tensors))
+    restore(model, tensors, str(place / WEIGHTS))
     return model.eval()
+
+
+def dtype_of(tensors: dict[str, Tensor]) -> torch.dtype:
+    """The precision in which weights were written, so that a model reads back as it was."""
+    kinds = {tensor.dtype for tensor in tensors.values() if tensor.is_floating_point()}
+    return kinds.pop() if len(kinds) == 1 else torch.get_default_dtype()

@@ -7,11 +7,14 @@ import sys
 import warnings
 from typing import Any
 
-import click
 import typer
 
 from heedful.cli import check, data, eval, look, predict, recipes, train
 from heedful.errors import Failure, Refusal, nearest
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[
+    1
+]  # typer carries a click of its own and does not show this one
 
 app = typer.Typer(
     help="Train attention models on your own files with one command, and see where they look.",
@@ -41,18 +44,18 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the program: status 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C; one line for what a user can cause."""
+    """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
     warnings.showwarning = one_line
     command = typer.main.get_command(app)
     try:
         sys.exit(command.main(arguments, "heedful", standalone_mode=False) or 0)
-    except click.UsageError as error:
+    except UsageError as error:
         stop(usage(error, command), 2)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         sys.exit(leave.exit_code)
     except (Refusal, Failure) as error:
         stop(str(error), error.status)
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         stop("stopped", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not complain
@@ -65,9 +68,9 @@ def stop(line: str, status: int) -> None:
     sys.exit(status)
 
 
-def usage(error: click.UsageError, command: Any) -> str:
+def usage(error: Any, command: Any) -> str:
     """What was wrong with the words of a call, with the nearest known verb or option."""
-    said = error.format_message().rstrip(".")
+    said = error.format_message().rstrip(".") or "no verb is given"
     name = error.ctx.command_path if error.ctx else "heedful"
     if said.startswith("No such command"):
         word = said.split("'")[1]

@@ -25,7 +25,10 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 
     if as_json:
         rows = [{"name": name, "what": what, "made": True} for name, what in MADE.items()]
-        rows += [{"name": s.name, "what": s.what, "licence": s.licence, "found": str(sets.find(s.name) or "")} for s in sets.PUBLIC.values()]
+        rows += [
+            {"name": s.name, "what": s.what, "licence": s.licence, "found": str(sets.find(s.name) or "")}
+            for s in sets.PUBLIC.values()
+        ]
         typer.echo(json.dumps(rows, indent=1))
         return
     typer.echo("made on the fly, nothing to download:")

@@ -13,8 +13,12 @@ from heedful.cli.arguments import Device, Folder
 def look(
     folder: Folder,
     text: Annotated[str, typer.Argument(metavar="INPUT", help="What the model is asked, as in `heedful predict`.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to: .html (to explore), .png, .svg or .json (exact numbers).")],
-    layer: Annotated[str | None, typer.Option(metavar="PATH", help="One layer alone, such as decoder.blocks.1.cross.")] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to: .html (to explore), .png, .svg or .json (exact numbers).")
+    ],
+    layer: Annotated[
+        str | None, typer.Option(metavar="PATH", help="One layer alone, such as decoder.blocks.1.cross.")
+    ] = None,
     device: Device = None,
 ) -> None:
     """See where every layer and head looks while the model answers one input."""

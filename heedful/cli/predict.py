@@ -13,7 +13,10 @@ from heedful.errors import Refusal
 
 def predict(
     folder: Folder,
-    inputs: Annotated[list[str] | None, typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given.")] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given."),
+    ] = None,
     beams: Annotated[int, typer.Option(min=1, help="Beams to search with; 1 is greedy. For models that write.")] = 1,
     best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
     device: Device = None,

@@ -14,7 +14,15 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
 
     found = {name: recipes.resolve(name) for name in recipes.names()}
     if as_json:
-        typer.echo(json.dumps([{"name": name, **run.model_dump(include={"about", "task", "expected"})} for name, run in found.items()], indent=1))
+        typer.echo(
+            json.dumps(
+                [
+                    {"name": name, **run.model_dump(include={"about", "task", "expected"})}
+                    for name, run in found.items()
+                ],
+                indent=1,
+            )
+        )
         return
     for name, run in found.items():
         score = ", ".join(f"{key} {value:g}" for key, value in run.expected.score.items()) if run.expected else ""

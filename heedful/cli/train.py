@@ -12,9 +12,13 @@ from heedful.errors import Refusal
 
 
 def train(
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")
+    ],
     changes: Changes = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run, to the same bits.")] = False,
     device: Device = None,
 ) -> None:

@@ -49,7 +49,9 @@ class Plan:
         return [batches[place] for place in random.permutation(len(batches))]
 
 
-def opened(data: DataSpec, read: Callable[[str | Sides], Any], divide: Callable[[Any, str], Splits[Any]]) -> Splits[Any]:
+def opened(
+    data: DataSpec, read: Callable[[str | Sides], Any], divide: Callable[[Any, str], Splits[Any]]
+) -> Splits[Any]:
     """A user's own data: a file for each split, or one file that is divided."""
     if data.name != "files":
         return divide(read(data.name), data.name)
@@ -69,5 +71,7 @@ def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str) 
         share = int.from_bytes(hashlib.sha256(repr(key(sample)).encode()).digest()[:4], "big") % 10
         sides[max(0, share - 7)].append(sample)
     if not all(sides):
-        raise Refusal(f"{what} has {len(samples)} samples, too few to hold some out; add more or give data.valid and data.test")
+        raise Refusal(
+            f"{what} has {len(samples)} samples, too few to hold some out; add more or give data.valid and data.test"
+        )
     return Splits(*sides)

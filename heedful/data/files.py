@@ -52,12 +52,14 @@ def _pair(path: str, number: int, line: str) -> Pair:
     if len(fields) != 2:
         raise Refusal(f"{path}, line {number}: {len(fields)} fields, not two; write source, a tab and target")
     if not fields[0] or not fields[1]:
-        raise Refusal(f"{path}, line {number}: the {'target' if fields[0] else 'source'} is empty; fill it or drop the line")
+        raise Refusal(
+            f"{path}, line {number}: the {'target' if fields[0] else 'source'} is empty; fill it or drop the line"
+        )
     return fields[0], fields[1]
 
 
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:
-    """The rows of a CSV: line number, the first `labelled` fields as words, the others as numbers. A header is skipped."""
+    """The rows of a CSV: line number, the first `labelled` fields as words, the rest as numbers; no header."""
     width = None
     for number, row in enumerate(csv.reader(io.StringIO("\n".join(lines(path)))), 1):
         if not any(field.strip() for field in row):
@@ -71,7 +73,9 @@ def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str
             raise Refusal(f"{path}, line {number}: {len(row)} fields where {max(width, labelled + 1)} are needed")
         for place, field in enumerate(rest, labelled + 1):
             if not _is_number(field):
-                raise Refusal(f"{path}, line {number}: {field.strip()!r} in column {place} is no finite number; mend or drop it")
+                raise Refusal(
+                    f"{path}, line {number}: {field.strip()!r} in column {place} is no finite number; mend or drop it"
+                )
         yield number, words, [float(field) for field in rest]
 
 

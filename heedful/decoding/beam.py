@@ -50,7 +50,8 @@ def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Fo
     vocab = chances.shape[-1]
     count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
     scores, ways = top((scores.unsqueeze(-1) + chances).flatten(1), count)
-    parents, tokens = ways // vocab + torch.arange(len(ways), device=ways.device)[:, None] * width, ways % vocab  # B N
+    begins = torch.arange(len(ways), device=ways.device)[:, None] * width
+    parents, tokens = begins + ways // vocab, ways % vocab  # B N: which target goes on, and with what
 
     ends, last = tokens == END, limit[sources] == steps.length + 1
     rank = torch.arange(count, device=ways.device)
@@ -60,15 +61,14 @@ def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Fo
     for index, written, score in zip(whose.tolist(), wrote.tolist(), scores[closing].tolist(), strict=True):
         found[index].add(Answer.of(written, score))
 
-    onward = ends.int().argsort(dim=-1, stable=True)[
-        :, : min(beams, count - width)
-    ]  # B K: those that do not end, in order
+    wide = min(beams, count - width)
+    onward = ends.int().argsort(dim=-1, stable=True)[:, :wide]  # B K: what does not end, the likeliest first
     scores, parents, tokens = scores.gather(1, onward), parents.gather(1, onward), tokens.gather(1, onward)
     leading = zip(sources.tolist(), scores[:, 0].tolist(), strict=True)
-    open = torch.tensor([found[index].open(score, steps.length + 1) for index, score in leading], device=ways.device)
-    steps.take(parents[open].flatten())
-    steps.write(tokens[open].flatten())
-    return scores[open]
+    going = torch.tensor([found[index].open(score, steps.length + 1) for index, score in leading], device=ways.device)
+    steps.take(parents[going].flatten())
+    steps.write(tokens[going].flatten())
+    return scores[going]
 
 
 def top(x: Tensor, count: int) -> tuple[Tensor, Tensor]:

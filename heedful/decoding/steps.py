@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
-from heedful.errors import Refusal
+from heedful.errors import Failure, Refusal
 from heedful.inputs import Learned
-from heedful.models.transformer import BEGIN, PAD
+from heedful.models.transformer import BEGIN, END, PAD
 
 BEYOND = 50  # an answer may be this much longer than its source, where not told (Vaswani et al., 2017)
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
@@ -62,6 +62,8 @@ class Steps:
         new = self.written if self.memory is None else self.written[:, -1:]
         scores = self.model.decode(new, self.context, self.memory)[:, -1]
         chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        if chances[:, END].isnan().any():  # one score that is no number makes all of its row so
+            raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
         chances[:, [PAD, BEGIN]] = -torch.inf
         return chances
 

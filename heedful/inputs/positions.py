@@ -59,7 +59,7 @@ class Learned(Position):
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         if x.shape[1] > len(self.table):
             raise Refusal(
-                f"a sequence of {x.shape[1]} is longer than the {len(self.table)} positions that the model has learned; "
+                f"a sequence of {x.shape[1]} is longer than the {len(self.table)} positions that the model learned; "
                 "shorten it or train with a larger model.length"
             )
         return x + self.table[at]
@@ -74,7 +74,7 @@ class Network(Position):
         self.network = nn.Sequential(nn.Linear(1, hidden), nn.GELU(), nn.Linear(hidden, width))
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        return x + self.network(at.unsqueeze(-1).to(self.network[0].weight.dtype) / self.scale)
+        return x + self.network(at.unsqueeze(-1).to(x.dtype) / self.scale)
 
 
 def waves(at: Tensor, width: int) -> Tensor:

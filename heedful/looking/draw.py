@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib.style
 from matplotlib.axes import Axes
@@ -182,13 +183,13 @@ def _heat(axes: Axes, weights: Tensor, span: tuple[float, float]) -> AxesImage:
 def _words(axes: Axes, map: Map, scale: Scale, rows: bool) -> None:
     """Writes the words as plain text; a tick for each would take longer than all the rest."""
     axes.set(xticks=[], yticks=[])
-    style = {"fontsize": scale.font, "parse_math": False}
     above, beside = 1 + 0.03 / scale.side(len(map.rows)), -0.03 / scale.side(len(map.columns))
     for at, word in _some(map.columns, scale):
-        turn = 90 if len(word) > 1 else 0
-        axes.text(at, above, word, transform=axes.get_xaxis_transform(), rotation=turn, ha="center", va="bottom", **style)
+        place: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "ha": "center", "va": "bottom"}
+        axes.text(at, above, word, **place, rotation=90 * (len(word) > 1), fontsize=scale.font, parse_math=False)
     for at, word in _some(map.rows, scale) if rows else ():
-        axes.text(beside, at, word, transform=axes.get_yaxis_transform(), ha="right", va="center_baseline", **style)
+        place = {"transform": axes.get_yaxis_transform(), "ha": "right", "va": "center_baseline"}
+        axes.text(beside, at, word, **place, fontsize=scale.font, parse_math=False)
 
 
 def _some(words: Sequence[str], scale: Scale) -> Iterator[tuple[int, str]]:

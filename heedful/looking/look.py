@@ -45,9 +45,10 @@ class Seen:
         with torch.autocast(q.device.type, enabled=False):
             q, k = q.to(exact), k.to(exact)
             if rows is None:
-                weights = mechanism.weights(q, k, sight)
+                weights = mechanism.weights(q, k, sight.afresh())
             else:
-                weights = mechanism.rows(q, k, sight, torch.as_tensor(rows, device=q.device))
+                chosen = torch.as_tensor(rows, dtype=torch.long, device=q.device)
+                weights = mechanism.rows(q, k, sight.afresh(), chosen)
         return weights if heads is None else weights[:, list(heads)]
 
     def _at(self, path: str) -> list[Call]:
@@ -62,14 +63,13 @@ def look(model: nn.Module) -> Iterator[Seen]:
 
     A compiled model is run eagerly while it is looked at, and says so.
     """
-    inner: nn.Module = getattr(model, "_orig_mod", model)
-    mechanisms = {path.removesuffix(".mechanism"): m for path, m in inner.named_modules() if isinstance(m, Mechanism)}
+    mechanisms = {_plain(path): m for path, m in model.named_modules() if isinstance(m, Mechanism)}
     seen = Seen(list(mechanisms))
 
     def keeper(path: str) -> Any:
         def keep(mechanism: Mechanism, given: tuple[Any, ...]) -> None:
             q, k, _, sight = given
-            seen._calls[path].append((mechanism, q, k, sight))
+            seen._calls[path].append((mechanism, q, k, sight.afresh()))
 
         return keep
 
@@ -82,11 +82,16 @@ def look(model: nn.Module) -> Iterator[Seen]:
             hook.remove()
 
 
+def _plain(path: str) -> str:
+    """The path of an attention, whose name does not tell that it was compiled."""
+    return path.replace("_orig_mod.", "").removesuffix(".mechanism")
+
+
 @contextmanager
 def _eagerly(model: nn.Module) -> Iterator[None]:
     if not any(hasattr(m, "_orig_mod") or m._compiled_call_impl is not None for m in model.modules()):
         yield
         return
-    warnings.warn("a compiled model is run eagerly while it is looked at", stacklevel=4)
+    warnings.warn("a compiled model is run eagerly while it is looked at", stacklevel=5)
     with torch.compiler.set_stance("force_eager"):
         yield

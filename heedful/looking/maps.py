@@ -25,13 +25,13 @@ class Map:
     columns: tuple[str, ...]  # S words: what is looked at
 
     def __post_init__(self) -> None:
-        w, words = self.weights, (len(self.rows), len(self.columns))
-        if w.ndim != 3 or tuple(w.shape[1:]) != words or not w.numel():
-            raise ValueError(f"{self.path}: weights are {_size(w)}; heads x {words[0]} rows x {words[1]} columns needed")
+        w, t, s = self.weights, len(self.rows), len(self.columns)
+        if w.ndim != 3 or w.shape[1:] != (t, s) or not w.numel():
+            raise ValueError(f"{self.path}: weights are {_size(w)}; heads x {t} rows x {s} columns needed")
         if w.dtype != torch.float32 or w.device.type != "cpu":
             raise ValueError(f"{self.path}: weights are {w.dtype} on {w.device}; pass weights.float().cpu()")
         if not w.isfinite().all():
-            raise ValueError(f"{self.path}: some weights are not finite; look at the model before they grew")
+            raise ValueError(f"{self.path}: some weights are not finite; train with a lower rate or in a wider dtype")
 
     @property
     def heads(self) -> int:

@@ -88,6 +88,12 @@ class Samples:
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...] | None = None
 
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError(f"{self.title}: every row needs {len(self.header)} cells, one for each name in the header")
+        if self.right is not None and len(self.right) != len(self.rows):
+            raise ValueError(f"{self.title}: {len(self.rows)} rows but {len(self.right)} marks; give one mark a row")
+
     def html(self) -> str:
         marks = self.right or (None,) * len(self.rows)
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)

@@ -53,7 +53,9 @@ def rotary(spec: Spec) -> Rotary | None:
     if words.parse(spec.position)[0] not in words.ROTARY:
         return None
     if spec.width // spec.heads % 2:
-        raise Refusal(f"rotary positions turn pairs of channels and a head has {spec.width // spec.heads}; choose an even width a head")
+        raise Refusal(
+            f"rotary positions turn pairs of channels and a head has {spec.width // spec.heads}; make it even"
+        )
     made: Rotary = words.choose("position", spec.position, words.ROTARY)
     return made
 
@@ -62,7 +64,9 @@ def position(spec: Spec) -> Position:
     """The position that is given with the inputs."""
     if rotary(spec) is not None:
         return words.POSITIONS["none"]()
-    made: Position = words.choose("position", spec.position, words.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4)
+    made: Position = words.choose(
+        "position", spec.position, words.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4
+    )
     if made.room >= spec.width:
         raise Refusal(f"position {spec.position!r} leaves no room for the inputs in a width of {spec.width}")
     return made

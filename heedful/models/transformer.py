@@ -35,7 +35,9 @@ class TransformerSpec(Spec):
     @model_validator(mode="after")
     def _table_is_as_wide_as_the_model(self) -> Self:
         if self.tied and parts.position(self).room:
-            raise ValueError(f"position {self.position!r} narrows the token table, so the output cannot read it; set model.tied=false")
+            raise ValueError(
+                f"position {self.position!r} narrows the token table for the output that reads it; set model.tied=false"
+            )
         return self
 
 

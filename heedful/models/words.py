@@ -100,7 +100,7 @@ def mechanism(word: str, heads: int, width: int) -> Mechanism:
     """The mechanism that a word names, for heads of `width`; a mask's word means softmax within that mask."""
     if parse(word)[0] in MASKS:
         return Softmax()
-    made: Mechanism = choose("mechanism", word, MECHANISMS | MASKS, heads=heads, width=width)
+    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width)
     return made
 
 

@@ -15,7 +15,9 @@ from heedful.training.spec import RunSpec, read, validated
 
 def names() -> list[str]:
     """The recipes that come with heedful."""
-    return sorted(path.name.removesuffix(".yaml") for path in files(__package__).iterdir() if path.name.endswith(".yaml"))
+    return sorted(
+        path.name.removesuffix(".yaml") for path in files(__package__).iterdir() if path.name.endswith(".yaml")
+    )
 
 
 def values(recipe: str) -> dict[str, Any]:
@@ -72,7 +74,9 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         place = inner
     if key == "data":
         old = base["data"] if isinstance(base.get("data"), dict) else {}
-        value = {"name": str(value)} | {k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old}
+        value = {"name": str(value)} | {
+            k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old
+        }
     if key.startswith(("data.train", "data.valid", "data.test")) and isinstance(base.get("data"), dict):
         base["data"]["name"] = "files"
     place[last] = value

@@ -62,7 +62,9 @@ def same(name: str, model: nn.Module, cases: Cases) -> Law:
     before = model(*inputs)
     with look(model) as seen:
         during = model(*inputs)
-    return Law(name, torch.equal(before, during), f"{len(seen.paths)} layers looked at, {before.numel():,} outputs compared")
+    return Law(
+        name, torch.equal(before, during), f"{len(seen.paths)} layers looked at, {before.numel():,} outputs compared"
+    )
 
 
 def reloaded(name: str, model: nn.Module, cases: Cases) -> Law:

@@ -22,7 +22,9 @@ def read_rows(text: str, channels: int, what: str) -> NDArray[np.float32]:
         except ValueError:
             raise Refusal(f"row {place} of the input, {row.strip()!r}, holds no numbers; give {what}") from None
         if len(made[-1]) != channels or not np.isfinite(made[-1]).all():
-            raise Refusal(f"row {place} of the input, {row.strip()!r}, should be {channels} finite numbers; give {what}")
+            raise Refusal(
+                f"row {place} of the input, {row.strip()!r}, should be {channels} finite numbers; give {what}"
+            )
     return np.array(made, dtype=np.float32)
 
 

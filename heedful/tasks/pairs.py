@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from heedful.data.spec import DataSpec
 from heedful.decoding import beam, greedy
 from heedful.looking import look
 from heedful.looking.page import Example, Figures, Samples
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.transformer import BEGIN, END, PAD, Transformer
 from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.task import Batch, Task, device_of, maps, nonempty, several, stack
 from heedful.text.characters import Tokenizer
@@ -98,7 +98,7 @@ class Pairs(Task):
         for start in range(0, len(order), size):
             places = order[start : start + size]
             batch = self.sources([sources[at] for at in places]).to(device_of(model))
-            made |= {at: list(a.tokens) for at, a in zip(places, greedy(model, batch), strict=True)}
+            made |= {at: list(a.tokens) for at, a in zip(places, greedy(cast(Transformer, model), batch), strict=True)}
         return [made[at] for at in range(len(sources))]
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
@@ -109,7 +109,10 @@ class Pairs(Task):
     def best(self, model: nn.Module, text: str, beams: int, best: int) -> list[tuple[str, float]]:
         """The n best answers to one input by beam search, with their scores."""
         source = self.sources([self.tokenizer.encode(nonempty(text, self.input))]).to(device_of(model))
-        return [(self.tokenizer.decode(a.tokens), a.score) for a in beam(model, source, beams=beams, best=best)[0]]
+        return [
+            (self.tokenizer.decode(a.tokens), a.score)
+            for a in beam(cast(Transformer, model), source, beams=beams, best=best)[0]
+        ]
 
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -107,7 +107,7 @@ class Series(Task):
         made = []
         for start in range(0, len(pasts), size):
             batch = torch.from_numpy(np.stack(pasts[start : start + size])).to(device_of(model))
-            made.append(roll(model, batch, self.horizon).float().cpu().numpy())
+            made.append(roll(cast(Forecaster, model), batch, self.horizon).float().cpu().numpy())
         return np.concatenate(made)
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
@@ -126,7 +126,9 @@ class Series(Task):
         whole = np.concatenate((past, self.forecast(model, [past])[0]))
         with torch.no_grad(), look(model) as seen:
             model(torch.from_numpy(whole)[None].to(device_of(model)))
-        return Example(f"{len(past)} steps → {self.horizon} more", maps(seen, lambda path: (words(whole), words(whole))))
+        return Example(
+            f"{len(past)} steps → {self.horizon} more", maps(seen, lambda path: (words(whole), words(whole)))
+        )
 
     def show(self, model: nn.Module, samples: Sequence[Window]) -> Samples:
         made = self.forecast(model, [sample.past for sample in samples])
@@ -153,7 +155,13 @@ def stretches(data: DataSpec, seed: int) -> Splits[Any]:
     """A series made on the fly, or a user's own; one file is cut in time, a tenth to choose by and a tenth to test."""
     if data.name == "waves":
         return toys.waves(data, seed)
-    return opened(data, series, lambda all, what: Splits(*np.split(all, [8 * len(all) // 10, 9 * len(all) // 10])))
+    return opened(data, series, in_time)
+
+
+def in_time(whole: Numbers, what: str) -> Splits[Any]:
+    """A series cut in three, in the order of time."""
+    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
+    return Splits(train, valid, test)  # type: ignore[arg-type]
 
 
 def series(path: str | Sides) -> Numbers:

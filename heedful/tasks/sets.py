@@ -45,9 +45,13 @@ class Sets(Task):
         splits = labelled(data, seed)
         for sample in (*splits.valid, *splits.test):
             if sample.label not in self.labels:
-                raise Refusal(f"label {sample.label!r} is held out but was never trained on; add more sets of it to train on")
+                raise Refusal(
+                    f"label {sample.label!r} is held out but was never trained on; add more sets of it to train on"
+                )
             if sample.vectors.shape[1] != self.channels:
-                raise Refusal(f"a set has vectors of {sample.vectors.shape[1]} numbers and the model takes {self.channels}")
+                raise Refusal(
+                    f"a set has vectors of {sample.vectors.shape[1]} numbers and the model takes {self.channels}"
+                )
         return splits
 
     def numbers(self) -> dict[str, int]:

@@ -44,6 +44,7 @@ class Task(ABC):
 
     def prepare(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
+        return
 
     @abstractmethod
     def length(self, sample: Any) -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from torch import Tensor
 
-from heedful.checkpoints.store import read_json, read_tensors, write_folder, write_tensors
+from heedful.checkpoints.store import read_json, read_tensors, remove_folder, write_folder, write_tensors
 
 Tensors = dict[str, Tensor]
 
@@ -21,12 +20,12 @@ class Progress:
 
     step: int = 0
     best_step: int = 0
-    best_score: float = float("-inf")
+    best_score: float | None = None
     since_best: int = 0  # evaluations
 
 
 def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int) -> Path:
-    """Writes a checkpoint and drops all but the last `keep`."""
+    """Writes a checkpoint and drops all but the last `keep`, and what was left of one that was never finished."""
 
     def fill(aside: Path) -> None:
         for name, tensors in parts.items():
@@ -35,8 +34,8 @@ def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int
 
     place = folder / f"step-{progress.step:08d}"
     write_folder(place, fill)
-    for old in all_of(folder)[:-keep]:
-        shutil.rmtree(old)
+    for old in (*all_of(folder)[:-keep], *folder.glob(".*.aside")):
+        remove_folder(old)
     return place
 
 

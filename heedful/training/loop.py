@@ -38,6 +38,7 @@ class Loop:
     def __init__(self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path) -> None:
         self.run, self.task, self.splits, self.model, self.folder = run, task, splits, model, folder
         self.training = run.training
+        self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
         self.plan = Plan([task.length(sample) for sample in splits.train], self.training.batch, run.seed)
         self.optimiser = adamw(model, self.training)
@@ -53,7 +54,11 @@ class Loop:
 
     def save(self) -> Path:
         """Writes a checkpoint."""
-        parts = {"model": state(self.model), "optimiser": optimiser_state(self.optimiser, self.model), "best": self.best}
+        parts = {
+            "model": state(self.model),
+            "optimiser": optimiser_state(self.optimiser, self.model),
+            "best": self.best,
+        }
         parts["log"] = {"losses": self.losses}
         if self.average:
             parts["average"] = self.average.weights
@@ -82,18 +87,20 @@ class Loop:
                 self.progress.step += 1
                 step, last = self.progress.step, self.progress.step == self.training.steps
                 record.advance(step)
-                if step % self.training.log_every == 0 or last:
+                log, score, save = (step % every == 0 or last for every in self.every)
+                stopping = bool(stop)  # asked once: Ctrl-C may be pressed at any line
+                if log or score or save or stopping:
                     self.check_finite()
+                if log:
                     count = (step - 1) % self.training.log_every + 1
                     speed = seen / (time.monotonic() - began)
                     record.learned(step, float(self.losses) / count, rate(self.training, step - 1), speed)
                     began, seen, self.losses = time.monotonic(), 0, torch.zeros_like(self.losses)
-                if step % self.training.evaluate_every == 0 or last:
+                if score:
                     self.evaluate(record)
-                if step % self.training.save_every == 0 or last or stop:
-                    self.check_finite()
+                if save or stopping:
                     self.save()
-                if stop and not last:
+                if stopping and not last:
                     raise Interrupted
 
     def step(self, samples: Sequence[Any]) -> Tensor:
@@ -126,16 +133,21 @@ class Loop:
 
     def autocast(self) -> torch.autocast:
         """Lower precision where it was asked for."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=working_dtype(self.run, self.device) == torch.bfloat16)
+        return torch.autocast(
+            self.device.type, torch.bfloat16, enabled=working_dtype(self.run, self.device) == torch.bfloat16
+        )
 
     def check_finite(self) -> None:
-        """Stops the run where a loss was not finite, before such weights are saved."""
-        if int(self.first_bad) < 0:
+        """Stops the run where a loss or a weight is not finite, before it is scored or saved."""
+        largest = torch.stack(torch._foreach_norm(list(self.model.parameters()), float("inf")))
+        lost = int(self.first_bad) > 0
+        if not lost and bool(largest.isfinite().all()):
             return
-        step, saved = int(self.first_bad), checkpoint.all_of(self.folder / "checkpoints")
+        what, step = ("loss is", int(self.first_bad)) if lost else ("weights are", self.progress.step)
+        saved = checkpoint.all_of(self.folder / "checkpoints")
         back = f"the last good checkpoint is {saved[-1]}" if saved else "nothing was saved before it"
         raise Failure(
-            f"the loss is not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; {back}; "
+            f"the {what} not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; {back}; "
             "lower training.rate or training.clip, or lengthen training.warmup"
         )
 
@@ -146,16 +158,20 @@ class Loop:
         with self.averaged():
             scores = self.task.score(self.model, self.splits.valid)
             record.scored(self.progress.step, "valid", scores)
-            self.progress.since_best += 1
-            if scores[self.task.watch] >= self.progress.best_score:
-                better = scores[self.task.watch] > self.progress.best_score
-                self.progress.best_score, self.progress.best_step = scores[self.task.watch], self.progress.step
-                self.progress.since_best = 0 if better else self.progress.since_best
+            score, best = scores[self.task.watch], self.best_score
+            self.progress.since_best = 0 if score > best else self.progress.since_best + 1
+            if score >= best:  # of two that are equal the later one, which has learned for longer
+                self.progress.best_score, self.progress.best_step = score, self.progress.step
                 self.best = {name: tensor.clone() for name, tensor in state(self.model).items()}
+
+    @property
+    def best_score(self) -> float:
+        """The best score so far."""
+        return float("-inf") if self.progress.best_score is None else self.progress.best_score
 
     def done(self) -> bool:
         """Whether the score is good enough, or has not grown for too long."""
-        enough = self.training.enough is not None and self.progress.best_score >= self.training.enough
+        enough = self.training.enough is not None and self.best_score >= self.training.enough
         return enough or 0 < self.training.patience <= self.progress.since_best
 
     @contextlib.contextmanager

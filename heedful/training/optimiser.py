@@ -39,7 +39,7 @@ class Average:
 
 def optimiser_state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The optimiser's tensors by the names of the parameters they belong to."""
-    names = {parameter: name for name, parameter in model.named_parameters()}
+    names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": torch.as_tensor(value)
         for parameter, state in optimiser.state.items()
@@ -53,4 +53,4 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, tensor
     for key, value in tensors.items():
         name, field = key.rsplit("/", 1)
         parameter = parameters[name]
-        optimiser.state[parameter][field] = value.to(parameter.device) if value.dim() else value.clone()
+        optimiser.state[parameter][field] = value.to(parameter.device)

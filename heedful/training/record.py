@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,16 +19,23 @@ class Record:
     def __init__(self, folder: Path, steps: int, start: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.folder, self.steps, self.began = folder, steps, time.monotonic()
+        self.folder, self.steps = folder, steps
         self.console = Console(file=sys.stderr, highlight=False)
         self.score = ""
         cut_back(folder / "metrics.jsonl", start)
-        cut_back(folder / "timing.jsonl", start)
+        times = cut_back(folder / "timing.jsonl", start)
+        self.began = time.monotonic() - (times[-1]["seconds"] if times else 0.0)
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
         self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-            TextColumn("{task.fields[said]}"), console=self.console, disable=not self.console.is_terminal,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[said]}"),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
         self.task = self.bar.add_task("training", total=steps, completed=start, said="")
 
     def __enter__(self) -> Record:
@@ -45,9 +53,11 @@ class Record:
     def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
         """What training came to at a step, and how many samples a second it took in."""
         self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, "rate": rate})
-        self._write("timing.jsonl", {"step": step, "seconds": time.monotonic() - self.began, "samples_a_second": samples})
-        self.board.add_scalar("train/loss", loss, step)  # type: ignore[no-untyped-call]
-        self.board.add_scalar("train/rate", rate, step)  # type: ignore[no-untyped-call]
+        self._write(
+            "timing.jsonl", {"step": step, "seconds": time.monotonic() - self.began, "samples_a_second": samples}
+        )
+        self.board.add_scalar("train/loss", loss, step)
+        self.board.add_scalar("train/rate", rate, step)
         said = f"loss {loss:.4f}{self.score}"
         self.bar.update(self.task, said=said)
         if not self.console.is_terminal:
@@ -57,7 +67,7 @@ class Record:
         """What an evaluation came to."""
         self._write("metrics.jsonl", {"step": step, "split": split, **scores})
         for name, value in scores.items():
-            self.board.add_scalar(f"{split}/{name}", value, step)  # type: ignore[no-untyped-call]
+            self.board.add_scalar(f"{split}/{name}", value, step)
         self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
         if not self.console.is_terminal:
             self.say(f"step {step}/{self.steps}  {split}{self.score}")
@@ -82,7 +92,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return made
 
 
-def cut_back(path: Path, step: int) -> None:
-    """Drops what was written after a step, so that a resumed run does not tell it twice."""
-    kept = [row for row in rows(path) if row["step"] <= step]
-    path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+def cut_back(path: Path, step: int) -> list[dict[str, Any]]:
+    """Drops what was written after a step, the test too, so that no resumed run tells it twice; returns the rest."""
+    kept = [row for row in rows(path) if row["step"] <= step and row.get("split") != "test"]
+    aside = path.with_name(f".{path.name}.aside")
+    aside.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    os.replace(aside, path)
+    return kept

@@ -15,7 +15,9 @@ from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
 
-def report(run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]) -> None:
+def report(
+    run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]
+) -> None:
     """Writes `report.html` into a run's folder."""
     told = rows(out / "metrics.jsonl")
     findings = task.findings(model, splits.test)

@@ -6,8 +6,8 @@ import json
 import os
 import time
 import warnings
-from dataclasses import dataclass
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +56,17 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     task, splits = TASKS[run.task].open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
         if not len(split):
-            raise Refusal(f"data.{name} is not given or empty; give all of data.train, data.valid and data.test, or one file")
+            raise Refusal(
+                f"data.{name} is not given or empty; give all of data.train, data.valid and data.test, or one file"
+            )
     spec = models.spec(**({"family": "transformer"} | run.model | task.numbers()))
-    longest = max((task.length(sample) for split in (splits.train, splits.valid, splits.test) for sample in split), default=0)
+    longest = max(
+        (task.length(sample) for split in (splits.train, splits.valid, splits.test) for sample in split), default=0
+    )
     if longest > spec.length:
-        raise Refusal(f"a sample is {longest} long and the model takes {spec.length}; set model.length={longest} or shorten it")
+        raise Refusal(
+            f"a sample is {longest} long and the model takes {spec.length}; set model.length={longest} or shorten it"
+        )
     advise(task, spec)
     seed_step(run.seed, -1, 0)
     model = models.assemble(spec)
@@ -74,9 +80,14 @@ def advise(task: Task, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
     blind = spec.position == "none" and spec.bias == "none"
     if task.ordered and blind:
-        warnings.warn("model.position=none and no bias: the model cannot tell the order that this task is about", stacklevel=2)
+        warnings.warn(
+            "model.position=none and no bias: the model cannot tell the order that this task is about", stacklevel=2
+        )
     if not task.ordered and not blind:
-        warnings.warn("this task is about sets: with positions the order of members matters; set model.position=none", stacklevel=2)
+        warnings.warn(
+            "this task is about sets: with positions the order of members matters; set model.position=none",
+            stacklevel=2,
+        )
 
 
 def train(run: RunSpec, out: Path, resume: bool, place: torch.device) -> dict[str, Any]:
@@ -116,7 +127,9 @@ def same(asked: RunSpec, begun: RunSpec, out: Path) -> RunSpec:
     now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
     for key, value in now.items():
         if value is not None and then.get(key) != value and not key.startswith(("about", "expected")):
-            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; leave {key} out, or choose another --out")
+            raise Refusal(
+                f"{out} was begun with {key}={then.get(key)}, not {value}; leave {key} out, or choose another --out"
+            )
     return begun
 
 
@@ -192,7 +205,9 @@ def samples(folder: Path, task: Task, changes: Iterable[str]) -> Splits[Any]:
     known = bool(values["data"])
     for key, value in map(parse, changes):
         if key.split(".")[0] not in ("data", "seed"):
-            raise Refusal(f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=...")
+            raise Refusal(
+                f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=..."
+            )
         put(values, key, value)
         known = known or key.startswith("data")
     if not known:

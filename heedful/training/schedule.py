@@ -9,18 +9,18 @@ from heedful.training.spec import TrainingSpec
 
 def rate(training: TrainingSpec, step: int) -> float:
     """The learning rate of a step, counted from 0."""
-    rising = min(1.0, (step + 1) / (training.warmup + 1))
+    rising = min(1.0, (step + 1) / max(1, training.warmup))
     return training.rate * rising * SHAPES[training.schedule](training, step)
 
 
 def cosine(training: TrainingSpec, step: int) -> float:
-    """Half a wave down to nothing at the last step."""
+    """Half a wave, down to nothing when the last step is done."""
     done = max(0, step - training.warmup) / max(1, training.steps - training.warmup)
     return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
 def inverse_root(training: TrainingSpec, step: int) -> float:
-    """The paper's: falls with the root of the step (Vaswani et al., 2017)."""
+    """The paper's, min(s^-0.5, s * warmup^-1.5) at step s: falls with the root of the step (Vaswani et al., 2017)."""
     warmup = max(1, training.warmup)
     return math.sqrt(warmup / max(warmup, step + 1))
 

@@ -66,12 +66,13 @@ def through_the_front(package: Path) -> Iterator[str]:
                 yield f"{path}:{line} imports {name}"
 
 
-def called(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def used(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Every name that is called, or handed on to be called, as it is written: eval, torch.load."""
+    owners = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield node.lineno, f"{node.value.id}.{node.attr}"
-        elif isinstance(node, ast.Name):
+        elif isinstance(node, ast.Name) and id(node) not in owners:
             yield node.lineno, node.id
 
 
@@ -80,7 +81,7 @@ def executing(package: Path) -> Iterator[str]:
         for line, name in imported(path, tree):
             if name.split(".")[0] in PICKLING or name in EXECUTING:
                 yield f"{path}:{line} imports {name}"
-        for line, name in called(tree):
+        for line, name in used(tree):
             if name in EXECUTING:
                 yield f"{path}:{line} uses {name}"
         for node in ast.walk(tree):
@@ -151,6 +152,7 @@ SOUND = [
     (wrong_way, "models/gpt.py", "from .spec import models"),
     (through_the_front, "cli/a.py", "import heedful"),
     (executing, "training/a.py", "model.eval()"),
+    (executing, "cli/a.py", "from heedful.cli import eval\neval.evaluate()"),
     (executing, "checkpoints/a.py", "from safetensors.torch import load, save"),
 ]
 

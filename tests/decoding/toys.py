@@ -2,11 +2,14 @@
 
 from typing import Any, cast
 
+import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from heedful.attention import Context, Memory
+from heedful.decoding import Answer
 from heedful.models import Forecaster, Transformer, build
-from heedful.models.transformer import PAD
+from heedful.models.transformer import BEGIN, END, PAD
 
 KINDS: dict[str, dict[str, Any]] = {
     "sine": {},
@@ -42,6 +45,7 @@ def sharpened(model: Transformer) -> Transformer:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2.0 if weight.dim() > 1 else 1.0)
+        model.outputs.matrix.weight[END] *= 2.0
     return model
 
 
@@ -50,3 +54,38 @@ def sources(lengths: tuple[int, ...] = (7, 3, 0, 5, 1, 6, 7), vocab: int = 12, s
     torch.manual_seed(seed)
     source = torch.randint(PAD + 1, vocab, (len(lengths), max(lengths)))
     return source.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], PAD)
+
+
+class Biased(nn.Module):
+    """A writer that scores some tokens otherwise than its model does, and counts the targets of every step."""
+
+    def __init__(self, model: Transformer, scores: dict[int, float] | None = None) -> None:
+        super().__init__()
+        self.model, self.scores = model, scores or {}
+        self.encoded = 0
+        self.rows: list[int] = []
+
+    def encode(self, source: Tensor) -> Context:
+        self.encoded += 1
+        return self.model.encode(source)
+
+    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
+        self.rows.append(target.shape[0])
+        logits = self.model.decode(target, context, memory)
+        for token, score in self.scores.items():
+            logits[..., token] = score
+        return logits
+
+
+def same(ours: list[Answer], theirs: list[Answer]) -> None:
+    """Asserts that two searches found the same."""
+    assert [(a.tokens, a.finished) for a in ours] == [(a.tokens, a.finished) for a in theirs]
+    assert [a.score for a in ours] == pytest.approx([a.score for a in theirs], abs=1e-10, rel=0)
+
+
+def taught(model: Transformer, source: Tensor, answer: Answer) -> float:
+    """The score of an answer by one pass over the whole of it."""
+    written = torch.tensor([BEGIN, *answer.tokens, *([END] if answer.finished else [])])
+    with torch.no_grad():
+        chances = model(source[None], written[None, :-1])[0].log_softmax(-1)
+    return float(chances.gather(1, written[1:, None]).sum())

@@ -1,8 +1,6 @@
 """The one law, forward(q, k, v, sight) == weights(q, k, sight) @ v, of every mechanism in every case."""
 
-import functools
 import operator
-import warnings
 
 import hypothesis
 import hypothesis.strategies as some
@@ -43,7 +41,7 @@ def test_forward_is_weights_times_values_in_the_precision_of_training(word):
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_a_few_rows_are_those_rows_of_all(word):
     m, few = mechanism(word), torch.tensor([2, 0, -1, 2])
-    for case in cases.cases(word, mask=cases.masks(), bias=cases.BIASES, groups=[2], sight=cases.SIGHTS):
+    for case in cases.cases(word, mask=cases.masks(), bias=cases.FEW, groups=[2], sight=cases.SIGHTS):
         sight = case.seen()
         q, k, _ = asked(case, sight)
         leaves = [q, k, *parameters(m, sight.bias)]
@@ -53,12 +51,14 @@ def test_a_few_rows_are_those_rows_of_all(word):
 @pytest.mark.parametrize("word", [w for w in MECHANISMS if isinstance(mechanism(w), softmax.SoftmaxLike)])
 def test_a_row_of_softmax_sums_to_one(word):
     m = mechanism(word)
-    for case in cases.cases(word, mask=cases.masks(), bias=cases.BIASES, groups=[2], sight=cases.SIGHTS):
+    for case in cases.cases(word, mask=cases.masks(), bias=cases.FEW, groups=[2], sight=cases.SIGHTS):
         sight = case.seen()
         q, k, _ = asked(case, sight)
         weights = m.weights(q, k, sight)
         expected = (~sight.blind).double().squeeze(-1).expand(weights.shape[:-1])
-        torch.testing.assert_close(weights.sum(-1), expected, **cases.EXACT, msg=lambda text, case=case: f"{case}: {text}")
+        torch.testing.assert_close(
+            weights.sum(-1), expected, **cases.EXACT, msg=lambda text, case=case: f"{case}: {text}"
+        )
         assert (weights >= 0).all(), case
 
 
@@ -85,34 +85,12 @@ def expression(batch: int) -> some.SearchStrategy[Mask]:
 @hypothesis.settings(max_examples=40, deadline=None, derandomize=True, database=None)
 @hypothesis.given(given=some.data())
 def test_the_law_holds_for_any_expression_of_masks(word, given):
+    if not cases.obeys(word, *(f"mask {name}" for name in cases.masks())):
+        pytest.skip("some mask is refused, as the golden table says")
     batch, rows, columns = (given.draw(some.integers(1, n)) for n in (3, 5, 6))
-    mask, groups = given.draw(expression(batch)), given.draw(some.sampled_from([HEADS, 3, 1]))
+    mask, groups = given.draw(expression(batch)), given.draw(some.sampled_from([HEADS, 2, 1]))
     case = Case(groups=groups, value=cases.VALUE)
-    hypothesis.assume(case.parts().isdisjoint(cases.refused(word)))
+    hypothesis.assume(cases.obeys(word, *case.parts()))
     sight = Sight(mask, torch.arange(rows)[None], torch.arange(columns)[None], batch)
     m, (q, k, v) = mechanism(word), asked(case, sight)
     agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], mask)
-
-
-@pytest.fixture
-def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Flex attention as if on a GPU, but eager: its kernels are not asked, what we hand to them is."""
-    from torch.nn.attention.flex_attention import flex_attention
-
-    monkeypatch.setattr(Sight, "pays_in_blocks", property(lambda sight: not sight.is_causal and not sight.is_open))
-    monkeypatch.setattr(softmax, "flex", lambda: flex_attention)
-
-
-@pytest.mark.usefixtures("in_blocks")
-@pytest.mark.parametrize("word", MECHANISMS)
-def test_forward_in_blocks_is_weights_times_values(word):
-    m = mechanism(word)
-    for case in cases.cases(word, mask=cases.masks(), bias=cases.BIASES, groups=[HEADS, 2], sight=cases.SIGHTS):
-        sight = case.seen()
-        if case.sight == "itself":
-            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "flex_attention called without torch.compile")
-            q, k, v = (x.detach() for x in asked(case, sight))
-            say = functools.partial("{}: {}".format, case)
-            torch.testing.assert_close(m(q, k, v, sight), defined(m, q, k, v, sight), **cases.EXACT, msg=say)

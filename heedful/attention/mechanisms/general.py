@@ -10,7 +10,7 @@ from heedful.attention.sight import Sight
 
 
 class General(SoftmaxLike):
-    """Bilinear scores q W k, a matrix for each head (Luong et al., 2015). Cost: T^2, memory T: W turns q, kernels do the rest."""
+    """Bilinear scores q W k, a matrix for each head (Luong et al., 2015). Cost: T^2, memory T, as W turns q first."""
 
     def __init__(self, heads: int, width: int, dropout: float = 0.0) -> None:
         super().__init__(dropout)

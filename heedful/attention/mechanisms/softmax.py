@@ -80,22 +80,27 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
         return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
     if sight.pays_in_blocks and not dropout:
         return blockwise(q, k, v, sight, scale)
-    return scaled_dot_product_attention(q, k, v, sight.added(q.dtype), **kernel)
+    seen = sight.added(q.dtype)
+    y = scaled_dot_product_attention(q, k, v, seen, **kernel)
+    return y if seen is None else y.masked_fill(sight.blind, 0.0)
 
 
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
     """The same by flex attention, which leaves out blocks that nobody sees."""
+    if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
+        k, v = shared(k, q.shape[1]), shared(v, q.shape[1])
     if sight.order is not None:
         q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
-    y: Tensor = flex()(
-        q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=q.shape[1] != k.shape[1]
-    )
+    grouped = q.shape[1] != k.shape[1]
+    y: Tensor = flex()(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
     return y if sight.order is None else y[:, :, sight.order.argsort()]
 
 
 @cache
 def flex() -> Any:
-    """Flex attention, compiled once; eager flex would build the whole score matrix."""
+    """Flex attention, compiled for each kind of sight that it meets; eager flex would build the whole score matrix."""
     from torch.nn.attention.flex_attention import flex_attention
 
-    return torch.compile(flex_attention, dynamic=False)
+    # Every kind of mask and dtype is a graph of its own: past torch's limit of 8 it would go on eagerly, in silence.
+    torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
+    return torch.compile(flex_attention, dynamic=False, fullgraph=True)

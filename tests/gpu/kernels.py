@@ -1,0 +1,202 @@
+"""The fused CUDA kernels against the definition: `python -m tests.gpu.kernels --out docs/gpu.json` (make test-gpu).
+
+For each mask, bias, grouping and dtype: values and gradients of `forward` may be at most twice as far from the truth
+(the definition in float64) as the unfused definition in the same dtype, plus rounding.
+It needs a CUDA device and no pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from heedful.attention import (
+    ALiBi,
+    Bias,
+    Blocks,
+    Buckets,
+    Causal,
+    Documents,
+    Everything,
+    Given,
+    Mask,
+    Padding,
+    Prefix,
+    Table,
+    Window,
+)  # fmt: skip
+from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
+from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.sight import Sight
+from heedful.looking import look
+from heedful.models import build
+
+B, H, D = 2, 4, 64
+PARTS = ("out", "q", "k", "v", "own", "own", "own")
+ROUNDING = 5e-7  # of the largest value, four float32 roundings: what any order of summing may cost
+
+
+def masks(length: int, device: torch.device) -> dict[str, Mask]:
+    half = length // 2
+    lengths = torch.tensor([length, half + 3], device=device)
+    ids = (torch.arange(length, device=device) // 100).expand(B, -1)
+    given = torch.rand(B, H, length, length, device=device) < 0.5
+    given[..., 0] = True
+    return {
+        "everything": Everything(),
+        "causal": Causal(),
+        "window": Window(100),
+        "causal window": Causal() & Window(100),
+        "padding": Padding(lengths),
+        "padding, one empty": Padding(torch.tensor([length, 0], device=device)),
+        "causal padding": Causal() & Padding(lengths),
+        "prefix": Causal() | Prefix(77),
+        "documents": Causal() & Documents(ids),
+        "blocks": Blocks(64),
+        "given": Given(given),
+        "not window": ~Window(5),
+    }
+
+
+def biases(device: torch.device, length: int) -> dict[str, Bias | None]:
+    return {
+        "none": None,
+        "alibi": ALiBi(H).to(device),
+        "buckets": Buckets(H).to(device),
+        "table": Table(H, (length // 8, 8)).to(device),
+    }
+
+
+def cases(device: torch.device) -> Iterator[tuple[str, Mechanism, Mask, Bias | None, int, int]]:
+    """Everything with everything where it is short; where it is long, and flex compiles, each mask and each bias."""
+    for length in (200, 1152):
+        for mask_name, mask in masks(length, device).items():
+            few = length > 200 and mask_name not in ("everything", "causal window", "padding, one empty")
+            for bias_name, bias in biases(device, length).items():
+                for groups in (H, 1) if bias is None else (H,):
+                    if not few or (bias is None and groups == H):
+                        name = f"softmax, {mask_name}, bias {bias_name}, {groups} groups, T {length}"
+                        yield name, Softmax(), mask, bias, groups, length
+        for mechanism in (Dot(), Scaled(2.0), General(H, D).to(device)):
+            name = f"{type(mechanism).__name__.lower()}, causal window, T {length}"
+            yield name, mechanism, Causal() & Window(100), None, H, length
+
+
+def run(mechanism: Mechanism, fused: bool, inputs: list[Tensor], sight: Sight) -> list[Tensor]:
+    """The output and the gradients of q, k, v, of the mechanism and of the bias."""
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+    q, k, v = leaves
+    out = mechanism(q, k, v, sight) if fused else mechanism.weights(q, k, sight) @ shared(v, H)
+    owners = [*mechanism.parameters(), *(sight.bias.parameters() if sight.bias else ())]
+    probe = torch.linspace(-1, 1, out.numel(), device=out.device, dtype=out.dtype).view_as(out)
+    return [out.detach(), *torch.autograd.grad(out, [*leaves, *owners], probe)]
+
+
+def measure(
+    case: tuple[str, Mechanism, Mask, Bias | None, int, int], dtype: torch.dtype, device: torch.device
+) -> dict[str, object]:
+    name, mechanism, mask, bias, groups, length = case
+    torch.manual_seed(0)
+    shape = (B, groups, length, D)
+    inputs = [torch.randn(s, device=device).to(dtype) for s in ((B, H, length, D), shape, shape)]
+
+    def sight(exact: bool) -> Sight:
+        rows = torch.arange(length, device=device)[None]
+        added = copy.deepcopy(bias).double() if exact and bias is not None else bias
+        return Sight(mask, rows, rows, B, added, counted=True)
+
+    truth = run(copy.deepcopy(mechanism).double(), False, [x.double() for x in inputs], sight(True))
+    unfused, fused = run(mechanism, False, inputs, sight(False)), run(mechanism, True, inputs, sight(False))
+    worst, where = 0.0, ""
+    for part, exact, slow, fast in zip(PARTS, truth, unfused, fused, strict=False):
+        ratio = error(fast, exact) / (error(slow, exact) + ROUNDING * float(exact.abs().max()) + 1e-30)
+        if ratio > worst:
+            worst, where = ratio, part
+    kernel = "causal flag" if sight(False).is_causal else "flex" if sight(False).pays_in_blocks else "sdpa"
+    return {
+        "case": name,
+        "dtype": str(dtype),
+        "kernel": kernel,
+        "times_unfused_error": round(worst, 3),
+        "in": where,
+        "holds": worst <= 2,
+    }
+
+
+def error(made: Tensor, exact: Tensor) -> float:
+    """The largest error; not a number counts as infinite."""
+    gap = float((made - exact).abs().max())
+    return gap if gap == gap else float("inf")
+
+
+def compilations(device: torch.device) -> dict[str, object]:
+    """A forward with a new sight of the same kind compiles nothing anew."""
+    counters = torch._dynamo.utils.counters
+    torch.compiler.reset()
+    counters.clear()
+    model = build("transformer", size="tiny", vocab=50, length=2048, mechanism="window(size=64)").to(device)
+    made = []
+    for _ in range(4):
+        source, target = (torch.randint(4, 50, (2, 1152), device=device) for _ in range(2))
+        source[1, int(torch.randint(2, 1000, ())) :] = 0
+        model(source, target).sum().backward()
+        made.append(counters["stats"]["unique_graphs"])
+    return {"case": "a new sight of the same kind compiles nothing anew", "graphs": made, "holds": made[1] == made[-1]}
+
+
+def bits(device: torch.device) -> list[dict[str, object]]:
+    """Looking changes no bit on the GPU either."""
+    rows: list[dict[str, object]] = []
+    for word in ("softmax", "window(size=64)", "general", "additive"):
+        for dtype in (torch.float32, torch.bfloat16):
+            length = 64 if word == "additive" else 1152
+            model = build("transformer", size="tiny", vocab=50, length=2048, mechanism=word).to(device, dtype).eval()
+            source, target = (torch.randint(4, 50, (2, length), device=device) for _ in range(2))
+            source[1, length // 2 :] = 0
+            with torch.no_grad():
+                before = model(source, target)
+                with look(model) as seen:
+                    during = model(source, target)
+            holds = torch.equal(before, during) and len(seen.paths) == 12
+            rows.append({"case": f"looking changes no bit, {word}", "dtype": str(dtype), "holds": holds})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    out = parser.parse_args().out
+    if not torch.cuda.is_available():
+        sys.exit("make test-gpu needs a CUDA device, and none is found")
+    device = torch.device("cuda")
+    rows = []
+    for dtype in (torch.float32, torch.bfloat16):
+        for case in cases(device):
+            rows.append(measure(case, dtype, device))
+            if not rows[-1]["holds"]:
+                print(rows[-1], flush=True)
+            if rows[-1]["kernel"] == "flex":
+                torch.compiler.reset()
+    rows += [*bits(device), compilations(device)]
+    failed = [row for row in rows if not row["holds"]]
+    told = {
+        "device": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "cases": len(rows),
+        "failed": len(failed),
+        "rows": rows,
+    }
+    out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(rows)} cases, {len(failed)} failed")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Every family of models at toy size, with the same sequences alone and together, padded to one length."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor, nn
+
+from heedful import models
+from heedful.models import words
+from tests.laws import cases
+from tests.laws.cases import MECHANISMS, stirred
+
+VOCAB, CHANNELS, LENGTHS = 11, 3, (7, 4, 1)
+FAMILIES: dict[str, tuple[str, dict]] = {
+    "transformer": ("transformer", {"vocab": VOCAB, "tied": False}),
+    "predictor of tokens": ("predictor", {"vocab": VOCAB, "classes": 4}),
+    "predictor of labels": ("predictor", {"vocab": VOCAB, "classes": 4, "pool": "each"}),
+    "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
+    "forecaster": ("forecaster", {"channels": CHANNELS}),
+}
+CAUSAL = {"transformer": 1, "forecaster": 0}  # and which of their inputs runs in time
+WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
+PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
+
+
+NEEDED = {
+    "transformer": {"mask causal", "mask padding", "sight another"},
+    "forecaster": {"mask causal"},
+}
+
+
+def obeys(word: str, name: str, *parts: str) -> bool:
+    """Whether a word's mechanism takes what a family asks of it, by the golden table."""
+    return cases.obeys(word, "groups 2", *NEEDED.get(name, {"mask padding"}), *parts)
+
+
+def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
+    """A family's model in float64, a third of its heads to a group of keys."""
+    torch.manual_seed(0)
+    family, needed = FAMILIES[name]
+    small = {"width": 24, "heads": 6, "groups": 2, "depth": 2, "hidden": 20, "length": 16, "mechanism": word}
+    return stirred(models.build(family, **small | needed | numbers)).double()
+
+
+def tokens(length: int, seed: int) -> Tensor:
+    return torch.randint(4, VOCAB, (1, length), generator=torch.Generator().manual_seed(seed))
+
+
+def vectors(length: int, seed: int) -> Tensor:
+    return torch.randn(1, length, CHANNELS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def alone(name: str) -> list[tuple[Tensor, ...]]:
+    """The inputs of each sequence by itself."""
+    if name == "transformer":
+        return [(tokens(LENGTHS[-1 - n], n), tokens(length, n + 3)) for n, length in enumerate(LENGTHS)]
+    draw = tokens if "vocab" in FAMILIES[name][1] else vectors
+    return [(draw(length, n),) for n, length in enumerate(LENGTHS)]
+
+
+def padded(sequences: list[Tensor], filler: float) -> Tensor:
+    whole = sequences[0].new_full((len(sequences), max(LENGTHS), *sequences[0].shape[2:]), filler)
+    for row, sequence in zip(whole, sequences, strict=True):
+        row[: sequence.shape[1]] = sequence[0]
+    return whole
+
+
+def together(name: str) -> tuple[Tensor, ...]:
+    """The inputs of all sequences as one batch. What the future hides is padded with something, not with nothing."""
+    inputs = [list(kind) for kind in zip(*alone(name), strict=True)]
+    if name == "transformer":
+        return padded(inputs[0], 0), padded(inputs[1], 5)
+    if name == "predictor of vectors":
+        return padded(inputs[0], 9.0), torch.tensor(LENGTHS)
+    return (padded(inputs[0], 9.0 if name == "forecaster" else 0),)
+
+
+def real(name: str, answer: Tensor, length: int) -> Tensor:
+    """The part of one sequence's answer that is no padding."""
+    return answer[:length] if name in (*CAUSAL, "predictor of labels") else answer
+
+
+def other(x: Tensor) -> Tensor:
+    """Inputs like these, and each of them another."""
+    return x + 1.0 if x.is_floating_point() else VOCAB + 3 - x

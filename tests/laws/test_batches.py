@@ -1,0 +1,160 @@
+"""A batch is its sequences: padded == unpadded, many == one by one; without positions a sequence is a set."""
+
+import pytest
+import torch
+
+from heedful import models
+from heedful.attention import Context, CrossAttention, Everything, Padding, Rotary
+from heedful.attention.projections import Across, Join
+from heedful.blocks import Block, CrossBlock, FeedForward, PostNormBlock, PostNormCrossBlock, Stack
+from heedful.models import words
+from tests.laws import cases, families
+from tests.laws.cases import (
+    BATCH,
+    EXACT,
+    HEADS,
+    KEY,
+    LENGTH,
+    MECHANISMS,
+    VALUE,
+    WIDTH,
+    agree,
+    asked,
+    gradients,
+    mechanism,
+    parameters,
+    probe,
+    stack,
+    states,
+    stirred,
+)
+
+
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_many_are_as_one_by_one(word):
+    m = mechanism(word)
+    for case in cases.cases(
+        word, mask=cases.masks(), bias=cases.FEW, groups=[2], value=[VALUE], sight=["itself", "another"]
+    ):
+        sight = case.seen()
+        q, k, v = asked(case, sight)
+        whole, mask = m(q, k, v, sight), cases.masks()[case.mask]
+        singles = []
+        for b in range(BATCH):
+            one = mask.take(torch.tensor([b]))
+            x = torch.empty(1, LENGTH)
+            seen = one.over(x, bias=sight.bias) if case.sight == "itself" else one.across(x, sight.rows, sight.bias)
+            singles.append(m(q[b : b + 1], k[b : b + 1], v[b : b + 1], seen))
+        agree(whole, torch.cat(singles), [q, k, v, *parameters(m, sight.bias)], case)
+
+
+@pytest.mark.parametrize("kind", [Block, PostNormBlock])
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_padding_changes_nothing_in_a_stack(word, kind):
+    blocks, lengths = stack(word, position=Rotary(), kind=kind), torch.tensor([LENGTH, 4, 0])
+    for case in cases.cases(word, mask=["everything", "causal", "window"], bias=cases.FEW, groups=[2], value=[VALUE]):
+        if not cases.obeys(word, "mask padding"):
+            continue
+        x, bias, extra = states(), case.seen().bias, cases.masks()[case.mask]
+        whole = blocks(x, (Padding(lengths) & extra).over(x, bias=bias))
+        assert whole.isfinite().all()
+        padded = torch.cat([whole[b, :n] for b, n in enumerate(lengths)])
+        alone = torch.cat(
+            [blocks(x[b : b + 1, :n], extra.over(x[b : b + 1, :n], bias=bias))[0] for b, n in enumerate(lengths)]
+        )
+        agree(padded, alone, [x, *parameters(blocks, bias)], case)
+        assert not any(gradients(padded, (x,))[0][b, n:].any() for b, n in enumerate(lengths)), "padding learns"
+
+
+@pytest.mark.parametrize("kind", [CrossBlock, PostNormCrossBlock])
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_padding_of_a_context_changes_nothing_and_a_context_taken_is_the_same(word, kind):
+    if not cases.obeys(word, "mask padding", "groups 2", f"value {VALUE}", "sight another"):
+        pytest.skip("refused, as the golden table says")
+    torch.manual_seed(0)
+    across = Across(WIDTH, HEADS, 2, context=5, key=KEY, value=VALUE, position=Rotary())
+    cross = CrossAttention(across, words.mechanism(word, HEADS, KEY), Join(HEADS * VALUE, WIDTH))
+    block = kind(WIDTH, cases.attention(word), cross, FeedForward(WIDTH, 11))
+    blocks, lengths = stirred(Stack([block])).double(), torch.tensor([LENGTH, 4, 0])
+    x, y = states(), torch.randn(BATCH, LENGTH, 5, dtype=torch.float64, requires_grad=True)
+    context = Context(y, Padding(lengths))
+    whole = blocks(x, Everything().over(x), context)
+    singles = [
+        blocks(x[b : b + 1], Everything().over(x[b : b + 1]), Context(y[b : b + 1, :n], Everything()))
+        for b, n in enumerate(lengths[:2])
+    ]
+    agree(whole[:2], torch.cat(singles), [x, y, *parameters(blocks)], word)
+    assert not gradients(whole, (y,))[0][2].any()
+    assert whole[2].isfinite().all()
+    index = torch.tensor([2, 0, 0])
+    for kept in (context, context.kept()):
+        assert torch.equal(blocks(x, Everything().over(x), kept), whole)
+        taken = blocks(x[index], Everything().over(x), kept.take(index))
+        torch.testing.assert_close(taken, whole[index], **EXACT)
+
+
+@pytest.mark.parametrize("word", families.WORDS)
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_padding_changes_nothing_in_a_model(name, word):
+    for number, (position, bias) in enumerate(families.PLACES):
+        if not families.obeys(word, name, f"bias {bias}"):
+            continue
+        order, norm = [*words.BLOCKS][number % 2], ["layer", "rms"][number % 2]
+        model = families.model(name, word, position=position, bias=bias, order=order, norm=norm)
+        whole = model(*families.together(name))
+        padded = [families.real(name, answer, n) for answer, n in zip(whole, families.LENGTHS, strict=True)]
+        alone = [model(*inputs)[0] for inputs in families.alone(name)]
+        one, two = (torch.cat([x.flatten() for x in answers]) for answers in (padded, alone))
+        agree(one, two, parameters(model), f"{position}, {bias}")
+
+
+def test_every_family_is_padded_here():
+    assert {family for family, _ in families.FAMILIES.values()} == set(models.FAMILIES)
+
+
+@pytest.mark.parametrize("name", ["predictor of tokens", "predictor of labels", "transformer"])
+def test_a_batch_with_an_empty_sequence_has_finite_answers_and_gradients(name):
+    model, given = families.model(name), [x.clone() for x in families.together(name)]
+    given[0][1] = 0  # all padding
+    answer = model(*given)
+    assert answer.isfinite().all()
+    assert all(g.isfinite().all() for g in gradients(answer, parameters(model)))
+
+
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_without_positions_self_attention_turns_with_its_inputs(word):
+    blocks, turn = stack(word), torch.tensor([4, 2, 6, 0, 1, 5, 3])
+    for _ in cases.cases(word, groups=[2], value=[VALUE]):
+        x = states()
+        sight = Everything().over(x)
+        agree(blocks(x[:, turn], sight), blocks(x, sight)[:, turn], [x, *parameters(blocks)], word)
+        placed = stack(word, position=Rotary())
+        assert not torch.allclose(placed(x[:, turn], sight), placed(x, sight)[:, turn]), "with positions it should not"
+
+
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_without_positions_a_predictor_reads_a_set(word):
+    for name in ("predictor of tokens", "predictor of vectors"):
+        if not families.obeys(word, name):
+            continue
+        model = families.model(name, word, position="none")
+        x, *lengths = families.together(name)
+        turned = x.clone()
+        turned[0], turned[1, :4] = x[0].flip(0), x[1, [2, 0, 3, 1]]  # the members alone; padding stays behind
+        agree(model(turned, *lengths), model(x, *lengths), parameters(model), name)
+        placed = families.model(name, word, position="sine")
+        assert not torch.allclose(placed(turned, *lengths), placed(x, *lengths)), "with positions it should not"
+
+
+def test_batch_norm_counts_padding_in_while_training_and_not_after():
+    model = families.model("predictor of vectors", norm="batch")
+    x, lengths = families.together("predictor of vectors")
+    other = x.clone()
+    other[1, 4:] = 0.0
+    assert not torch.allclose(model(x, lengths), model(other, lengths))
+    model.eval()
+    torch.testing.assert_close(model(x, lengths), model(other, lengths), **EXACT)
+
+
+def test_the_probe_of_gradients_points_somewhere():
+    assert probe(torch.empty(4, dtype=torch.float64)).abs().min() > 0

@@ -1,0 +1,112 @@
+"""Block kernels are handed the same definition: flex attention's block mask and its mods against the dense sight."""
+
+import pytest
+import torch
+from torch.nn.attention.flex_attention import flex_attention
+from torch.nn.functional import pad
+
+from heedful.attention import FixedMemory, Sight
+from heedful.attention.mechanisms import Softmax, softmax
+from heedful.attention.mechanisms.mechanism import shared
+from tests.laws import cases
+from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
+
+BLOCK_BIASES = ["none", "buckets", "table of two axes", "alibi of one head for all"]
+LONG, SIDE = 300, 128  # three blocks of flex attention's size, the last one ragged
+
+
+def sights(mask):
+    memory = FixedMemory(LONG)
+    memory.sight(mask, torch.empty(BATCH, 20))
+    coins = torch.Generator().manual_seed(0)
+    ordered = mask.over(torch.empty(BATCH, LONG))
+    ordered.order = torch.randperm(LONG, generator=coins)
+    yield "itself", mask.over(torch.empty(BATCH, LONG))
+    yield "remembered", memory.sight(mask, torch.empty(BATCH, 200))
+    yield "in an order", ordered
+
+
+def laid_out(sight):
+    """The dense mask in the sight's order, for all sequences and heads."""
+    dense = sight.dense.expand(BATCH, HEADS, sight.rows.shape[-1], sight.columns.shape[-1])
+    return dense if sight.order is None else dense[:, :, sight.order][..., sight.order]
+
+
+def indices(rows, columns):
+    b, h, i, j = (torch.arange(n) for n in (BATCH, HEADS, rows, columns))
+    return b[:, None, None, None], h[:, None, None], i[:, None], j
+
+
+def tiles(dense):
+    """Blocks of SIDE x SIDE, what lies beyond the edge being hidden: B H rows columns (SIDE SIDE)."""
+    rows, columns = (-n % SIDE for n in dense.shape[-2:])
+    return pad(dense, (0, columns, 0, rows)).unfold(2, SIDE, SIDE).unfold(3, SIDE, SIDE).flatten(-2)
+
+
+def listed(count, index, shape):
+    """The blocks that a block mask lists, as a boolean."""
+    there = torch.zeros(*index.shape[:2], *shape, dtype=torch.bool)
+    for place in torch.cartesian_prod(*(torch.arange(n) for n in count.shape)):
+        b, h, i = place.tolist()
+        there[b, h, i, index[b, h, i, : count[b, h, i]].long()] = True
+    return there
+
+
+@pytest.mark.parametrize("name", cases.masks())
+def test_the_block_mask_covers_exactly_the_blocks_of_the_dense_mask(name):
+    for kind, sight in sights(cases.masks(LONG)[name]):
+        blocks, dense = sight.blocks, laid_out(sight)
+        said = blocks.mask_mod(*indices(*dense.shape[-2:])).expand_as(dense)
+        assert torch.equal(said, dense), kind
+        tiled = tiles(dense)
+        full, some = tiled.all(-1), tiled.any(-1)
+        shape = some.shape[-2:]
+        whole = listed(blocks.full_kv_num_blocks, blocks.full_kv_indices, shape)
+        part = listed(blocks.kv_num_blocks, blocks.kv_indices, shape)
+        assert torch.equal(whole.expand_as(full), full), kind
+        assert torch.equal(part.expand_as(some), some & ~full), kind
+
+
+def plainly(q, k, v, score_mod, block_mask, scale, enable_gqa):
+    """What flex attention promises to compute, without its kernels."""
+    assert enable_gqa == (k.shape[1] != q.shape[1])
+    scores = q @ shared(k, q.shape[1]).mT * scale
+    places = indices(*scores.shape[-2:])
+    seen = block_mask.mask_mod(*places).expand_as(scores)
+    scores = scores if score_mod is None else score_mod(scores, *places)
+    blind = ~seen.any(-1, keepdim=True)
+    weights = scores.masked_fill(~seen & ~blind, -torch.inf).softmax(-1).masked_fill(blind, 0.0)
+    return weights @ shared(v, q.shape[1])
+
+
+@pytest.fixture
+def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Block kernels wherever a GPU would use them."""
+    monkeypatch.setattr(Sight, "pays_in_blocks", property(lambda sight: not sight.is_causal and not sight.is_open))
+    monkeypatch.setattr(softmax, "flex", lambda: plainly)
+
+
+@pytest.mark.usefixtures("in_blocks")
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_forward_in_blocks_is_weights_times_values(word):
+    m = mechanism(word)
+    for case in cases.cases(word, mask=cases.masks(), bias=BLOCK_BIASES, groups=[2], sight=["itself", "remembered"]):
+        sight = case.seen()
+        if case.sight == "itself":
+            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+        q, k, v = asked(case, sight)
+        defined = m.weights(q, k, sight) @ shared(v, HEADS)
+        agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("groups", [HEADS, 2])
+def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
+    monkeypatch.setattr(softmax, "flex", lambda: flex_attention)
+    case = Case("causal & padding", "buckets", groups)
+    sight = case.seen()
+    sight.order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        q, k, v = (x.detach() for x in asked(case, sight))
+        y = softmax.blockwise(q, k, v, sight, 0.5)  # a head's width is 4, and 0.5 the inverse of its root
+        torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ shared(v, HEADS), **EXACT)

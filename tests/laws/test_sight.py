@@ -1,0 +1,165 @@
+"""A sight is lowered once for all layers, shared by layers with biases of their own, and forgets what it lowered."""
+
+from collections import Counter
+
+import pytest
+import torch
+from torch import nn
+
+from heedful.attention import Bias, Buckets, Causal, Given, Mask, Padding, Rotary, Sight
+from heedful.models import words
+from tests.laws import cases, families
+from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states
+
+
+class Counted(Mask):
+    """Another mask, and how often it was asked."""
+
+    def __init__(self, mask: Mask) -> None:
+        self.mask, self.batch, self.heads, self.asked = mask, mask.batch, mask.heads, 0
+
+    def sees(self, b, h, i, j):
+        self.asked += 1
+        return self.mask.sees(b, h, i, j)
+
+
+class CountedBias(Buckets):
+    asked = 0
+
+    def adds(self, b, h, i, j):
+        self.asked += 1
+        return super().adds(b, h, i, j)
+
+
+@pytest.mark.parametrize("word", MECHANISMS)
+def test_a_deep_stack_lowers_its_sight_once(word):
+    for case in cases.cases(word, mask=cases.masks(), bias=["buckets"], groups=[2]):
+        counted, bias = Counted(cases.masks()[case.mask]), CountedBias(HEADS).double()
+        x = states()
+        stack(word, position=Rotary(), depth=5)(x, counted.over(x, bias=bias))
+        assert counted.asked <= 1, case
+        assert bias.asked <= 1, case
+
+
+@pytest.mark.parametrize("word", families.WORDS)
+@pytest.mark.parametrize("name", families.FAMILIES)
+def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
+    def asked(depth):
+        calls = Counter()
+        with monkeypatch.context() as patch:
+            for kind in (Padding, Causal, *words.MASKS.values(), Buckets):
+                what = "adds" if issubclass(kind, Bias) else "sees"
+                sees = getattr(kind, what)
+                patch.setattr(kind, what, lambda self, *at, s=sees, n=kind.__name__: calls.update([n]) or s(self, *at))
+            families.model(name, word, depth=depth, bias="buckets", position="rotary")(*families.together(name))
+        return calls
+
+    if not families.obeys(word, name, "bias buckets"):
+        pytest.skip("refused, as the golden table says")
+    shallow, deep = asked(1), asked(4)
+    assert shallow == deep
+    sights = {"transformer": (2, 1, 2), "forecaster": (0, 1, 1)}.get(name, (1, 0, 1))  # of each stack and each context
+    assert (deep["Padding"], deep["Causal"], deep["Buckets"]) <= sights
+    inner = [kind.__name__ for kind in words.MASKS.values() if word.startswith(kind.__name__.lower())]
+    assert all(deep[kind] == (2 if name == "transformer" else 1) for kind in inner)
+
+
+def test_an_exactly_causal_softmax_lowers_nothing():
+    counted = []
+    causal = Causal().over(states())
+    causal._dense = lambda: counted.append("dense")
+    with torch.no_grad():
+        stack("softmax", depth=3)(states(), causal)
+    assert not counted
+    assert not causal._made
+
+
+@pytest.mark.parametrize("name", cases.masks())
+def test_a_bias_of_ones_own_shares_the_lowered_mask(name):
+    counted = Counted(cases.masks()[name])
+    sight = counted.over(torch.empty(BATCH, LENGTH))
+    biases = [BIASES[bias]().double() for bias in ("alibi", "table", "buckets")]
+    others = [sight.plus(bias) for bias in biases]
+    assert counted.asked == 0, "nothing is lowered before it is asked for"
+    for other, bias in zip(others, biases, strict=True):
+        alone = cases.masks()[name].over(torch.empty(BATCH, LENGTH), bias=bias)
+        torch.testing.assert_close(other.added(torch.float64), alone.added(torch.float64), **EXACT)
+        assert (other.bias, other.rows, other.columns) == (bias, sight.rows, sight.columns)
+        assert other.heads == HEADS
+        for made in ("dense", "blind", "blocks"):
+            assert getattr(other, made) is getattr(sight, made)
+    shared = counted.asked
+    assert [other.dense is sight.dense for other in others] == [True] * 3
+    assert counted.asked == shared
+    assert sight.bias is None
+    assert sight.scores is None
+
+
+def test_layers_with_tables_of_their_own_lower_their_mask_once():
+    class Own(nn.Module):
+        def __init__(self, block):
+            super().__init__()
+            self.block, self.table = block, CountedBias(HEADS).double()
+
+        def forward(self, x, sight):
+            return self.block(x, sight.plus(self.table))
+
+    layers, counted = [Own(block) for block in stack("softmax", depth=4).blocks], Counted(Causal())
+    x = states()
+    sight = counted.over(x)
+    for layer in layers:
+        x = layer(x, sight)
+    assert counted.asked == 1
+    assert [layer.table.asked for layer in layers] == [1] * 4
+
+
+@pytest.mark.parametrize("name", cases.masks())
+def test_a_sight_at_a_few_rows_is_those_rows(name):
+    rows = torch.tensor([2, 0, -1])
+    for bias in BIASES:
+        for kind in cases.SIGHTS:
+            sight = Case(name, bias, sight=kind).seen()
+            few, all_of = sight.at(rows), (BATCH, HEADS, sight.rows.shape[-1], sight.columns.shape[-1])
+            shape = (BATCH, HEADS, 3, all_of[-1])
+            assert torch.equal(few.dense.expand(shape), sight.dense.expand(all_of)[:, :, rows])
+            if sight.scores is not None:
+                assert torch.equal(few.scores.expand(shape), sight.scores.expand(all_of)[:, :, rows])
+
+
+def test_a_sight_afresh_is_the_same_with_nothing_made():
+    sight = Case("given for all", "table", sight="itself").seen()
+    sight.order = torch.arange(LENGTH)
+    before = sight.added(torch.float64)
+    other = sight.afresh()
+    assert sight._made
+    assert sight._added
+    assert not other._made
+    assert not other._added
+    assert vars(other).keys() >= {"mask", "rows", "columns", "batch", "bias", "order", "counted", "heads"}
+    assert all(getattr(other, name) is getattr(sight, name) for name in ("mask", "rows", "columns", "bias", "order"))
+    assert (other.batch, other.counted, other.heads) == (sight.batch, sight.counted, sight.heads)
+    assert torch.equal(other.added(torch.float64), before)
+
+
+def test_once_is_made_by_the_first_and_kept_for_the_rest():
+    sight, calls = Causal().over(torch.empty(1, 4)), []
+    assert [sight.once("a", lambda: calls.append("a") or len(calls)) for _ in range(3)] == [1, 1, 1]
+    assert sight.once("b", lambda: 7) == 7
+
+
+def test_rotary_angles_are_made_once_for_a_forward_and_anew_for_the_next(monkeypatch):
+    made = []
+    turns = Rotary.turns
+    monkeypatch.setattr(Rotary, "turns", lambda *given: made.append(given[2:]) or turns(*given))
+    blocks, x = stack("softmax", position=Rotary(), depth=4), states()
+    blocks(x, Causal().over(x))
+    assert len(made) == 1
+    blocks(x, Causal().over(x))
+    assert len(made) == 2
+
+
+def test_a_mask_of_heads_and_a_bias_speak_of_the_same_heads():
+    seen = torch.ones(1, HEADS, LENGTH, LENGTH, dtype=torch.bool)
+    assert Given(seen).over(torch.empty(2, LENGTH), bias=BIASES["alibi"]()).heads == HEADS
+    assert Given(seen).over(torch.empty(2, LENGTH), bias=BIASES["alibi of one head for all"]()).heads == HEADS
+    assert Sight(Causal(), torch.zeros(1, 1), torch.zeros(1, 1), 2, BIASES["alibi"]()).heads == HEADS

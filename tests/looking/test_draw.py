@@ -1,0 +1,115 @@
+"""Pictures: every ending, the same bytes each time, and any word on the axes."""
+
+import itertools
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from heedful.errors import Refusal
+from heedful.looking import draw
+from heedful.looking.maps import Map
+
+SCRIPTS = ("日本語", "😀", "👩‍👩‍👧", "שלום", "مرحبا", "हिन्दी")
+ODD = (*SCRIPTS, "</script>", "$x^$", "&", "'\"", " ", "\n", "", "\x00", "\ud800", "a" * 40)
+
+
+def random_map(heads: int, rows: tuple[str, ...], columns: tuple[str, ...], path: str = "encoder.blocks.0") -> Map:
+    scores = torch.randn(heads, len(rows), len(columns), generator=torch.Generator().manual_seed(heads))
+    return Map(path, (3 * scores).softmax(-1), rows, columns)
+
+
+def two_layers() -> list[Map]:
+    return [
+        random_map(2, tuple("abc"), tuple("abc")),
+        random_map(3, tuple("xy"), tuple("abc"), "decoder.blocks.0.cross"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [
+        (".png", b"\x89PNG"),
+        (".PNG", b"\x89PNG"),
+        (".svg", b"<?xml"),
+        (".json", b'{"maps"'),
+        (".html", b"<!doctype html>"),
+    ],
+)
+def test_the_ending_says_what_is_written(tmp_path: Path, ending: str, start: bytes) -> None:
+    draw.write(two_layers(), tmp_path / f"maps{ending}")
+    assert (tmp_path / f"maps{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("name", ["maps.gif", "maps", "maps.tar.gz"])
+def test_an_unknown_ending_is_refused_in_one_line_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refusal, match=r"\.png, \.svg, \.json, \.html$") as refusal:
+        draw.write(two_layers(), tmp_path / name)
+    assert "\n" not in str(refusal.value)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", draw.WRITERS)
+def test_no_map_at_all_is_refused(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(Refusal, match="no map to write"):
+        draw.write([], tmp_path / f"maps{ending}")
+
+
+@pytest.mark.parametrize("head", [-1, 2])
+def test_a_head_that_is_not_there_is_refused(tmp_path: Path, head: int) -> None:
+    with pytest.raises(Refusal, match="choose one of 0 to 1"):
+        draw.heatmap(two_layers()[0], head, tmp_path / "head.png")
+
+
+@pytest.mark.parametrize("ending", draw.WRITERS)
+def test_the_same_maps_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
+    for name in "ab":
+        draw.write(two_layers(), tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
+
+
+def test_an_svg_holds_its_words_as_text_and_no_date(tmp_path: Path) -> None:
+    draw.write(two_layers(), tmp_path / "maps.svg")
+    svg = (tmp_path / "maps.svg").read_text(encoding="utf-8")
+    assert ">decoder.blocks.0.cross</text>" in svg
+    assert "dc:date" not in svg
+
+
+def test_the_json_of_a_picture_is_exact(tmp_path: Path) -> None:
+    draw.write(two_layers(), tmp_path / "maps.json")
+    first = Map.from_json(json.loads((tmp_path / "maps.json").read_text())["maps"][0])
+    assert torch.equal(first.weights, two_layers()[0].weights)
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg"])
+def test_any_sign_is_drawn_in_silence(tmp_path: Path, ending: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw.heatmap(random_map(1, ODD, ODD), 0, tmp_path / f"odd{ending}")
+        draw.grid([random_map(1, ODD, ODD, path="$odd^$")], tmp_path / f"odds{ending}")
+
+
+@pytest.mark.parametrize(("heads", "words"), [(1, 2), (4, 24), (16, 64)])
+def test_a_grid_shows_every_head_at_a_size_that_can_be_read(tmp_path: Path, heads: int, words: int) -> None:
+    tokens = tuple(f"w{i}" for i in range(words))
+    draw.grid([random_map(heads, tokens, tokens)], tmp_path / "grid.png")
+    with Image.open(tmp_path / "grid.png") as picture:
+        assert 200 * heads < picture.width < 10_000
+        assert 200 < picture.height < 1_000
+
+
+@pytest.mark.parametrize("words", [2, 24, 64, 1000])
+@pytest.mark.parametrize("scale", [draw.SMALL, draw.LARGE])
+def test_words_on_an_axis_never_overlap(words: int, scale: draw.Scale) -> None:
+    apart = scale.side(words) / words * scale.every(words)
+    assert apart >= scale.font / 72
+
+
+def test_the_colours_darken_steadily() -> None:
+    red, green, blue = draw.RAMP(np.linspace(0, 1, 65))[:, :3].T
+    light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    assert all(before > after for before, after in itertools.pairwise(light))
