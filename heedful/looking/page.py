@@ -37,6 +37,17 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Code:
+    """Lines as they stand in a file."""
+
+    title: str
+    text: str
+
+    def html(self) -> str:
+        return f"<pre>{escape(self.text)}</pre>"
+
+
+@dataclass(frozen=True)
 class Figures:
     """Numbers to be read at a glance: name, value, note."""
 
@@ -129,6 +140,7 @@ class Attention:
     title: str
     examples: tuple[Example, ...]
     note: str = ""
+    start: str = ""  # what is shown first, as in the page's address: "layer=decoder.blocks.1.cross&head=2"
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -137,7 +149,7 @@ class Attention:
     def html(self) -> str:
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
-        return note + _island("viewer", {"examples": examples})
+        return note + _island("viewer", {"examples": examples, "start": self.start})
 
 
 def page(title: str, sections: Sequence[Section]) -> str:

@@ -17,10 +17,10 @@ from heedful.data.files import Pair
 from heedful.data.spec import DataSpec
 from heedful.decoding import beam, greedy
 from heedful.looking import look
-from heedful.looking.page import Example, Figures, Samples
+from heedful.looking.page import Example, Samples
 from heedful.models.transformer import BEGIN, END, PAD, Transformer
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.task import Batch, Task, device_of, maps, nonempty, several, stack
+from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, several, stack
 from heedful.text.characters import Tokenizer
 
 MADE = {"reverse": toys.reverse, "sort": toys.sort}
@@ -142,7 +142,7 @@ class Pairs(Task):
     def write_input(self, sample: Encoded) -> str:
         return self.tokenizer.decode(sample.source)
 
-    def findings(self, model: nn.Module, samples: Sequence[Encoded]) -> Figures | None:
+    def finding(self, model: nn.Module, samples: Sequence[Encoded]) -> Finding | None:
         if not all(sample.target == sample.source[::-1] for sample in samples):
             return None
         lengths = sorted({len(sample.source) for sample in samples})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,6 +20,15 @@ from heedful.looking.maps import Map
 from heedful.looking.page import Example, Figures, Samples
 
 Batch = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the attention of a model shows, in figures, and which layer and head shows it best."""
+
+    figures: Figures
+    layer: str
+    head: str  # a number, or "mean" of the layer's heads
 
 
 class Task(ABC):
@@ -78,8 +88,8 @@ class Task(ABC):
     def write_input(self, sample: Any) -> str:
         """A sample's input as `predict` and `look` take it."""
 
-    def findings(self, model: nn.Module, samples: Sequence[Any]) -> Figures | None:
-        """What the attention of this task shows, in figures for the report."""
+    def finding(self, model: nn.Module, samples: Sequence[Any]) -> Finding | None:
+        """What the attention of this task shows, where it shows something that can be measured."""
         return None
 
     def state(self) -> dict[str, Any]:

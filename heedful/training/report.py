@@ -8,9 +8,9 @@ from typing import Any
 from torch import nn
 
 from heedful.data.batches import Splits
-from heedful.looking.page import Attention, Curve, Curves, Figures, Samples, Section, Text, write
+from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
-from heedful.tasks.task import pick
+from heedful.tasks.task import Finding, pick
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
@@ -20,15 +20,15 @@ def report(
 ) -> None:
     """Writes `report.html` into a run's folder."""
     told = rows(out / "metrics.jsonl")
-    findings = task.findings(model, splits.test)
+    finding = task.finding(model, splits.test)
     sections: list[Section] = [
         Text("", (run.about,)) if run.about else Text("", (f"A {run.task} run.",)),
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
-    sections += [findings] if findings else []
-    sections.append(attention(task, model, splits, findings))
-    sections += [samples(task, model, splits), Text("The whole recipe", (run.text(),))]
+    sections += [finding.figures] if finding else []
+    sections.append(attention(task, model, splits, finding))
+    sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
     write(out / "report.html", title(run), sections)
 
 
@@ -59,10 +59,9 @@ def samples(task: Task, model: nn.Module, splits: Splits[Any]) -> Samples:
     return task.show(model, pick(splits.test, 12))
 
 
-def attention(task: Task, model: nn.Module, splits: Splits[Any], findings: Figures | None) -> Attention:
+def attention(task: Task, model: nn.Module, splits: Splits[Any], finding: Finding | None) -> Attention:
     """Every layer's and head's attention on a few samples of the test split."""
     chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
+    examples = tuple(task.look(model, task.write_input(sample)) for sample in chosen)
     note = "Each row is a position that looks, each column what it looks at; a row's weights sum to one."
-    if findings:
-        note += " " + " ".join(f"{name}: {value} {said}." for name, value, said in findings.rows)
-    return Attention("Attention", tuple(task.look(model, task.write_input(sample)) for sample in chosen), note)
+    return Attention("Attention", examples, note, f"layer={finding.layer}&head={finding.head}" if finding else "")

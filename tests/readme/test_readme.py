@@ -1,0 +1,97 @@
+"""Every command and snippet of the README is run, in order, in one folder; training ones on `data=toy`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+TABLE = re.findall(r"`(heedful train \w+)` \|$", README, re.MULTILINE)
+SHORT = ["training.steps=4", "training.evaluate_every=2"]
+
+
+def commands() -> list[str]:
+    lines = [line for kind, text in BLOCKS if kind == "bash" for line in text.splitlines() if line.strip()]
+    return [*lines, *TABLE[1:]]  # the first of the table is the demo itself
+
+
+def runnable(line: str) -> list[str] | None:
+    """The command as the test runs it: the demo and the table on toy data, own files for a few steps."""
+    if line.startswith(". "):
+        return None
+    words = shlex.split("heedful train reverse" if line == "make demo" else line)
+    assert words[0] == "heedful", f"the README runs {line!r}, which this test does not know"
+    if words[1] == "train":
+        own = any(word.startswith("data=") and word != "data=toy" for word in words)
+        words += SHORT if own else [] if "data=toy" in words else ["data=toy"]
+    return [sys.executable, "-m", "heedful", *words[1:]]
+
+
+def own_files(folder: Path) -> None:
+    random = np.random.default_rng(0)
+    texts = {"".join(random.choice(list("abcdefgh"), random.integers(2, 9))) for _ in range(200)}
+    (folder / "pairs.tsv").write_text("".join(f"{text}\t{text.upper()}\n" for text in sorted(texts)), encoding="utf-8")
+    points = [f"{name},{name % 2},{x:.3f},{y:.3f}" for name in range(80) for x, y in random.normal(name % 2, 1, (5, 2))]
+    (folder / "points.csv").write_text("set,label,x,y\n" + "\n".join(points) + "\n", encoding="utf-8")
+    steps = [f"{np.sin(at / 5):.4f},{np.cos(at / 7):.4f}" for at in range(800)]
+    (folder / "measurements.csv").write_text("\n".join(steps) + "\n", encoding="utf-8")
+
+
+def run(command: list[str], folder: Path) -> str:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which every command was run, in order."""
+    place = tmp_path_factory.mktemp("readme")
+    own_files(place)
+    for line in commands():
+        command = runnable(line)
+        if command is not None:
+            run(command, place)
+    return place
+
+
+def test_every_command_of_the_readme_runs_and_leaves_what_it_names(folder: Path) -> None:
+    for made in ("runs/reverse/report.html", "attention.png", "heedful.html", "runs/pairs/model", "runs/sort/report.html"):
+        assert (folder / made).exists(), made
+
+
+@pytest.mark.parametrize("snippet", [text for kind, text in BLOCKS if kind == "python"])
+def test_every_snippet_of_the_readme_runs(snippet: str, folder: Path) -> None:
+    run([sys.executable, "-W", "error", "-c", snippet], folder)
+
+
+def test_the_demo_is_the_recipe_that_the_readme_shows() -> None:
+    assert re.search(r"^demo:.*\n(.*\n)*?.*heedful train reverse", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
+    from heedful import recipes
+
+    for name in recipes.names():
+        expected = recipes.resolve(name).expected
+        assert expected is not None
+        row = next(line for line in README.splitlines() if line.startswith(f"| `{name}` |"))
+        for value in expected.score.values():
+            assert f"{100 * value:.2f} %" in row, f"{name}: the README does not say {100 * value:.2f} %"
+        assert f"about {expected.seconds:.0f} s" in row, f"{name}: the README does not say about {expected.seconds:.0f} s"
+        assert f"`heedful train {name}`" in row
+
+
+def test_the_picture_and_the_pages_that_the_readme_links_are_there() -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / link).exists(), link

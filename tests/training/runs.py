@@ -1,0 +1,91 @@
+"""Short runs of the recipes, and what they leave behind."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from heedful import recipes
+from heedful.training import run
+from heedful.training.loop import Loop
+from heedful.training.spec import RunSpec
+
+CPU = torch.device("cpu")
+CHANGES = {
+    "data.samples": 60,
+    "data.held_out": 16,
+    "training.batch": 7,
+    "training.steps": 23,
+    "training.warmup": 5,
+    "training.log_every": 5,
+    "training.evaluate_every": 4,
+    "training.save_every": 7,
+}  # no two of these fall together: a checkpoint lies inside an epoch, a line of the log, and between evaluations
+
+
+def short(recipe: str, **changes: Any) -> RunSpec:
+    """A recipe cut short; `training__rate=1.0` changes training.rate."""
+    asked = CHANGES | {key.replace("__", "."): value for key, value in changes.items()}
+    return recipes.resolve(recipe, ["data=toy", *(f"{key}={value}" for key, value in asked.items())])
+
+
+def train(spec: RunSpec, out: Path, resume: bool = False) -> dict[str, Any]:
+    return run.train(spec, out, resume, CPU)
+
+
+def loop_of(out: Path, spec: RunSpec) -> Loop:
+    ready = run.prepare(spec, CPU)
+    return Loop(ready.run, ready.task, ready.splits, ready.model, out)
+
+
+def first_samples(loop: Loop, count: int) -> list[Any]:
+    return [loop.splits.train[at] for at in range(count)]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a run folder that must not depend on when and where it was written, by name."""
+    files = {str(path.relative_to(folder)): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {
+        name: path.read_bytes()
+        for name, path in files.items()
+        if name != "timing.jsonl" and not name.startswith("tensorboard")
+    }
+
+
+def assert_same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
+    assert one.keys() == other.keys()
+    assert [name for name in one if one[name] != other[name]] == []
+
+
+class Killed(BaseException):
+    """A process that ended between two lines."""
+
+
+def kill_at(patch: pytest.MonkeyPatch, owner: Any, name: str, call: int) -> None:
+    """Ends the process, as it were, when something is called for the nth time."""
+    own, calls = getattr(owner, name), [0]
+
+    def counted(*arguments: Any, **named: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call:
+            raise Killed
+        return own(*arguments, **named)
+
+    patch.setattr(owner, name, counted)
+
+
+class Silent:
+    """A record that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[Any, ...]] = []
+
+    def advance(self, step: int) -> None:
+        pass
+
+    def learned(self, *line: Any) -> None:
+        self.lines.append(("learned", *line))
+
+    def scored(self, *line: Any) -> None:
+        self.lines.append(("scored", *line))
