@@ -1,4 +1,4 @@
-"""Toys are so small that a second thread only makes them wait; and one thread adds in one order, here and in a process started here."""
+"""Toys are so small that a second thread only makes them wait, here and in every process that a test starts."""
 
 import os
 

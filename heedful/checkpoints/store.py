@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
-from heedful.models import FAMILIES, Spec, assemble
+from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 
 WEIGHTS, SPEC = "model.safetensors", "spec.json"
@@ -59,6 +59,7 @@ def _flush(path: Path) -> None:
 def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
     """Tensors as safetensors; those that share storage, as tied weights do, are written once each by name."""
     save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+    path.chmod(path.parent.stat().st_mode & 0o666)  # who may read the folder may read what is in it
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -67,9 +68,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
     except FileNotFoundError:
-        raise Refusal(f"{path} does not exist; the folder is not whole") from None
+        raise Refusal(f"{path} does not exist, so the folder is not whole; copy or train it again") from None
     except (SafetensorError, OSError) as error:
-        raise Refusal(f"{path} cannot be read: {error}") from None
+        raise Refusal(f"{path} cannot be read: {error}; copy or train it again") from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -77,11 +78,11 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise Refusal(f"{path} does not exist; the folder is not whole") from None
-    except (OSError, ValueError) as error:
-        raise Refusal(f"{path} cannot be read as JSON: {error}") from None
+        raise Refusal(f"{path} does not exist, so the folder is not whole; copy or train it again") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise Refusal(f"{path} cannot be read as JSON: {error}; copy or train it again") from None
     if not isinstance(value, dict):
-        raise Refusal(f"{path} should hold one JSON object")
+        raise Refusal(f"{path} should hold one JSON object; copy or train it again")
     return value
 
 
@@ -99,14 +100,21 @@ def state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, tensors: dict[str, Tensor], where: str) -> None:
     """Puts weights into a model; one that is missing, unexpected or of another shape is named."""
     own = state(model)
+    compare(own, tensors, where)
+    with torch.no_grad():
+        for name, tensor in own.items():
+            tensor.copy_(tensors[name])
+
+
+def compare(own: dict[str, Tensor], tensors: dict[str, Tensor], where: str) -> None:
+    """Refuses tensors that are not the ones of a model."""
     for name in sorted(own.keys() ^ tensors.keys()):
         fault = "missing" if name in own else "unexpected"
         raise Refusal(f"{where}: tensor {name!r} is {fault}; is it of another spec?")
-    with torch.no_grad():
-        for name, tensor in own.items():
-            if tensor.shape != tensors[name].shape:
-                raise Refusal(f"{where}: tensor {name!r} is {list(tensors[name].shape)}, not {list(tensor.shape)}")
-            tensor.copy_(tensors[name])
+    for name, tensor in own.items():
+        shape, wanted = list(tensors[name].shape), list(tensor.shape)
+        if shape != wanted:
+            raise Refusal(f"{where}: tensor {name!r} is {shape}, not {wanted}; is it of another spec?")
 
 
 def write_model(model: nn.Module, folder: Path) -> None:
@@ -137,14 +145,23 @@ def model_folder(folder: str | Path) -> Path:
 def load(folder: str | Path) -> nn.Module:
     """The model of a run folder or of the `model/` in it, ready to be asked."""
     place = model_folder(folder)
-    values = read_json(place / SPEC)
-    family = values.get("family")
-    if family not in FAMILIES:
-        raise Refusal(f"{place / SPEC}: family {family!r} is not known; known: {', '.join(sorted(FAMILIES))}")
-    tensors = read_tensors(place / WEIGHTS)
-    model = assemble(spec_of(**values)).to(dtype_of(tensors))
+    spec, tensors = read_spec(place / SPEC), read_tensors(place / WEIGHTS)
+    if spec.depth > len(tensors):
+        raise Refusal(f"{place / SPEC}: {len(tensors)} tensors are too few for depth {spec.depth}; mend the spec")
+    with torch.device("meta"):  # names and shapes, before any memory is asked for
+        compare(state(assemble(spec)), tensors, str(place / WEIGHTS))
+    model = assemble(spec).to(dtype_of(tensors))
     restore(model, tensors, str(place / WEIGHTS))
     return model.eval()
+
+
+def read_spec(path: Path) -> Spec:
+    """The spec that a `spec.json` holds."""
+    values = read_json(path)
+    try:
+        return spec_of(**{"family": None, **values})
+    except Refusal as refused:
+        raise Refusal(f"{path}: {refused}") from None
 
 
 def dtype_of(tensors: dict[str, Tensor]) -> torch.dtype:

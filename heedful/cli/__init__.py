@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import re
 import sys
 import warnings
 from typing import Any
@@ -10,11 +13,12 @@ from typing import Any
 import typer
 
 from heedful.cli import check, data, eval, look, predict, recipes, train
+from heedful.cli.arguments import Asking, is_text
 from heedful.errors import Failure, Refusal, nearest
 
-UsageError: type[Exception] = typer.BadParameter.__mro__[
-    1
-]  # typer carries a click of its own and does not show this one
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever was asked for
+SHORT = "out of memory|allocate memory|not enough memory"  # as torch says it
 
 app = typer.Typer(
     help="Train attention models on your own files with one command, and see where they look.",
@@ -26,8 +30,8 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("eval")(eval.evaluate)
-app.command("predict")(predict.predict)
-app.command("look")(look.look)
+app.command("predict", cls=Asking)(predict.predict)
+app.command("look", cls=Asking)(look.look)
 app.command("check")(check.check)
 app.command("recipes")(recipes.recipes)
 app.add_typer(data.app, name="data")
@@ -46,11 +50,13 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
     warnings.showwarning = one_line
-    command = typer.main.get_command(app)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign is no reason to stop
+    command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(command.main(arguments, "heedful", standalone_mode=False) or 0)
+        sys.exit(command.main(texts(given), "heedful", standalone_mode=False) or 0)
     except UsageError as error:
-        stop(usage(error, command), 2)
+        stop(*usage(error, command))
     except typer.Exit as leave:
         sys.exit(leave.exit_code)
     except (Refusal, Failure) as error:
@@ -60,25 +66,47 @@ def main(arguments: list[str] | None = None) -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not complain
         sys.exit(0)
+    except Exception as error:
+        stop(*of_the_machine(error))
+
+
+def texts(arguments: list[str]) -> list[str]:
+    """The arguments themselves, where all of them are text."""
+    for argument in arguments:
+        if not is_text(argument):
+            raise Refusal(f"{argument!r} is not UTF-8; rename the file, or convert the input with iconv -t UTF-8")
+    return arguments
 
 
 def stop(line: str, status: int) -> None:
-    """Says why on one line and leaves."""
-    print(f"heedful: {' '.join(line.split())}", file=sys.stderr)
+    """Says why on one line, where there is something to say, and leaves."""
+    if line:
+        print(f"heedful: {' '.join(line.split())}", file=sys.stderr)
     sys.exit(status)
 
 
-def usage(error: Any, command: Any) -> str:
-    """What was wrong with the words of a call, with the nearest known verb or option."""
-    said = error.format_message().rstrip(".") or "no verb is given"
+def usage(error: Any, command: Any) -> tuple[str, int]:
+    """What was wrong with the words of a call, with the nearest known verb or option; nothing where it was no words."""
+    said = error.format_message().rstrip(".")
     name = error.ctx.command_path if error.ctx else "heedful"
+    if not said:
+        return "", 0  # the help was shown
     if said.startswith("No such command"):
         word = said.split("'")[1]
         known = sorted(getattr(error.ctx.command if error.ctx else command, "commands", {}))
-        return f"unknown verb {word!r}{nearest(word, known) or ';'} known: {', '.join(known)}"
-    return f"{said[0].lower()}{said[1:]}; `{name} --help` says how it is called"
+        return f"unknown verb {word!r}{nearest(word, known) or ';'} known: {', '.join(known)}", 2
+    return f"{said[0].lower()}{said[1:]}; `{name} --help` says how it is called", 2
+
+
+def of_the_machine(error: Exception) -> tuple[str, int]:
+    """What the machine could not do, and the status; any other error is a fault of our own, and is raised again."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}", 1 if error.errno in FULL else 2
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and re.search(SHORT, str(error))):
+        return "there is not enough memory; choose a smaller model, batch or input", 1
+    raise error
 
 
 def one_line(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning without the place in the code that it came from."""
-    print(f"heedful: warning: {message}", file=sys.stderr)
+    print(f"heedful: warning: {' '.join(str(message).split())}", file=sys.stderr)

@@ -46,12 +46,17 @@ def get(
     into: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put it in.")] = Path("data"),
 ) -> None:
     """Fetch a public set, checked by its SHA-256: from the folder HEEDFUL_DATA if it is there, else from its home."""
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
     from heedful.data import sets
 
-    with Progress("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn(), transient=True) as bar:
-        total = sum(file.bytes for file in sets.PUBLIC[name].files) if name in sets.PUBLIC else None
-        task = bar.add_task(name, total=total)
-        place = sets.get(name, into, lambda count: bar.update(task, advance=count))
+    public, columns = sets.known(name), ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=public.bytes)
+        said: list[str] = []
+        place = sets.get(name, into, lambda count: bar.update(task, advance=count), said.append)
+    for line in said:
+        typer.echo(line, err=True)
     typer.echo(place)

@@ -26,7 +26,7 @@ def evaluate(
     if split not in ("train", "valid", "test"):
         raise unknown("split", split, ("train", "valid", "test"))
     model, task = run.trained(folder)
-    samples = getattr(run.samples(folder, task, changes or []), split)
+    samples = run.samples(folder, task, changes or [], split)
     scores = task.score(model.to(run.device(device)), samples)
     for name, value in scores.items():
         typer.echo(f"{name:20s} {value:.4f}   on {len(samples):,} samples of {split}", err=True)

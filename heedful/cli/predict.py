@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.arguments import Device, Folder
+from heedful.cli.arguments import Device, Folder, is_text
 from heedful.errors import Refusal
 
 
@@ -17,7 +17,9 @@ def predict(
         list[str] | None,
         typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given."),
     ] = None,
-    beams: Annotated[int, typer.Option(min=1, help="Beams to search with; 1 is greedy. For models that write.")] = 1,
+    beams: Annotated[
+        int, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
+    ] = 1,
     best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
     device: Device = None,
 ) -> None:
@@ -25,22 +27,31 @@ def predict(
     from heedful.tasks import Pairs
     from heedful.training import run
 
-    model, task = run.trained(folder)
-    model.to(run.device(device))
     if best > beams:
         raise Refusal(f"--best {best} needs at least as many --beams; give --beams {best}")
-    try:
-        asked = inputs or [line.removesuffix("\n").removesuffix("\r") for line in sys.stdin]
-    except UnicodeDecodeError:
-        raise Refusal("standard input is not UTF-8; convert it, for instance with iconv -t UTF-8") from None
+    model, task = run.trained(folder)
+    model.to(run.device(device))
+    if beams > 1 and not isinstance(task, Pairs):
+        raise Refusal(f"--beams is for models that write, and this one's task is {task.name}; leave it out")
+    asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
-    if beams == 1:
+    if beams == 1 or not isinstance(task, Pairs):
         for answer in task.predict(model, asked):
             typer.echo(answer)
         return
-    if not isinstance(task, Pairs):
-        raise Refusal(f"--beams is for models that write, and this one's task is {task.name}; leave it out")
-    for text in asked:
-        for answer, score in task.best(model, text, beams, best):
+    for answers in task.best(model, asked, beams, best):
+        for answer, score in answers:
             typer.echo(f"{answer}\t{score:.4f}" if best > 1 else answer)
+
+
+def lines_of_input() -> list[str]:
+    """The lines of standard input without their ends."""
+    wrong = Refusal("standard input is not UTF-8; convert it, for instance with iconv -t UTF-8")
+    try:
+        lines = [line.removesuffix("\n").removesuffix("\r") for line in sys.stdin or ()]
+    except UnicodeDecodeError:
+        raise wrong from None
+    if not all(map(is_text, lines)):
+        raise wrong
+    return [lines[0].removeprefix("\ufeff"), *lines[1:]] if lines else []

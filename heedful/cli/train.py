@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from heedful.cli.arguments import Changes, Device
-from heedful.errors import Refusal
 
 
 def train(
@@ -32,16 +32,17 @@ def train(
     from heedful.training import run
     from heedful.training.loop import Interrupted
 
-    place = run.device(device)
-    spec = recipes.resolve(recipe, changes or [])
+    place, changes = run.device(device), changes or []
+    spec = recipes.resolve(recipe, changes)
+    asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
     folder = out or Path("runs") / Path(recipe).stem
-    if folder.exists() and not folder.is_dir():
-        raise Refusal(f"{folder} is a file; choose another --out")
     already = (folder / run.RESULT).exists()
     try:
-        run.train(spec, folder, resume, place)
+        run.train(spec, folder, resume, place, asked)
     except Interrupted:
-        typer.echo(f"heedful: stopped and saved; go on with: heedful train {recipe} --out {folder} --resume", err=True)
+        where = ["--out", str(folder), *(["--device", device] if device else [])]
+        again = shlex.join(["heedful", "train", recipe, *changes, *where, "--resume"])
+        typer.echo(f"heedful: stopped and saved; go on with: {again}", err=True)
         raise typer.Exit(130) from None
     if already:
         typer.echo(f"{folder} is finished; its report is {folder / 'report.html'}")

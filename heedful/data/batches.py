@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from heedful.data.spec import DataSpec, Sides
-from heedful.errors import Refusal
+from heedful.errors import Refusal, nearest
 
 Sample = TypeVar("Sample")
 POOL = 32  # batches among which samples are sorted by length
@@ -50,12 +51,21 @@ class Plan:
 
 
 def opened(
-    data: DataSpec, read: Callable[[str | Sides], Any], divide: Callable[[Any, str], Splits[Any]]
+    data: DataSpec,
+    read: Callable[[str | Sides], Any],
+    divide: Callable[[Any, str], Splits[Any]],
+    made: Iterable[str],
 ) -> Splits[Any]:
-    """A user's own data: a file for each split, or one file that is divided."""
+    """A user's own data: a file for each split, or one file that is divided; `made` are the sets that are no files."""
     if data.name != "files":
+        if not Path(data.name).exists():
+            known = ", ".join(sorted(made))
+            meant = nearest(data.name, made)
+            raise Refusal(f"data={data.name} does not exist{meant or ';'} check the path, or use one of: {known}")
         return divide(read(data.name), data.name)
     train, valid, test = (read(place) if place is not None else () for place in (data.train, data.valid, data.test))
+    if data.train is None and data.valid is None and data.test is None:
+        raise Refusal("data.train is not given; add data.train=FILE")
     if data.valid is None and data.test is None:
         return divide(train, "data.train")
     return Splits(train, valid, test)
@@ -72,6 +82,6 @@ def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str) 
         sides[max(0, share - 7)].append(sample)
     if not all(sides):
         raise Refusal(
-            f"{what} has {len(samples)} samples, too few to hold some out; add more or give data.valid and data.test"
+            f"{what} has {len(samples)} samples, too few to hold some out; add more, or give data.valid and data.test"
         )
     return Splits(*sides)

@@ -11,6 +11,8 @@ from heedful.data.spec import Sides
 from heedful.errors import Refusal
 
 Pair = tuple[str, str]
+LARGEST = 1e18  # whose square is still a number in single precision
+NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 
 def lines(path: str | Path) -> list[str]:
@@ -23,7 +25,7 @@ def lines(path: str | Path) -> list[str]:
     except FileNotFoundError:
         raise Refusal(f"{path} does not exist; check the path") from None
     except OSError as error:
-        raise Refusal(f"{path} cannot be read: {error.strerror}") from None
+        raise Refusal(f"{path} cannot be read: {error.strerror}; name another file") from None
     if not data.strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
@@ -43,44 +45,70 @@ def pairs(where: str | Sides) -> list[Pair]:
                 f"{where.source} has {len(source)} lines and {where.target} has {len(target)}; "
                 "each line of one must have its line in the other"
             )
-        return list(zip(source, target, strict=True))
-    return [_pair(where, number, line) for number, line in enumerate(lines(where), 1) if line.strip()]
+        both = enumerate(zip(source, target, strict=True), 1)
+        return [_pair((where.source, where.target), number, pair) for number, pair in both if any(map(str.strip, pair))]
+    return [_pair((where, where), *split) for split in _split(where)]
 
 
-def _pair(path: str, number: int, line: str) -> Pair:
-    fields = line.split("\t")
-    if len(fields) != 2:
-        raise Refusal(f"{path}, line {number}: {len(fields)} fields, not two; write source, a tab and target")
-    if not fields[0] or not fields[1]:
-        raise Refusal(
-            f"{path}, line {number}: the {'target' if fields[0] else 'source'} is empty; fill it or drop the line"
-        )
-    return fields[0], fields[1]
+def _split(path: str) -> Iterator[tuple[int, Pair]]:
+    for number, line in enumerate(lines(path), 1):
+        fields = line.split("\t")
+        if line.strip() and len(fields) != 2:
+            count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
+            raise Refusal(f"{path}, line {number}: {count}, not two; write source, a tab and target")
+        if line.strip():
+            yield number, (fields[0], fields[1])
+
+
+def _pair(paths: Pair, number: int, pair: Pair) -> Pair:
+    for path, side, text in zip(paths, ("source", "target"), pair, strict=True):
+        if not text.strip():
+            raise Refusal(f"{path}, line {number}: the {side} is empty; fill it or drop the line")
+    return pair
 
 
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:
     """The rows of a CSV: line number, the first `labelled` fields as words, the rest as numbers; no header."""
-    width = None
-    for number, row in enumerate(csv.reader(io.StringIO("\n".join(lines(path)))), 1):
-        if not any(field.strip() for field in row):
-            continue
-        words, rest = [field.strip() for field in row[:labelled]], row[labelled:]
-        if number == 1 and not any(_is_number(field) for field in rest):
-            continue
-        if width is None:
-            width = len(row)
-        if len(row) != width or not rest:
-            raise Refusal(f"{path}, line {number}: {len(row)} fields where {max(width, labelled + 1)} are needed")
-        for place, field in enumerate(rest, labelled + 1):
-            if not _is_number(field):
-                raise Refusal(
-                    f"{path}, line {number}: {field.strip()!r} in column {place} is no finite number; mend or drop it"
-                )
-        yield number, words, [float(field) for field in rest]
+    rows = list(_rows(path))
+    if not any(map(_reads, rows[0][1][labelled:])):
+        del rows[0]  # a header
+    width = max(len(rows[0][1]), labelled + 1) if rows else 0
+    for number, row in rows:
+        fault = _fault(row, labelled, width)
+        if fault:
+            raise Refusal(f"{path}, line {number}: {fault}")
+        yield number, [field.strip() for field in row[:labelled]], [float(field) for field in row[labelled:]]
 
 
-def _is_number(field: str) -> bool:
+def _fault(row: list[str], labelled: int, width: int) -> str:
+    if len(row) != width:
+        return f"{len(row)} fields and not {width}; give every line as many"
+    for place, field in enumerate(row, 1):
+        if place <= labelled and not field.strip():
+            return f"column {place} is empty; fill it or drop the line"
+        if place > labelled and not is_number(field):
+            return f"{field.strip()!r} in column {place} is {NO_NUMBER}; mend or drop it"
+    return ""
+
+
+def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO("\n".join(lines(path))))
     try:
-        return abs(float(field)) < float("inf")
+        for row in reader:
+            if any(field.strip() for field in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise Refusal(f"{path}, line {reader.line_num}: cannot be read as CSV: {error}; mend or drop it") from None
+
+
+def is_number(field: str) -> bool:
+    """Whether a field is a finite number, and not so large that its square is none."""
+    return _reads(field) and abs(float(field)) < LARGEST
+
+
+def _reads(field: str) -> bool:
+    try:
+        float(field)
     except ValueError:
         return False
+    return "_" not in field

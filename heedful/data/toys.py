@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heedful.data.batches import Sample, Splits
 from heedful.data.files import Pair
 from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
 
 SYMBOLS = string.digits + string.ascii_lowercase
 Numbers = NDArray[np.float32]
@@ -45,6 +46,11 @@ def _pairs(data: DataSpec, seed: int, answer: Callable[[str], str]) -> Splits[Pa
         length = int(random.integers(data.shortest, data.longest + 1))
         texts["".join(SYMBOLS[place] for place in random.integers(0, len(SYMBOLS), length))] = None
         tries += 1
+    if len(texts) < sum(counts):
+        raise Refusal(
+            f"only {len(texts):,} different sequences of {data.shortest} to {data.longest} signs were found, not "
+            f"{sum(counts):,}; raise data.longest, or lower data.samples and data.held_out"
+        )
     made = [(text, answer(text)) for text in texts]
     return _cut(made, counts)
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+import torch
 from pydantic import ValidationError
 from torch import nn
 
-from heedful.errors import Refusal, nearest, unknown
+from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.predictor import Predictor, PredictorSpec
-from heedful.models.spec import Spec
+from heedful.models.refusals import refusal
+from heedful.models.spec import Spec, block
 from heedful.models.transformer import Transformer, TransformerSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
@@ -18,24 +21,29 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
 }
+OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
 
 def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
     """The spec of a model: a family, a named size of it, and numbers and words that say otherwise."""
-    if family not in FAMILIES:
-        raise unknown("family", family, FAMILIES)
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise unknown("family", str(family), FAMILIES)
     kind = FAMILIES[family][0]
-    if size is not None and size not in kind.sizes:
-        raise unknown(f"size of {family}", size, kind.sizes)
+    if size is not None and str(size) not in kind.sizes:
+        raise unknown(f"size of {family}", str(size), kind.sizes)
     try:
         return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
     except ValidationError as error:
         raise refusal(error, "model", kind) from None
+    except (RuntimeError, TypeError, OverflowError) as error:  # torch, of a tensor of such a shape
+        raise Refusal(f"the model cannot be built: {first_line(error)}; choose other numbers for it") from None
 
 
 def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
     """A model with fresh weights: `build("transformer", size="base", vocab=8000)`."""
-    return assemble(spec(family, size, **numbers))
+    made = spec(family, size, **numbers)
+    check_size(made)
+    return assemble(made)
 
 
 def assemble(spec: Spec) -> nn.Module:
@@ -43,19 +51,21 @@ def assemble(spec: Spec) -> nn.Module:
     return FAMILIES[spec.family][1](spec)
 
 
-def refusal(error: ValidationError, where: str, kind: type[Any]) -> Refusal:
-    """What pydantic found wrong, as one sentence about the first thing that is."""
-    first = error.errors()[0]
-    key = ".".join([where, *(str(part) for part in first["loc"])]).strip(".")
-    if first["type"] == "extra_forbidden":
-        known = [f"{where}.{name}".strip(".") for name in kind.model_fields]
-        return Refusal(f"unknown key {key!r}{nearest(key, known) or ';'} known: {', '.join(sorted(known))}")
-    if first["type"] == "missing":
-        return Refusal(f"{key} is not given; add {key}=...")
-    if first["type"] == "value_error":
-        return Refusal(str(first["ctx"]["error"]))
-    said = first["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return Refusal(f"{key}={first['input']!r} does not fit: it should be {said}")
+def check_size(spec: Spec) -> None:
+    """Refuses a model that no memory here could hold: its blocks and, where it reads tokens, their table."""
+    with torch.device("meta"):
+        weights = sum(tensor.numel() for tensor in block(spec).parameters())
+    needed = spec.depth * (4 * weights + OVERHEAD) + 4 * (getattr(spec, "vocab", None) or 0) * spec.width
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise Refusal(
+            f"the model would take {needed:.1e} bytes and there are {there:.1e}; choose a smaller width, depth or vocab"
+        )
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the rest of its story."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
 __all__ = ["FAMILIES", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]

@@ -12,6 +12,9 @@ import yaml
 from heedful.errors import Refusal, unknown
 from heedful.training.spec import RunSpec, read, validated
 
+TOY = ("data", "toy")
+SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
+
 
 def names() -> list[str]:
     """The recipes that come with heedful."""
@@ -34,26 +37,34 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
     base = values(recipe)
     toy = base.pop("toy", None)
     pairs = [parse(change) for change in changes]
-    if ("data", "toy") in pairs:
-        if toy is None:
-            raise Refusal(f"{recipe} has no toy version; give it data of your own")
-        pairs = [pair for pair in pairs if pair != ("data", "toy")]
-        base = merged(base, toy)
-    for key, value in pairs:
-        put(base, key, value)
-    if pairs:
+    if TOY in pairs:
+        if not isinstance(toy, dict):
+            raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
+        base = merged({**base, "expected": None}, toy)
+    if any(pair != TOY for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
-    return validated(base)
+    for key, value in sorted(pairs, key=lambda pair: pair[0] != "model.size"):
+        if (key, value) != TOY:
+            put(base, key, value)
+    return validated(base, "" if pairs or recipe in names() else recipe)
+
+
+def toy_data(name: str) -> dict[str, Any] | None:
+    """The small version of a set that is made on the fly, as the recipe that makes it says."""
+    for base in map(values, names()):
+        if base["data"]["name"] == name:
+            return merged(base["data"], base["toy"]["data"])
+    return None
 
 
 def parse(change: str) -> tuple[str, Any]:
     """The key and the value of "key=value"; the value is read as YAML, a plain number with a dot or an e as a float."""
     key, equals, text = change.partition("=")
-    if not equals or not key.strip() or not text.strip():
+    if not equals or not all(key.strip().split(".")) or not text.strip():
         raise Refusal(f"{change!r} is no change; write key=value, for instance training.steps=500")
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (ValueError, RecursionError, yaml.YAMLError):  # a date that is none, a number without end
         value = text
     if isinstance(value, str):
         try:
@@ -70,15 +81,19 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
     for at, part in enumerate(path):
         inner = place.get(part)
         if not isinstance(inner, dict):
-            inner = place[part] = {} if inner is None or part != "data" or at else {"name": inner}
+            if inner is not None and path[0] != "data":
+                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
+            inner = place[part] = {} if inner is None or at else {"name": inner}
         place = inner
-    if key == "data":
+    if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
         value = {"name": str(value)} | {
             k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old
         }
-    if key.startswith(("data.train", "data.valid", "data.test")) and isinstance(base.get("data"), dict):
+    if key.startswith(("data.train", "data.valid", "data.test")):
         base["data"]["name"] = "files"
+    if key == "model.size":
+        base["model"] = place = {name: number for name, number in place.items() if name not in SIZED}
     place[last] = value
 
 

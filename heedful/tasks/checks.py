@@ -106,18 +106,21 @@ class Pairs(Cases):
         return source, torch.randint(min(4, spec.vocab - 1), spec.vocab, (3, size))
 
     def padded(self) -> float:
+        """Together and padded against each alone."""
         source, target = self.inputs(torch.float64)
         together = self.model(source, target)
         alone = [self.model(s[s != 0][None], t[None]) for s, t in zip(source, target, strict=True)]
         return largest(together, torch.cat(alone))
 
     def remembered(self) -> float:
+        """Step by step with a memory against all at once."""
         source, target = self.inputs(torch.float64)
         context, memory = self.model.encode(source), Memory(4)
         steps = [self.model.decode(target[:, at : at + 1], context.kept(), memory) for at in range(target.shape[1])]
         return largest(self.model(source, target), torch.cat(steps, 1))
 
     def leak(self) -> float:
+        """The first half before one second half against before another."""
         source, target = self.inputs(torch.float64)
         half = target.shape[1] // 2
         other = torch.cat((target[:, :half], target[:, half:].flip(0).roll(1, 1)), 1)
@@ -141,6 +144,7 @@ class Predictions(Cases):
         return torch.randn(3, size, spec.channels or 1, dtype=dtype), lengths
 
     def padded(self) -> float:
+        """Together and padded against each alone."""
         x, lengths = self.inputs(torch.float64)
         together = self.model(x, lengths)
         alone = [self.model(row[None, :n], n[None]) for row, n in zip(x, lengths, strict=True)]
@@ -160,18 +164,21 @@ class Forecasts(Cases):
         return (noise * model.deviation.to(dtype) + model.mean.to(dtype),)
 
     def padded(self) -> float:
+        """With zeros behind it against the series alone."""
         (series,) = self.inputs(torch.float64)
         half = series.shape[1] // 2
         cut = torch.cat((series[:, :half], torch.zeros_like(series[:, half:])), 1)
         return largest(self.model(cut)[:, :half], self.model(series[:, :half]))
 
     def remembered(self) -> float:
+        """Step by step with a memory against all at once."""
         (series,) = self.inputs(torch.float64)
         memory = Memory(4)
         steps = [self.model(series[:, at : at + 1], memory) for at in range(series.shape[1])]
         return largest(self.model(series), torch.cat(steps, 1))
 
     def leak(self) -> float:
+        """The first half before one second half against before another."""
         (series,) = self.inputs(torch.float64)
         half = series.shape[1] // 2
         other = torch.cat((series[:, :half], series[:, half:].flip(1) + 1), 1)

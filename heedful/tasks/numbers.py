@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.files import NO_NUMBER, is_number
 from heedful.errors import Refusal
 
 
@@ -15,24 +16,21 @@ def read_rows(text: str, channels: int, what: str) -> NDArray[np.float32]:
     rows = [row for row in text.split(";") if row.strip()]
     if not rows:
         raise Refusal(f"the input is empty; give {what}")
-    made = []
     for place, row in enumerate(rows, 1):
-        try:
-            made.append([float(field) for field in row.split(",")])
-        except ValueError:
-            raise Refusal(f"row {place} of the input, {row.strip()!r}, holds no numbers; give {what}") from None
-        if len(made[-1]) != channels or not np.isfinite(made[-1]).all():
-            raise Refusal(
-                f"row {place} of the input, {row.strip()!r}, should be {channels} finite numbers; give {what}"
-            )
-    return np.array(made, dtype=np.float32)
+        fields = row.split(",")
+        if not all(map(is_number, fields)):
+            raise Refusal(f"row {place} of the input, {row.strip()[:40]!r}, holds {NO_NUMBER}; give {what}")
+        if len(fields) != channels:
+            numbers = f"{len(fields)} number{'s' * (len(fields) > 1)}"
+            raise Refusal(f"row {place} of the input has {numbers} and the model takes {channels}; give {what}")
+    return np.array([[float(field) for field in row.split(",")] for row in rows], dtype=np.float32)
 
 
-def write_rows(rows: Any) -> str:
-    """Rows as text that `read_rows` takes."""
-    return "; ".join(words(rows))
+def write_rows(rows: NDArray[np.float32]) -> str:
+    """Rows as text that `read_rows` takes, to the last bit."""
+    return "; ".join(",".join(map(str, row)) for row in rows)
 
 
 def words(rows: Any) -> list[str]:
-    """Each row as one word."""
+    """Each row as one short word, for an axis."""
     return [",".join(f"{number:.4g}" for number in row) for row in rows]

@@ -16,11 +16,12 @@ from heedful.data.batches import Splits, divided, opened
 from heedful.data.files import Pair
 from heedful.data.spec import DataSpec
 from heedful.decoding import beam, greedy
+from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.transformer import BEGIN, END, PAD, Transformer
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, several, stack
+from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, read_all, several, stack
 from heedful.text.characters import Tokenizer
 
 MADE = {"reverse": toys.reverse, "sort": toys.sort}
@@ -28,16 +29,18 @@ MADE = {"reverse": toys.reverse, "sort": toys.sort}
 
 @dataclass(frozen=True)
 class Encoded:
-    """A source and its target as ids, without begin and end."""
+    """A source and its target as ids, without begin and end, and as they were written."""
 
     source: list[int]
     target: list[int]
+    texts: Pair
 
 
 class Pairs(Task):
     """Reads a source and writes a target, character by character; scored by how many come out exactly."""
 
     name: ClassVar[str] = "pairs"
+    family: ClassVar[str] = "transformer"
     watch: ClassVar[str] = "exact"
     ordered: ClassVar[bool] = True
     input: ClassVar[str] = "a sequence of characters"
@@ -47,17 +50,21 @@ class Pairs(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
-        train = texts(data, seed).train
-        task = cls(Tokenizer.of_characters(text for pair in train for text in pair))
-        return task, task.reopen(data, seed)
+        splits = texts(data, seed)
+        task = cls(Tokenizer.of_characters(text for pair in splits.train for text in pair))
+        return task, task.encoded(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Encoded]:
-        splits = texts(data, seed)
-        return Splits(self.encoded(splits.train), self.encoded(splits.valid), self.encoded(splits.test))
+        return self.encoded(texts(data, seed))
 
-    def encoded(self, pairs: Sequence[Pair]) -> list[Encoded]:
+    def encoded(self, splits: Splits[Pair]) -> Splits[Encoded]:
         """Pairs as ids."""
-        return [Encoded(self.tokenizer.encode(source), self.tokenizer.encode(target)) for source, target in pairs]
+        encode = self.tokenizer.encode
+
+        def ids(pairs: Sequence[Pair]) -> list[Encoded]:
+            return [Encoded(encode(source), encode(target), (source, target)) for source, target in pairs]
+
+        return Splits(ids(splits.train), ids(splits.valid), ids(splits.test))
 
     def numbers(self) -> dict[str, int]:
         return {"vocab": len(self.tokenizer)}
@@ -102,21 +109,24 @@ class Pairs(Task):
         return [made[at] for at in range(len(sources))]
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        for group in several(inputs):
-            for answer in self.answers(model, [self.tokenizer.encode(nonempty(text, self.input)) for text in group]):
+        for group in several(read_all(inputs, self.known)):
+            for answer in self.answers(model, group):
                 yield self.tokenizer.decode(answer)
 
-    def best(self, model: nn.Module, text: str, beams: int, best: int) -> list[tuple[str, float]]:
-        """The n best answers to one input by beam search, with their scores."""
-        source = self.sources([self.tokenizer.encode(nonempty(text, self.input))]).to(device_of(model))
-        return [
-            (self.tokenizer.decode(a.tokens), a.score)
-            for a in beam(cast(Transformer, model), source, beams=beams, best=best)[0]
-        ]
+    def known(self, text: str) -> list[int]:
+        """The ids of an input."""
+        return self.tokenizer.encode(nonempty(text, self.input))
+
+    def best(self, model: nn.Module, inputs: Iterable[str], beams: int, best: int) -> Iterator[list[tuple[str, float]]]:
+        """The n best answers to each input by beam search, with their scores."""
+        for ids in read_all(inputs, self.known):
+            source = self.sources([ids]).to(device_of(model))
+            answers = beam(cast(Transformer, model), source, beams=beams, best=best)[0]
+            yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
 
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""
-        ids = self.tokenizer.encode(nonempty(text, self.input))
+        ids = self.known(text)
         answer = self.answers(model, [ids])[0]
         batch = self.sources([ids]).to(device_of(model))
         model.eval()
@@ -134,13 +144,12 @@ class Pairs(Task):
 
     def show(self, model: nn.Module, samples: Sequence[Encoded]) -> Samples:
         answers = self.answers(model, [sample.source for sample in samples])
-        decode = self.tokenizer.decode
-        rows = tuple((decode(s.source), decode(s.target), decode(a)) for s, a in zip(samples, answers, strict=True))
+        rows = tuple((*s.texts, self.tokenizer.decode(a)) for s, a in zip(samples, answers, strict=True))
         right = tuple(answer == sample.target for sample, answer in zip(samples, answers, strict=True))
         return Samples("Samples it never saw", ("source", "target", "written"), rows, right)
 
     def write_input(self, sample: Encoded) -> str:
-        return self.tokenizer.decode(sample.source)
+        return sample.texts[0]
 
     def finding(self, model: nn.Module, samples: Sequence[Encoded]) -> Finding | None:
         if not all(sample.target == sample.source[::-1] for sample in samples):
@@ -154,11 +163,14 @@ class Pairs(Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls(Tokenizer.read(folder / "tokenizer.json"))
+        try:
+            return cls(Tokenizer.read(folder / "tokenizer.json"))
+        except Refusal as refused:
+            raise Refusal(f"{refused}; copy or train it again") from None
 
 
 def texts(data: DataSpec, seed: int) -> Splits[Pair]:
     """Pairs made on the fly, or a user's own."""
     if data.name in MADE:
         return MADE[data.name](data, seed)
-    return opened(data, files.pairs, lambda pairs, what: divided(pairs, lambda pair: pair[0], what))
+    return opened(data, files.pairs, lambda pairs, what: divided(pairs, lambda pair: pair[0], what), MADE)

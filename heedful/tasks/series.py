@@ -21,7 +21,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.forecaster import Forecaster
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps
+from heedful.tasks.task import Batch, Task, device_of, maps, read_all
 
 Numbers = NDArray[np.float32]
 
@@ -38,6 +38,7 @@ class Series(Task):
     """Forecasts the next steps of a series; scored by the squared error against repeating the last value."""
 
     name: ClassVar[str] = "series"
+    family: ClassVar[str] = "forecaster"
     watch: ClassVar[str] = "skill"
     ordered: ClassVar[bool] = True
     input: ClassVar[str] = "steps as numbers with commas, a semicolon between two steps: 1.0,2.0; 1.1,2.1"
@@ -47,28 +48,37 @@ class Series(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Window]]:
-        train = np.asarray(stretches(data, seed).train)
+        splits = stretches(data, seed)
+        train = np.asarray(splits.train, dtype=np.float64)
         if train.ndim != 2:
             raise Refusal("data.train is not given; add data.train=...")
         deviation = np.maximum(train.std(0), 1e-6)
         task = cls(train.shape[1], data.longest, data.horizon, train.mean(0).tolist(), deviation.tolist())
-        return task, task.reopen(data, seed)
+        return task, task.cut(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Window]:
-        splits = stretches(data, seed)
-        return Splits(self.windows(splits.train), self.windows(splits.valid), self.windows(splits.test))
+        return self.cut(stretches(data, seed))
 
-    def windows(self, series: Any) -> list[Window]:
+    def cut(self, splits: Splits[Any]) -> Splits[Window]:
+        """Each part of a series as windows."""
+        return Splits(
+            self.windows(splits.train, "train"), self.windows(splits.valid, "valid"), self.windows(splits.test, "test")
+        )
+
+    def windows(self, series: Any, name: str) -> list[Window]:
         """Every stretch of a series (T C) that is long enough to be forecast and judged; none where none is given."""
-        if not len(series):
+        if isinstance(series, tuple):
             return []
         if series.shape[1] != self.channels:
-            raise Refusal(f"the series has {series.shape[1]} channels and the model takes {self.channels}")
+            raise Refusal(
+                f"the {name} part of the series has {series.shape[1]} channels and the model takes {self.channels}; "
+                "give one of as many"
+            )
         last = len(series) - self.past - self.horizon
         if last < 0:
             raise Refusal(
-                f"a part of the series has {len(series)} steps and {self.past + self.horizon} are needed; "
-                "give a longer series, or a smaller data.longest or data.horizon"
+                f"the {name} part of the series has {len(series)} steps and {self.past + self.horizon} are needed; "
+                "give a longer one, or a smaller data.longest or data.horizon"
             )
         cut = [(at, at + self.past, at + self.past + self.horizon) for at in range(last + 1)]
         return [Window(series[start:now], series[now:end]) for start, now, end in cut]
@@ -111,14 +121,17 @@ class Series(Task):
         return np.concatenate(made)
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        for text in inputs:
-            yield write_rows(self.forecast(model, [self.known(text)])[0])
+        for past in read_all(inputs, self.known):
+            yield write_rows(self.forecast(model, [past])[0])
 
     def known(self, text: str) -> Numbers:
         """The past that an input gives, a CSV's name or the numbers themselves, at most as long as in training."""
-        if text.strip().endswith(".csv"):
-            text = write_rows([row for _, _, row in files.numbers(text.strip())])
-        return read_rows(text, self.channels, self.input)[-self.past :]
+        if not text.strip().lower().endswith(".csv"):
+            return read_rows(text, self.channels, self.input)[-self.past :]
+        past = series(text.strip())
+        if past.shape[1] != self.channels:
+            raise Refusal(f"{text} has {past.shape[1]} channels and the model takes {self.channels}; give as many")
+        return past[-self.past :]
 
     def look(self, model: nn.Module, text: str) -> Example:
         past = self.known(text)
@@ -148,18 +161,24 @@ class Series(Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls(*(state[key] for key in ("channels", "past", "horizon", "mean", "deviation")))
+        channels, past, horizon = (int(state[key]) for key in ("channels", "past", "horizon"))
+        mean, deviation = ([float(number) for number in state[key]] for key in ("mean", "deviation"))
+        if min(channels, past, horizon) < 1 or {len(mean), len(deviation)} != {channels}:
+            raise ValueError("its numbers do not fit together")
+        return cls(channels, past, horizon, mean, deviation)
 
 
 def stretches(data: DataSpec, seed: int) -> Splits[Any]:
     """A series made on the fly, or a user's own; one file is cut in time, a tenth to choose by and a tenth to test."""
     if data.name == "waves":
         return toys.waves(data, seed)
-    return opened(data, series, in_time)
+    return opened(data, series, in_time, ("waves",))
 
 
 def in_time(whole: Numbers, what: str) -> Splits[Any]:
     """A series cut in three, in the order of time."""
+    if len(whole) < 10:
+        raise Refusal(f"{what} has {len(whole)} steps, too few to hold some out; give a longer series")
     train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
     return Splits(train, valid, test)  # type: ignore[arg-type]
 

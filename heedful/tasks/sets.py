@@ -14,18 +14,21 @@ from torch.nn.functional import cross_entropy
 from heedful.data import files, toys
 from heedful.data.batches import Splits, divided, opened
 from heedful.data.spec import DataSpec, Sides
-from heedful.data.toys import Labelled
+from heedful.data.toys import Labelled, Numbers
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
+from heedful.models import Spec
+from heedful.models.predictor import PredictorSpec
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps, several, to
+from heedful.tasks.task import Batch, Task, device_of, maps, read_all, several, to
 
 
 class Sets(Task):
     """Says of a set of vectors of which class it is; scored by the share that is right."""
 
     name: ClassVar[str] = "sets"
+    family: ClassVar[str] = "predictor"
     watch: ClassVar[str] = "accuracy"
     ordered: ClassVar[bool] = False
     input: ClassVar[str] = "vectors as numbers with commas, a semicolon between two vectors: 0.1,0.2; 0.3,0.4"
@@ -39,20 +42,25 @@ class Sets(Task):
         if not splits.train:
             raise Refusal("data.train is not given; add data.train=...")
         task = cls(sorted({sample.label for sample in splits.train}), splits.train[0].vectors.shape[1])
-        return task, task.reopen(data, seed)
+        return task, task.checked(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Labelled]:
-        splits = labelled(data, seed)
-        for sample in (*splits.valid, *splits.test):
+        return self.checked(labelled(data, seed))
+
+    def checked(self, splits: Splits[Labelled]) -> Splits[Labelled]:
+        """The same sets, where all of them can be read and answered."""
+        for sample in (*splits.train, *splits.valid, *splits.test):
+            width = sample.vectors.shape[1]
             if sample.label not in self.labels:
-                raise Refusal(
-                    f"label {sample.label!r} is held out but was never trained on; add more sets of it to train on"
-                )
-            if sample.vectors.shape[1] != self.channels:
-                raise Refusal(
-                    f"a set has vectors of {sample.vectors.shape[1]} numbers and the model takes {self.channels}"
-                )
+                known = ", ".join(self.labels[:10])
+                raise Refusal(f"label {sample.label!r} is not trained on, which {known} are; train on it or drop it")
+            if width != self.channels:
+                raise Refusal(f"a set has vectors of {width} numbers and the model takes {self.channels}; drop it")
         return splits
+
+    def suits(self, spec: Spec) -> None:
+        if isinstance(spec, PredictorSpec) and spec.pool == "each":
+            raise Refusal("model.pool=each gives an answer a member and this task wants one a set; use mean or first")
 
     def numbers(self) -> dict[str, int]:
         return {"channels": self.channels, "classes": len(self.labels)}
@@ -87,13 +95,16 @@ class Sets(Task):
         return made
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        for group in several(inputs):
-            sets = [read_rows(text, self.channels, self.input) for text in group]
-            yield from (label for label, _ in self.answers(model, sets))
+        for group in several(read_all(inputs, self.known)):
+            yield from (label for label, _ in self.answers(model, group))
+
+    def known(self, text: str) -> Numbers:
+        """The vectors of an input: T C."""
+        return read_rows(text, self.channels, self.input)
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
-        vectors = read_rows(text, self.channels, self.input)
+        vectors = self.known(text)
         answer = self.answers(model, [vectors])[0][0]
         batch = to(pad([vectors]), device_of(model))
         with look(model) as seen:
@@ -117,7 +128,9 @@ class Sets(Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls([str(label) for label in state["labels"]], int(state["channels"]))
+        if not all(isinstance(label, str) for label in state["labels"]):
+            raise TypeError("labels should be words")
+        return cls(state["labels"], int(state["channels"]))
 
 
 def pad(sets: Sequence[Any]) -> Batch:
@@ -133,7 +146,7 @@ def labelled(data: DataSpec, seed: int) -> Splits[Labelled]:
     """Sets made on the fly, or a user's own."""
     if data.name == "clouds":
         return toys.clouds(data, seed)
-    return opened(data, sets, lambda all, what: divided(all, lambda sample: sample.vectors.tobytes(), what))
+    return opened(data, sets, lambda all, what: divided(all, lambda one: one.vectors.tobytes(), what), ("clouds",))
 
 
 def sets(path: str | Sides) -> list[Labelled]:
@@ -144,7 +157,10 @@ def sets(path: str | Sides) -> list[Labelled]:
     for number, (name, label), row in files.numbers(path, labelled=2):
         first, rows = members.setdefault(name, (label, []))
         if label != first:
-            raise Refusal(f"{path}, line {number}: set {name!r} is labelled {label!r} here and {first!r} before")
+            raise Refusal(
+                f"{path}, line {number}: set {name!r} is labelled {label!r} here and {first!r} before; "
+                "give all its lines one label, or the sets two names"
+            )
         rows.append(row)
     if not members:
         raise Refusal(f"{path} holds no set; write a line a member: set,label,number,number,...")

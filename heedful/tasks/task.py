@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +18,10 @@ from heedful.errors import Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.page import Example, Figures, Samples
+from heedful.models import Spec
 
 Batch = dict[str, Tensor]
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Task(ABC):
     """What is learned and how it is scored. The model maps; the task judges."""
 
     name: ClassVar[str]
+    family: ClassVar[str]  # of the models that can learn it
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     input: ClassVar[str]  # what one input looks like, for help and errors
@@ -51,6 +54,10 @@ class Task(ABC):
     @abstractmethod
     def numbers(self) -> dict[str, int]:
         """What the data say of the model: the size of its vocabulary, how many channels."""
+
+    def suits(self, spec: Spec) -> None:
+        """Refuses a model of the right family that cannot learn this task all the same."""
+        return
 
     def prepare(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
@@ -119,16 +126,20 @@ def nonempty(text: str, what: str) -> str:
     return text
 
 
-def several(inputs: Iterable[str], size: int = 256) -> Iterator[list[str]]:
-    """Inputs in groups of at most `size`, in order."""
-    group: list[str] = []
+def read_all(inputs: Iterable[str], read: Callable[[str], Read]) -> list[Read]:
+    """Every input as `read` takes it, before the first is answered; one that is refused is told by its number."""
+    made: list[Read] = []
     for text in inputs:
-        group.append(text)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+        try:
+            made.append(read(text))
+        except Refusal as refused:
+            raise Refusal(f"input {len(made) + 1}: {refused}") from None
+    return made
+
+
+def several(inputs: Sequence[Read], size: int = 256) -> Iterator[Sequence[Read]]:
+    """Inputs in groups of at most `size`, in order."""
+    return (inputs[start : start + size] for start in range(0, len(inputs), size))
 
 
 def to(batch: Batch, device: torch.device) -> Batch:

@@ -41,7 +41,8 @@ def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int
 
 def all_of(folder: Path) -> list[Path]:
     """The checkpoints of a run, oldest first."""
-    return sorted(path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name))
+    found = (path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name))
+    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
 
 
 def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,18 @@ from heedful.checkpoints import store
 from heedful.data.batches import Splits
 from heedful.errors import Failure, Refusal, unknown
 from heedful.models import Spec
-from heedful.recipes import parse, put
 from heedful.tasks import TASKS, Task
+from heedful.tasks.task import device_of, to
 from heedful.training import checkpoint
 from heedful.training.loop import Loop, seed_step, working_dtype
 from heedful.training.record import Record
 from heedful.training.report import report
 from heedful.training.spec import RunSpec, read, validated
+from heedful.training.trained import samples, trained
 
+SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
+UNTOLD = ("about", "expected", "model.size")  # of a spec: what a run does not depend on, or keeps by other names
 
 
 @dataclass(frozen=True)
@@ -50,30 +54,57 @@ def device(name: str | None = None) -> torch.device:
 
 
 def prepare(run: RunSpec, place: torch.device) -> Ready:
-    """Opens the data and builds the model; what cannot work is refused, what is unlikely to is warned of."""
+    """Opens the data, builds the model and tries it; what cannot work is refused, what is unlikely to is warned of."""
     if run.task not in TASKS:
         raise unknown("task", run.task, TASKS)
     task, splits = TASKS[run.task].open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
         if not len(split):
-            raise Refusal(
-                f"data.{name} is not given or empty; give all of data.train, data.valid and data.test, or one file"
-            )
-    spec = models.spec(**({"family": "transformer"} | run.model | task.numbers()))
-    longest = max(
-        (task.length(sample) for split in (splits.train, splits.valid, splits.test) for sample in split), default=0
-    )
-    if longest > spec.length:
+            raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
+    spec = suited(run, task)
+    longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
+    length = task.length(longest)
+    if length > spec.length:
         raise Refusal(
-            f"a sample is {longest} long and the model takes {spec.length}; set model.length={longest} or shorten it"
+            f"a sample is {length} long and the model takes {spec.length}; set model.length={length} or shorten it"
         )
-    advise(task, spec)
+    models.check_size(spec)
     seed_step(run.seed, -1, 0)
     model = models.assemble(spec)
     task.prepare(model)
-    dtype = torch.float64 if run.training.dtype == "float64" else torch.float32
-    run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
-    return Ready(run, task, splits, model.to(place, dtype))
+    model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
+    rehearse(task, model, [longest, splits.train[0]])
+    advise(task, spec)
+    return Ready(run.model_copy(update={"model": spec.model_dump(exclude_none=True)}), task, splits, model)
+
+
+def suited(run: RunSpec, task: Task) -> Spec:
+    """The spec of the model that a run asks for, where that can learn the task and the data."""
+    family, numbers = run.model.get("family", task.family), task.numbers()
+    if family in list(models.FAMILIES) and family != task.family:
+        raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={task.family}")
+    for key, value in numbers.items():
+        if run.model.get(key, value) != value:
+            raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
+    spec = models.spec(**({"family": family} | run.model | numbers))
+    task.suits(spec)
+    return spec
+
+
+def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
+    """Lets a fresh model read and answer a few samples, so that parts that do not fit together are refused in time."""
+    model.eval()
+    try:
+        with torch.no_grad():
+            loss, _ = task.loss(model, to(task.batch(samples), device_of(model)))
+        if not loss.isfinite():
+            raise Refusal("the loss of a fresh model is not finite; mend the arguments of its words, as in word(key=1)")
+        task.show(model, samples[:1])
+    except (Refusal, Failure):
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; mend its words") from None
+    model.train()
 
 
 def advise(task: Task, spec: Spec) -> None:
@@ -90,24 +121,23 @@ def advise(task: Task, spec: Spec) -> None:
         )
 
 
-def train(run: RunSpec, out: Path, resume: bool, place: torch.device) -> dict[str, Any]:
-    """Trains into a folder and returns the result: step, scores on the test split, where the report lies."""
+def train(
+    run: RunSpec, out: Path, resume: bool, place: torch.device, asked: Collection[str] | None = None
+) -> dict[str, Any]:
+    """Trains into a folder and returns the result: step and scores on the test split.
+
+    A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given.
+    """
     if (out / RESULT).exists():
         return finished(out, resume)
-    saved = checkpoint.all_of(out / "checkpoints")
-    if out.exists() and any(out.iterdir()) and not resume:
-        raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
-    if resume and (out / "run.yaml").exists():
-        run = same(run, validated(read(out / "run.yaml")), out)
+    if occupied(out, resume):
+        run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
+    if run.training.threads:
+        torch.set_num_threads(run.training.threads)
     ready = prepare(run, place)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "run.yaml").write_text(ready.run.text(), encoding="utf-8")
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    make_folder(out, ready.run)
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
-    if saved:
-        loop.restore(saved[-1])
+    go_on(loop, checkpoint.all_of(out / "checkpoints"))
     with Record(out, run.training.steps, loop.progress.step) as record:
         record.say(introduction(ready, place, out, resume, loop.progress.step))
         began = time.monotonic()
@@ -122,14 +152,54 @@ def finished(out: Path, resume: bool) -> dict[str, Any]:
     return store.read_json(out / RESULT)
 
 
-def same(asked: RunSpec, begun: RunSpec, out: Path) -> RunSpec:
+def occupied(out: Path, resume: bool) -> bool:
+    """Whether a folder holds a run to go on with; anything else that is in it is refused, so that nothing is lost."""
+    if out.exists() and not out.is_dir():
+        raise Refusal(f"{out} is a file; choose another --out")
+    home = next(place for place in (out.absolute(), *out.absolute().parents) if place.exists())
+    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
+        raise Refusal(f"{out} cannot be written, for {home} takes no files; choose another --out")
+    if home != out.absolute() or not any(out.iterdir()):
+        return False
+    if not (out / SPEC).exists():
+        raise Refusal(f"{out} holds other things and no run; choose another --out")
+    if not resume:
+        raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
+    return True
+
+
+def make_folder(out: Path, run: RunSpec) -> None:
+    """Makes a run's folder, with its spec; where that cannot be, no part of it is left behind."""
+    missing = [place for place in (out, *out.parents) if not place.exists()]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        if not (out / SPEC).exists():
+            (out / SPEC).write_text(run.text(), encoding="utf-8")
+    except OSError as error:
+        for place in missing:
+            with contextlib.suppress(OSError):
+                place.rmdir()
+        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+
+
+def go_on(loop: Loop, saved: list[Path]) -> None:
+    """Goes back to the last checkpoint, where there is one."""
+    try:
+        if saved:
+            loop.restore(saved[-1])
+    except (Refusal, KeyError, TypeError) as error:
+        raise Refusal(f"{saved[-1]} is not whole: {error}; remove it to go on from what was saved before") from None
+
+
+def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:
     """The run that was begun; what is asked for now must not contradict it."""
+    if keys is not None and asked.about != begun.about:
+        raise Refusal(f"{out} was begun by another recipe, {begun.about!r}; choose another --out")
     now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
     for key, value in now.items():
-        if value is not None and then.get(key) != value and not key.startswith(("about", "expected")):
-            raise Refusal(
-                f"{out} was begun with {key}={then.get(key)}, not {value}; leave {key} out, or choose another --out"
-            )
+        told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
+        if told and value is not None and then.get(key) != value and not key.startswith(UNTOLD):
+            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; say so, or choose another --out")
     return begun
 
 
@@ -182,38 +252,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-def trained(folder: Path) -> tuple[nn.Module, Task]:
-    """The model and the task of a run folder, or of the `model/` in it."""
-    place = store.model_folder(folder)
-    state = store.read_json(place / "task.json")
-    name = state.pop("task", None)
-    if name not in TASKS:
-        raise Refusal(f"{place / 'task.json'}: task {name!r} is not known; known: {', '.join(sorted(TASKS))}")
-    try:
-        return store.load(place), TASKS[name].read(place, state)
-    except (KeyError, TypeError) as error:
-        raise Refusal(f"{place / 'task.json'} is not whole: {error}") from None
-
-
-def samples(folder: Path, task: Task, changes: Iterable[str]) -> Splits[Any]:
-    """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
-    values: dict[str, Any] = {"task": task.name, "model": {}, "data": {}}
-    for place in (folder, folder.parent):
-        if (place / "run.yaml").is_file():
-            values = read(place / "run.yaml")
-            break
-    known = bool(values["data"])
-    for key, value in map(parse, changes):
-        if key.split(".")[0] not in ("data", "seed"):
-            raise Refusal(
-                f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=..."
-            )
-        put(values, key, value)
-        known = known or key.startswith("data")
-    if not known:
-        raise Refusal(f"{folder} does not say what data it was trained on; name them with data=...")
-    run = validated(values)
-    return task.reopen(run.data, run.seed)
-
-
-__all__ = ["Failure", "Ready", "device", "prepare", "train", "trained"]
+__all__ = ["Failure", "Ready", "device", "prepare", "samples", "train", "trained"]

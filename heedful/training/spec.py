@@ -32,15 +32,16 @@ class TrainingSpec(BaseModel):
     warmup: Whole = 100  # steps in which the rate rises
     decay: Share = 0.2  # the share of the steps in which stable_decay falls
     weight_decay: NotNegative = 0.01
-    betas: tuple[Share, Share] | list[Share] = (0.9, 0.98)
+    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
     clip: NotNegative = 1.0  # the longest gradient; 0: any
     smoothing: Share = 0.0  # of labels
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = "auto"  # auto: bfloat16 on a GPU, float32 elsewhere
     compile: bool = False
+    threads: Whole = 0  # of the CPU; 0: as many as there are cores
     evaluate_every: Count = 250  # steps
     patience: Whole = 0  # evaluations without a better score before it stops; 0: never
-    enough: float | None = None  # stops when the score is this good
+    enough: Annotated[float, Field(allow_inf_nan=False)] | None = None  # stops when the score is this good
     log_every: Count = 50  # steps
     save_every: Count = 500  # steps
     keep: Count = 2  # checkpoints
@@ -74,21 +75,13 @@ class RunSpec(BaseModel):
         return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
 
 
-def validated(values: dict[str, Any]) -> RunSpec:
-    """The spec of values as read from YAML, or a refusal that names the key."""
+def validated(values: dict[str, Any], where: str = "") -> RunSpec:
+    """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
     try:
-        return RunSpec(**values)
+        return RunSpec.model_validate(values)
     except ValidationError as error:
-        where = error.errors()[0]["loc"]
-        kinds: dict[str, type[Any]] = {"data": DataSpec, "training": TrainingSpec, "expected": Expected}
-        if where and where[0] in kinds and len(where) > 1:
-            inner = kinds[str(where[0])]
-            try:
-                inner(**values[str(where[0])])
-            except (ValidationError, TypeError) as deeper:
-                if isinstance(deeper, ValidationError):
-                    raise refusal(deeper, str(where[0]), inner) from None
-        raise refusal(error, "", RunSpec) from None
+        refused = refusal(error, "", RunSpec)
+        raise (Refusal(f"{where}: {refused}") if where else refused) from None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -97,8 +90,8 @@ def read(path: Path) -> dict[str, Any]:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Refusal(f"{path} does not exist; `heedful recipes` lists what can be trained") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise Refusal(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise Refusal(f"{path} cannot be read as YAML: {' '.join(str(error).split())}; mend it") from None
     if not isinstance(values, dict):
-        raise Refusal(f"{path} is no recipe: it should hold task, data and model")
+        raise Refusal(f"{path} is no recipe; it should hold task, data and model")
     return values

@@ -1,5 +1,7 @@
 """Short runs of the recipes, and what they leave behind."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +64,8 @@ class Killed(BaseException):
     """A process that ended between two lines."""
 
 
-def kill_at(patch: pytest.MonkeyPatch, owner: Any, name: str, call: int) -> None:
+@contextmanager
+def killed_at(owner: Any, name: str, call: int) -> Iterator[None]:
     """Ends the process, as it were, when something is called for the nth time."""
     own, calls = getattr(owner, name), [0]
 
@@ -72,7 +75,10 @@ def kill_at(patch: pytest.MonkeyPatch, owner: Any, name: str, call: int) -> None
             raise Killed
         return own(*arguments, **named)
 
-    patch.setattr(owner, name, counted)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, counted)
+        with pytest.raises(Killed):
+            yield
 
 
 class Silent:

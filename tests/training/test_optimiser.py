@@ -40,7 +40,7 @@ def assert_close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: fl
 @pytest.mark.parametrize("steps", [1, 5])
 def test_a_step_is_the_one_of_torch(steps: int) -> None:
     ours, theirs = plain(), plain()
-    training = TrainingSpec(rate=0.03, weight_decay=0.1, betas=(0.8, 0.95))
+    training = TrainingSpec(rate=0.03, weight_decay=0.1, betas=[0.8, 0.95])
     matrices = [theirs[0].weight, theirs[3].weight]
     others = [theirs[0].bias, theirs[3].bias, theirs[1].weight, theirs[1].bias]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]

@@ -226,7 +226,7 @@ def test_float64_learns_in_float64(tmp_path: Path, recipe: str) -> None:
     samples = first_samples(loop, 20)
     losses = [float(loop.step(samples)) for _ in range(25)]
     assert losses[-1] < 0.8 * losses[0]
-    state = [tensor for tensor in loop.optimiser.state_dict()["state"].values()]
+    state = loop.optimiser.state_dict()["state"].values()
     assert {p.dtype for p in loop.model.parameters()} == {torch.float64}
     assert {tensors["exp_avg"].dtype for tensors in state} == {torch.float64}
 

@@ -1,0 +1,79 @@
+"""What a run left behind, to be scored, asked and looked into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from heedful.checkpoints import store
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.recipes import TOY, parse, put, toy_data
+from heedful.tasks import TASKS, Task
+from heedful.training.spec import read, validated
+
+
+def trained(folder: Path) -> tuple[nn.Module, Task]:
+    """The model and the task of a run folder, or of the `model/` in it."""
+    place = store.model_folder(folder)
+    model, state = store.load(place), store.read_json(place / "task.json")
+    name = state.pop("task", None)
+    if not isinstance(name, str) or name not in TASKS:
+        raise Refusal(f"{place / 'task.json'}: task {name!r} is not known; known: {', '.join(sorted(TASKS))}")
+    try:
+        task = TASKS[name].read(place, state)
+    except Refusal:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refusal(f"{place / 'task.json'} is not whole: {error}; copy or train it again") from None
+    for key, value in task.numbers().items():
+        if getattr(model.spec, key, None) != value:
+            raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
+    return model, task
+
+
+def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Sequence[Any]:
+    """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
+    values = begun(folder) or {"task": task.name, "model": {}, "data": {}}
+    for key, value in map(parse, changes):
+        if key.split(".")[0] not in ("data", "seed"):
+            raise Refusal(
+                f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=..."
+            )
+        if (key, value) == TOY:
+            values["data"] = small(values["data"])
+        else:
+            put(values, key, value)
+    if not values["data"]:
+        raise Refusal(f"{folder} does not say what data it was trained on; name them with data=... or data.test=...")
+    run = validated(values)
+    found: Sequence[Any] = getattr(task.reopen(alone(run.data, split), run.seed), split)
+    if not len(found):
+        raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
+    return found
+
+
+def begun(folder: Path) -> dict[str, Any] | None:
+    """The spec of the run that a folder belongs to, where it is there."""
+    for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
+        if place.is_file():
+            return validated(read(place), str(place)).model_dump(mode="json", exclude_none=True)
+    return None
+
+
+def small(data: dict[str, Any]) -> dict[str, Any]:
+    """The toy version of the data that a model was trained on."""
+    made = toy_data(data.get("name", ""))
+    if made is None:
+        raise Refusal("data=toy is for models that were trained on data made here; name a file of your own: data=FILE")
+    return made
+
+
+def alone(data: DataSpec, split: str) -> DataSpec:
+    """The data of one split, where it has a file of its own: the others need not be there any more."""
+    if split == "train" or getattr(data, split) is None:
+        return data
+    return DataSpec(name="files", **{split: getattr(data, split)})

@@ -1,0 +1,132 @@
+"""Folders are there whole or not at all, and a model reads back as it was written."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from torch import nn
+
+import heedful
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from tests.checkpoints.crashes import crash_at, full, listing
+
+FAMILIES = {
+    "transformer": {"vocab": 11, "position": "learned"},
+    "predictor": {"channels": 2, "classes": 3, "norm": "batch"},
+    "forecaster": {"channels": 2},
+}
+
+
+def build(family: str, seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    model = heedful.build(family, width=16, depth=1, heads=2, length=8, **FAMILIES[family])
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    return model
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_reads_back_bit_for_bit_and_in_its_precision(tmp_path: Path, family: str, dtype: torch.dtype) -> None:
+    model = build(family).to(dtype)
+    heedful.save(model, tmp_path / "model")
+    again = heedful.load(tmp_path / "model")
+    ours, theirs = model.state_dict(), again.state_dict()
+    assert ours.keys() == theirs.keys() and again.spec == model.spec
+    assert all(torch.equal(ours[name], theirs[name]) and ours[name].dtype == theirs[name].dtype for name in ours)
+    assert not again.training
+
+
+def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:
+    heedful.save(build("transformer"), tmp_path / "model")
+    with safe_open(tmp_path / "model" / "model.safetensors", framework="pt") as file:
+        tables = [name for name in file.keys() if file.get_slice(name).get_shape() == [11, 16]]  # noqa: SIM118
+    assert tables == ["inputs.table.weight"]
+    again = heedful.load(tmp_path / "model")
+    assert again.outputs.matrix.weight is again.inputs.table.weight
+
+
+def test_a_model_is_safetensors_and_json_and_the_same_bytes_every_time(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        heedful.save(build("transformer"), tmp_path / name)
+    assert set(listing(tmp_path / "one")) == {"spec.json", "model.safetensors"}
+    assert listing(tmp_path / "one") == listing(tmp_path / "other")
+
+
+def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
+    heedful.save(build("transformer", seed=0), tmp_path / "model")
+    before = listing(tmp_path)
+    with pytest.raises(Refusal, match="exists; choose another folder"):
+        heedful.save(build("transformer", seed=1), tmp_path / "model")
+    assert listing(tmp_path) == before
+
+
+POINTS = [(store, "save_file", 1), (os, "fsync", 1), (os, "fsync", 3), (Path, "rename", 1)]
+
+
+@pytest.mark.parametrize(("owner", "name", "call"), POINTS)
+def test_a_crash_leaves_no_half_folder(tmp_path: Path, owner: Any, name: str, call: int) -> None:
+    place = tmp_path / "my [best] model"  # a name that means something else as a pattern
+    with crash_at(owner, name, call):
+        heedful.save(build("transformer"), place)
+    assert not place.exists()
+    heedful.save(build("transformer"), place)
+    assert os.listdir(tmp_path) == [place.name]  # what the crash had left is gone
+    heedful.load(place)
+
+
+def test_what_was_written_aside_is_removed_when_it_cannot_be_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "save_file", full)
+    with pytest.raises(OSError, match="disk full"):
+        heedful.save(build("transformer"), tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+def test_another_process_may_write_beside(tmp_path: Path) -> None:
+    other = tmp_path / ".other.1.aside"
+    other.mkdir()
+    heedful.save(build("transformer"), tmp_path / "model")
+    assert sorted(os.listdir(tmp_path)) == [".other.1.aside", "model"]
+
+
+def fill(name: str) -> Any:
+    return lambda aside: (aside / name).write_text(name)
+
+
+def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        store.write_folder(tmp_path / "folder", fill(name))
+    assert listing(tmp_path) == {"folder/new": b"new"}
+
+
+@pytest.mark.parametrize(("owner", "name", "call"), [(Path, "rename", 1), (os, "fsync", 2)])
+def test_a_crash_before_a_folder_is_replaced_leaves_the_old_one(
+    tmp_path: Path, owner: Any, name: str, call: int
+) -> None:
+    store.write_folder(tmp_path / "folder", fill("old"))
+    with crash_at(owner, name, call):
+        store.write_folder(tmp_path / "folder", fill("new"))
+    assert listing(tmp_path / "folder") == {"old": b"old"}
+
+
+def test_a_crash_while_a_folder_is_removed_leaves_no_half_of_it(tmp_path: Path) -> None:
+    store.write_folder(tmp_path / "folder", fill("old"))
+    with crash_at(shutil, "rmtree", 2):  # the first makes room aside
+        store.remove_folder(tmp_path / "folder")
+    assert not (tmp_path / "folder").exists()
+
+
+def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    flush, rename = store._flush, Path.rename
+    monkeypatch.setattr(store, "_flush", lambda path: (done.append(path.name), flush(path))[1])
+    monkeypatch.setattr(Path, "rename", lambda path, to: (done.append("rename"), rename(path, to))[1])
+    store.write_folder(tmp_path / "folder", fill("file"))
+    assert done == ["file", f".folder.{os.getpid()}.aside", "rename", tmp_path.name]

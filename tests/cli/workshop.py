@@ -1,0 +1,177 @@
+"""A folder as users have them: trained runs, files of their own, and all that can be wrong with either."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from heedful.cli import main
+
+SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.steps=2", "training.batch=8"]
+RECIPES = ("reverse", "sort", "sets", "series")
+
+PAIRS = [f"{n:03d}\t{n:03d}"[:4] + f"{n:03d}"[::-1] for n in range(120)]  # 012 and 210
+SETS = [f"{n // 3},{'even' if n // 3 % 2 == 0 else 'odd'},{n % 7},{n % 5}" for n in range(360)]
+SERIES = [f"{n % 7},{n % 5}.5" for n in range(600)]
+
+FILES: dict[str, str | bytes] = {
+    "pairs.tsv": "\n".join(PAIRS),
+    "one_field.tsv": "ab\tba\nabc\n",
+    "three_fields.tsv": "ab\tba\n\na\tb\tc\n",
+    "no_source.tsv": "ab\tba\n\tba\n",
+    "no_target.tsv": "ab\tba\nab\t  \n",
+    "empty.tsv": "",
+    "blank.tsv": "\n \n\t\n",
+    "binary.tsv": bytes(range(256)),
+    "latin.tsv": "ab\tba\nü\tü\n".encode("latin-1"),
+    "few.tsv": "ab\tba\ncd\tdc\n",
+    "long.tsv": "\n".join(f"{n:03d}{'x' * 97}\t{n}" for n in range(120)),
+    "three.source": "a\nb\nc\n",
+    "two.target": "a\nb\n",
+    "gap.target": "a\n\nc\n",
+    "sets.csv": "\n".join(("set,label,x,y", *SETS)),
+    "words.csv": "a,x,1,2\na,x,one,2\n",
+    "nan.csv": "a,x,1,2\na,x,nan,2\n",
+    "huge.csv": "a,x,1,2\na,x,1,1e300\n",
+    "ragged.csv": "a,x,1,2\n\na,x,1\n",
+    "two_labels.csv": "a,x,1,2\na,y,1,2\n",
+    "no_label.csv": "a,x,1,2\nb,,1,2\n",
+    "no_numbers.csv": "a,x\nb,y\n",
+    "header_only.csv": "set,label,x,y\n",
+    "rare.csv": "\n".join((*SETS, *(f"r{n},rare{n},1,{n}" for n in range(60)))),
+    "wide_sets.csv": "\n".join(f"{line},1" for line in SETS),
+    "series.csv": "\n".join(("a,b", *SERIES)),
+    "short.csv": "\n".join(SERIES[:60]),
+    "shortest.csv": "1,2\n3,4\n",
+    "wide.csv": "\n".join(f"{line},1" for line in SERIES),
+    "infinite.csv": "1,2\n3,inf\n",
+    "semicolons.csv": "1;2\n3;4\n",
+    "old_mac.csv": "1,2\r3,4\r",
+    "long_field.csv": f"1,2\n1,{'9' * 200_000}\n",
+    "own.yaml": "task: pairs\ndata: pairs.tsv\nmodel: {width: 16, depth: 1, heads: 2}\n"
+    "training: {steps: 2, batch: 8}\n",
+    "list.yaml": "- task\n- data\n",
+    "open.yaml": "task: [pairs\n",
+    "empty.yaml": "",
+    "no_task.yaml": "data: pairs.tsv\nmodel: {}\n",
+    "other_task.yaml": "task: pears\ndata: pairs.tsv\nmodel: {}\n",
+    "number_key.yaml": "task: pairs\ndata: pairs.tsv\nmodel: {}\n1: 2\n",
+    "wrong_key.yaml": "task: pairs\ndata: pairs.tsv\nmodel: {}\ntrainning: {steps: 1}\n",
+    "number_model.yaml": "task: pairs\ndata: pairs.tsv\nmodel: 3\n",
+    "number_data.yaml": "task: pairs\ndata: 3\nmodel: {}\n",
+    "deep.yaml": "[" * 3000,
+    "no_date.yaml": "about: 2024-13-45\n",
+    "latin.yaml": "about: ü\n".encode("latin-1"),
+}
+
+
+def spec(**changes: Any) -> Callable[[Path], None]:
+    return lambda model: change_json(model / "spec.json", changes)
+
+
+def task(**changes: Any) -> Callable[[Path], None]:
+    return lambda model: change_json(model / "task.json", changes)
+
+
+def change_json(path: Path, changes: dict[str, Any]) -> None:
+    values = json.loads(path.read_text()) | changes
+    path.write_text(json.dumps({key: value for key, value in values.items() if value is not None}))
+
+
+def holds(name: str, content: str) -> Callable[[Path], object]:
+    return lambda model: (model / name).write_text(content)
+
+
+def lacks(name: str) -> Callable[[Path], None]:
+    return lambda model: (model / name).unlink()
+
+
+def weights(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], None]:
+    def apply(model: Path) -> None:
+        tensors = load_file(model / "model.safetensors")
+        change(tensors)
+        save_file(tensors, model / "model.safetensors")
+
+    return apply
+
+
+def cut_short(model: Path) -> None:
+    whole = (model / "model.safetensors").read_bytes()
+    (model / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+
+
+TABLE = "inputs.table.weight"
+BROKEN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "spec_is_broken": ("reverse", holds("spec.json", "{")),
+    "spec_is_a_list": ("reverse", holds("spec.json", "[]")),
+    "spec_is_deep": ("reverse", holds("spec.json", "[" * 100_000)),
+    "spec_of_no_family": ("reverse", spec(family=None)),
+    "spec_of_another_family": ("reverse", spec(family="transfomer")),
+    "spec_with_a_list_for_family": ("reverse", spec(family=["transformer"])),
+    "spec_with_a_wrong_key": ("reverse", spec(widht=3)),
+    "spec_with_a_negative_width": ("reverse", spec(width=-1)),
+    "spec_far_too_wide": ("reverse", spec(width=10**30)),
+    "spec_far_too_deep": ("reverse", spec(depth=10**9)),
+    "spec_with_far_too_many_words": ("reverse", spec(vocab=10**12)),
+    "spec_with_code": ("reverse", spec(mechanism="__import__('os').mkdir('run_by_a_spec')")),
+    "weights_cut_short": ("reverse", cut_short),
+    "weights_empty": ("reverse", holds("model.safetensors", "")),
+    "weights_gone": ("reverse", lacks("model.safetensors")),
+    "weights_with_one_missing": ("reverse", weights(lambda tensors: tensors.pop(TABLE))),
+    "weights_with_one_more": ("reverse", weights(lambda tensors: tensors.update(extra=tensors[TABLE].clone()))),
+    "weights_of_another_shape": ("reverse", weights(lambda tensors: tensors.update({TABLE: tensors[TABLE][:-1]}))),
+    "task_gone": ("reverse", lacks("task.json")),
+    "task_is_broken": ("reverse", holds("task.json", "task")),
+    "task_unknown": ("reverse", task(task="pears")),
+    "task_with_a_list": ("reverse", task(task=["pairs"])),
+    "task_of_another_model": ("reverse", task(task="sets", labels=["a"], channels=2)),
+    "task_without_labels": ("sets", task(labels=None)),
+    "task_with_fewer_labels": ("sets", task(labels=["1"])),
+    "task_with_numbers_for_labels": ("sets", task(labels=[1, 2, 3, 4])),
+    "task_with_a_word_for_channels": ("sets", task(channels="two")),
+    "task_with_a_negative_horizon": ("series", task(horizon=-1)),
+    "tokenizer_gone": ("reverse", lacks("tokenizer.json")),
+    "tokenizer_is_broken": ("reverse", holds("tokenizer.json", "{}")),
+}
+
+
+def make(place: Path) -> None:
+    """Fills a folder; the current one must be that folder."""
+    for name, content in FILES.items():
+        (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    (place / "folder").mkdir()
+    (place / "folder" / "notes.txt").write_text("not to be lost")
+    for recipe in RECIPES:
+        assert status("train", recipe, *SMALL, "--out", f"runs/{recipe}") == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heedful.training.run.finish", interrupt)
+        assert status("train", "reverse", *SMALL, "--out", "runs/unfinished") == 130
+    for name, (recipe, spoil) in BROKEN.items():
+        shutil.copytree(place / "runs" / recipe / "model", place / "broken" / name)
+        spoil(place / "broken" / name)
+    shutil.copytree(place / "runs" / "reverse" / "model", place / "broken" / "run_is_broken" / "model")
+    (place / "broken" / "run_is_broken" / "run.yaml").write_text("task: [")
+    shutil.copytree(place / "runs" / "reverse" / "model", place / "broken" / "run_lacks_data" / "model")
+    (place / "broken" / "run_lacks_data" / "run.yaml").write_text("task: pairs\nmodel: {}\n")
+    shutil.copytree(place / "runs" / "unfinished", place / "broken" / "checkpoint_cut_short")
+    cut_short(next((place / "broken" / "checkpoint_cut_short" / "checkpoints").iterdir()))
+    shutil.copytree(place / "runs" / "reverse" / "model", place / "model_alone")
+
+
+def interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def status(*words: str) -> object:
+    with pytest.raises(SystemExit) as left:
+        main(list(words))
+    return left.value.code
+
+
+def listing(place: Path) -> dict[str, bytes | None]:
+    """All that lies in a folder: files with what is in them, folders with nothing."""
+    return {str(path.relative_to(place)): path.read_bytes() if path.is_file() else None for path in place.rglob("*")}

@@ -1,0 +1,205 @@
+"""Every recipe learns on its toy to the score that it states, and leaves a whole run folder behind."""
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from filelock import FileLock
+
+import heedful
+from heedful import recipes
+from heedful.tasks import TASKS
+from heedful.tasks.task import pick
+from heedful.training import run
+from heedful.training.spec import RunSpec
+
+CPU = torch.device("cpu")
+LOADING = ("href", "src", "action", "srcset", "data", "poster")  # what makes a browser look elsewhere
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A recipe, run to its end on its toy."""
+
+    spec: RunSpec
+    out: Path
+    result: dict[str, Any]
+
+
+@pytest.fixture(scope="module", params=recipes.names())
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    """Trains once, however many processes share the tests."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
+    spec, out = recipes.resolve(request.param, ["data=toy"]), shared / f"recipe-{request.param}"
+    with FileLock(f"{out}.lock"):
+        return Trained(spec, out, run.train(spec, out, (out / run.RESULT).exists(), CPU))
+
+
+def values(recipe: str) -> dict[str, Any]:
+    path = Path(recipes.__file__).with_name(f"{recipe}.yaml")
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+# ---------------------------------------------------------------------- the files
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
+    for changes in ([], ["data=toy"]):
+        spec = recipes.resolve(recipe, changes)
+        assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
+        assert spec.task in TASKS
+        assert spec.expected is not None, f"{recipe} {changes} states no score"
+        assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.on
+        assert TASKS[spec.task].watch in spec.expected.score
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+@pytest.mark.parametrize("changes", [[], ["data=toy"]])
+def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
+    spec, said = recipes.resolve(recipe, changes), values(recipe)
+    toy = said.pop("toy")
+    resolved = spec.model_dump(mode="json")
+    assert recipes.merged(resolved, recipes.merged(said, toy) if changes else said) == resolved
+    assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+def test_a_toy_is_smaller_than_its_recipe(recipe: str) -> None:
+    full, toy = recipes.resolve(recipe), recipes.resolve(recipe, ["data=toy"])
+    assert toy.data.samples < full.data.samples and toy.training.steps < full.training.steps
+    assert (toy.task, toy.data.name, toy.model["family"]) == (full.task, full.data.name, full.model["family"])
+
+
+def test_a_recipe_that_was_changed_expects_nothing_and_a_toy_what_toys_do(tmp_path: Path) -> None:
+    def expected(score: float) -> dict[str, Any]:
+        return {"score": {"exact": score}, "seconds": 1.0, "on": "a laptop"}
+
+    said = values("reverse")
+    said |= {"expected": expected(0.9), "toy": said["toy"] | {"expected": expected(0.5)}}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(said), encoding="utf-8")
+    asked = ([], ["data=toy"], ["training.steps=7"], ["data=toy", "training.steps=7"], ["seed=2", "data=toy"])
+    found = [recipes.resolve(str(path), changes).expected for changes in asked]
+    assert [one and one.score["exact"] for one in found] == [0.9, 0.5, None, None, None]
+
+
+# ---------------------------------------------------------------------- the scores
+
+
+def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) -> None:
+    assert trained.spec.expected is not None, "the toy states no score"
+    for name, score in trained.spec.expected.score.items():
+        assert trained.result["scores"][name] >= score, name
+
+
+def test_what_was_tested_was_never_trained_on(trained: Trained) -> None:
+    task, splits = TASKS[trained.spec.task].open(trained.spec.data, trained.spec.seed)
+    if trained.spec.task == "series":  # one series, cut in time
+        return
+    seen = {task.write_input(sample) for sample in splits.train}
+    assert not seen & {task.write_input(sample) for sample in splits.test}
+
+
+# ---------------------------------------------------------------------- the folder
+
+
+def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
+    names = {path.name for path in trained.out.iterdir()}
+    told = {"metrics.jsonl", "timing.jsonl", "tensorboard", "report.html"}
+    assert names == told | {"run.yaml", "checkpoints", "model", "result.json"}
+    assert any(path.name.startswith("events.out.tfevents") for path in (trained.out / "tensorboard").iterdir())
+    assert any((trained.out / "checkpoints").iterdir())
+    assert json.loads((trained.out / "result.json").read_text()) == trained.result
+    begun = recipes.validated(yaml.safe_load((trained.out / "run.yaml").read_text()))
+    assert begun.training == trained.spec.training and begun.data == trained.spec.data
+
+
+def test_the_model_of_a_run_has_the_score_that_the_run_says(trained: Trained) -> None:
+    model, task = run.trained(trained.out)
+    splits = task.reopen(trained.spec.data, trained.spec.seed)
+    assert task.score(model, splits.test) == trained.result["scores"]
+    assert isinstance(heedful.load(trained.out), type(model))
+
+
+class Page(HTMLParser):
+    """A report as a browser sees it: the titles of its parts, what they hold, and what it would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.parts: dict[str, list[str]] = {}
+        self.data: dict[str, list[dict[str, Any]]] = {}
+        self.links: list[str] = []
+        self.kind, self.inside = "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = dict(attributes)
+        self.links += [str(found[name]) for name in LOADING if name in found]
+        self.inside = tag if tag in ("h2", "script") else ""
+        self.kind = str(found["class"]) if tag in ("div", "tr", "table") and "class" in found else self.kind
+
+    def handle_data(self, text: str) -> None:
+        if self.inside == "h2":
+            self.parts[text] = []
+        elif self.inside == "script" and self.kind in ("chart", "viewer"):
+            self.data.setdefault(self.kind, []).append(json.loads(text))
+            self.kind = ""
+        elif self.parts:
+            self.parts[list(self.parts)[-1]].append(text)
+        self.inside = ""
+
+
+@pytest.fixture
+def page(trained: Trained) -> Page:
+    return Page((trained.out / "report.html").read_text(encoding="utf-8"))
+
+
+def test_a_report_loads_nothing_from_outside(trained: Trained, page: Page) -> None:
+    assert page.links == ["data:,"]
+    text = (trained.out / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?:|url\(|@import", text)
+
+
+def test_a_report_shows_what_was_learned_and_when(trained: Trained, page: Page) -> None:
+    curves = {curve["name"]: curve["points"] for chart in page.data["chart"] for curve in chart["curves"]}
+    told = [json.loads(line) for line in (trained.out / "metrics.jsonl").read_text().splitlines()]
+    losses = [[row["step"], row["loss"]] for row in told if row["split"] == "train"]
+    assert len(losses) > 3 and curves["training loss"] == [pytest.approx(point, rel=1e-5) for point in losses]
+    watched = TASKS[trained.spec.task].watch
+    scores = [[row["step"], row[watched]] for row in told if row["split"] == "valid"]
+    assert curves[f"{watched}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
+
+
+def test_a_report_shows_samples_with_their_answers(trained: Trained, page: Page) -> None:
+    (title,) = [title for title in page.parts if title.endswith("it never saw")]
+    model, task = run.trained(trained.out)
+    shown = task.show(model, pick(task.reopen(trained.spec.data, trained.spec.seed).test, 12))
+    assert len(shown.rows) == 12
+    assert {*shown.header, *(cell for row in shown.rows for cell in row)} <= set(page.parts[title])
+
+
+def test_a_report_shows_every_layer_and_head(trained: Trained, page: Page) -> None:
+    (viewer,) = page.data["viewer"]
+    model = heedful.load(trained.out)
+    layers = {name for name, part in model.named_modules() if hasattr(part, "mechanism")}
+    assert len(viewer["examples"]) == 4
+    for example in viewer["examples"]:
+        assert {shown["path"] for shown in example["maps"]} == layers
+        for shown in example["maps"]:
+            assert len(shown["weights"]) == trained.spec.model["heads"]
+            rows = torch.tensor(shown["weights"]).unflatten(1, (len(shown["rows"]), len(shown["columns"]))) / 10_000
+            torch.testing.assert_close(rows.sum(-1), torch.ones(rows.shape[:2]), rtol=0, atol=0.01)
+
+
+def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
+    watched = TASKS[trained.spec.task].watch
+    assert f"{100 * trained.result['scores'][watched]:.2f} %" in page.parts["Scores"]

@@ -1,0 +1,145 @@
+"""A run that was stopped anywhere and goes on is, to the bit, the run that was never stopped."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful import recipes
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from heedful.tasks import Pairs
+from heedful.training import checkpoint, run
+from heedful.training.loop import Loop
+from heedful.training.record import Record, rows
+from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
+
+HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "training__smoothing": 0.1}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What a run that was never stopped leaves behind."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    train(short("reverse", **HARD), out)
+    return contents(out)
+
+
+def killed(spec: Any, out: Path, owner: Any, name: str, call: int, resume: bool = False) -> None:
+    with killed_at(owner, name, call):
+        train(spec, out, resume)
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: str) -> None:
+    spec = short(recipe, **HARD)
+    killed(spec, tmp_path / "cut", Loop, "step", 17)
+    (place,) = checkpoint.all_of(tmp_path / "cut" / "checkpoints")[-1:]
+    assert place.name == "step-00000014"
+    steps = loop_of(tmp_path, spec).plan.steps
+    assert 14 % steps and 14 % spec.training.log_every and 14 % spec.training.evaluate_every
+    assert (steps * spec.training.batch > 60) or recipe == "series"  # the last batch of an epoch is smaller
+    train(spec, tmp_path / "cut", resume=True)
+    train(spec, tmp_path / "whole")
+    one, other = contents(tmp_path / "cut"), contents(tmp_path / "whole")
+    parts = {"model", "optimiser", "average", "best", "log"}
+    assert {f"checkpoints/step-00000023/{part}.safetensors" for part in parts} < one.keys()
+    assert {"metrics.jsonl", "model/model.safetensors", "result.json", "report.html", "run.yaml"} < one.keys()
+    assert_same(one, other)
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [(Loop, "step", 1)],  # before anything is saved
+        [(Loop, "step", 7)],  # just before the first is
+        [(Loop, "step", 8)],  # just after
+        [(Loop, "step", 17), (Loop, "step", 2), (Loop, "step", 8)],  # again and again
+        [(Loop, "evaluate", 4)],
+        [(Loop, "save", 2)],
+        [(Pairs, "score", 6)],  # in the last evaluation
+        [(store, "save_file", 8)],  # inside a checkpoint
+        [(Path, "rename", 2)],  # before one is moved into place
+        [(checkpoint, "remove_folder", 1)],  # before an old one is dropped
+        [(Record, "_write", 3)],
+        [(run, "report", 1)],  # when all is learned, tested and written but the report
+        [(run, "report", 1), (store, "write_model", 1)],
+        [(run.os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
+    ],
+)
+def test_it_does_not_matter_where_a_run_is_cut(tmp_path: Path, whole: dict[str, bytes], cuts: list[Any]) -> None:
+    spec = short("reverse", **HARD)
+    for number, (owner, name, call) in enumerate(cuts):
+        killed(spec, tmp_path / "run", owner, name, call, resume=number > 0)
+        assert not (tmp_path / "run" / "result.json").exists()
+    train(spec, tmp_path / "run", resume=True)
+    assert_same(contents(tmp_path / "run"), whole)
+
+
+def test_a_line_that_was_cut_short_is_written_again(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    spec = short("reverse", **HARD)
+    killed(spec, tmp_path / "run", Loop, "step", 17)
+    told = tmp_path / "run" / "metrics.jsonl"
+    told.write_bytes(told.read_bytes()[:-9])
+    train(spec, tmp_path / "run", resume=True)
+    assert_same(contents(tmp_path / "run"), whole)
+
+
+def test_a_run_can_be_cut_while_it_cuts_back_its_metrics(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    spec = short("reverse", **HARD)
+    killed(spec, tmp_path / "run", Loop, "step", 17)
+    killed(spec, tmp_path / "run", Path, "write_text", 2, resume=True)  # the first is the spec
+    killed(spec, tmp_path / "run", run.os, "replace", 1, resume=True)
+    train(spec, tmp_path / "run", resume=True)
+    assert_same(contents(tmp_path / "run"), whole)
+
+
+def test_a_run_that_ends_early_goes_on_to_the_same_end(tmp_path: Path) -> None:
+    spec = short("reverse", training__patience=2, training__save_every=4, training__rate=1e-9, **HARD)
+    killed(spec, tmp_path / "cut", run, "report", 1)
+    assert train(spec, tmp_path / "cut", resume=True)["step"] < 23
+    train(spec, tmp_path / "whole")
+    assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
+
+
+def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
+    spec = short("reverse", training__steps=2)
+    first = train(spec, tmp_path / "run")
+    before = contents(tmp_path / "run")
+    assert train(spec, tmp_path / "run", resume=True) == first == json.loads(before["result.json"])
+    with pytest.raises(Refusal, match="finished run; choose another --out"):
+        train(spec, tmp_path / "run")
+    assert_same(contents(tmp_path / "run"), before)
+
+
+def test_an_unfinished_run_is_not_begun_anew(tmp_path: Path) -> None:
+    spec = short("reverse")
+    killed(spec, tmp_path / "run", Loop, "step", 17)
+    before = contents(tmp_path / "run")
+    with pytest.raises(Refusal, match="unfinished run; go on with --resume"):
+        train(spec, tmp_path / "run")
+    assert_same(contents(tmp_path / "run"), before)
+
+
+def test_a_run_goes_on_only_as_it_was_begun(tmp_path: Path) -> None:
+    killed(short("reverse"), tmp_path / "run", Loop, "step", 17)
+    with pytest.raises(Refusal, match=r"begun with training\.rate="):
+        train(short("reverse", training__rate=0.5), tmp_path / "run", resume=True)
+
+
+def test_where_a_run_goes_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    killed(short("reverse"), tmp_path / "run", Loop, "step", 1)
+    killed(short("reverse"), tmp_path / "run", Loop, "step", 17, resume=True)
+    assert "nothing saved yet, starting at step 0" in capsys.readouterr().err
+    train(short("reverse"), tmp_path / "run", resume=True)
+    assert "going on at step 14" in capsys.readouterr().err
+
+
+def test_the_time_of_a_run_goes_on_counting(tmp_path: Path) -> None:
+    killed(short("reverse"), tmp_path / "run", Loop, "step", 17)
+    timing = tmp_path / "run" / "timing.jsonl"
+    timing.write_text('{"step": 10, "seconds": 1000.0, "samples_a_second": 1.0}\n', encoding="utf-8")
+    train(short("reverse"), tmp_path / "run", resume=True)
+    assert [row["step"] for row in rows(timing)] == [10, 15, 20, 23]
+    assert all(row["seconds"] > 1000 for row in rows(timing)[1:])
