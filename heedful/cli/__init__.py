@@ -54,7 +54,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign is no reason to stop
     command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments
     try:
-        sys.exit(command.main(texts(given), "heedful", standalone_mode=False) or 0)
+        with command.make_context("heedful", texts(given)) as context:  # and not `main`, which has its own statuses
+            command.invoke(context)
+        sys.exit(0)
     except UsageError as error:
         stop(*usage(error, command))
     except typer.Exit as leave:

@@ -11,7 +11,7 @@ from heedful.data.spec import Sides
 from heedful.errors import Refusal
 
 Pair = tuple[str, str]
-LARGEST = 1e18  # whose square is still a number in single precision
+LARGEST = 1e15  # sums of squares of such are still numbers in single precision
 NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 
@@ -102,7 +102,7 @@ def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def is_number(field: str) -> bool:
-    """Whether a field is a finite number, and not so large that its square is none."""
+    """Whether a field is a finite number, and not so large that a model could not square it."""
     return _reads(field) and abs(float(field)) < LARGEST
 
 

@@ -34,10 +34,11 @@ class Forecaster(nn.Module):
         self.register_buffer("deviation", torch.ones(s.channels))
         self.inputs = Vectors(s.channels, s.width, parts.position(s), s.dropout)
         self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.mask = parts.mask(s)
         self.bias = parts.bias(s, both_ways=False)
         self.outputs = nn.Linear(s.width, s.channels)
 
     def forward(self, series: Tensor, memory: Memory | None = None) -> Tensor:
-        sight = (Causal() & parts.mask(self.spec)).over(series, memory, self.bias)
+        sight = (Causal() & self.mask).over(series, memory, self.bias)
         x = self.inputs((series - self.mean) / self.deviation, sight)
         return series + self.outputs(self.decoder(x, sight, memory)) * self.deviation

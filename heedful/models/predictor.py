@@ -46,12 +46,13 @@ class Predictor(nn.Module):
             else Vectors(s.channels or 1, s.width, parts.position(s), s.dropout)
         )
         self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.mask = parts.mask(s)
         self.bias = parts.bias(s)
         self.outputs = words.named("pool", s.pool, words.POOLS)(s.width, s.classes)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:  # B T or B T C -> B K, or B T K
         lengths = self.lengths(x) if lengths is None else lengths
-        sight = (Padding(lengths) & parts.mask(self.spec)).over(x, bias=self.bias)
+        sight = (Padding(lengths) & self.mask).over(x, bias=self.bias)
         return self.outputs(self.encoder(self.inputs(x, sight), sight), lengths)
 
     def lengths(self, x: Tensor) -> Tensor:

@@ -51,6 +51,7 @@ class Transformer(nn.Module):
         self.source = Tokens(s.source_vocab, s.width, parts.position(s), s.dropout) if s.source_vocab else self.inputs
         self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
         self.decoder = Stack((parts.cross_block(s) for _ in range(s.decoder_depth or s.depth)), parts.last_norm(s))
+        self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
 
@@ -60,10 +61,10 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor) -> Context:
         """What the source says, for the decoder to look at: B S -> B S M. Padding stands at the end."""
         present = Padding((source != PAD).sum(-1))
-        sight = (present & parts.mask(self.spec)).over(source, bias=self.encoder_bias)
+        sight = (present & self.mask).over(source, bias=self.encoder_bias)
         return Context(self.encoder(self.source(source, sight), sight), present)
 
     def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
         """Scores of the token after each of the target's: B T -> B T V. With a memory, `target` is what is new."""
-        sight = (Causal() & parts.mask(self.spec)).over(target, memory, self.decoder_bias)
+        sight = (Causal() & self.mask).over(target, memory, self.decoder_bias)
         return self.outputs(self.decoder(self.inputs(target, sight), sight, context, memory))

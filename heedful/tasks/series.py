@@ -122,7 +122,14 @@ class Series(Task):
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         for past in read_all(inputs, self.known):
-            yield write_rows(self.forecast(model, [past])[0])
+            yield write_rows(self.answer(model, past))
+
+    def answer(self, model: nn.Module, past: Numbers) -> Numbers:
+        """The next steps after one past that somebody asked for."""
+        made: Numbers = self.forecast(model, [past])[0]
+        if not np.isfinite(made).all():
+            raise Refusal("the forecast is not finite; give steps more like those that the model was trained on")
+        return made
 
     def known(self, text: str) -> Numbers:
         """The past that an input gives, a CSV's name or the numbers themselves, at most as long as in training."""
@@ -136,7 +143,7 @@ class Series(Task):
     def look(self, model: nn.Module, text: str) -> Example:
         past = self.known(text)
         model.eval()
-        whole = np.concatenate((past, self.forecast(model, [past])[0]))
+        whole = np.concatenate((past, self.answer(model, past)))
         with torch.no_grad(), look(model) as seen:
             model(torch.from_numpy(whole)[None].to(device_of(model)))
         return Example(

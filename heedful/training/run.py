@@ -199,7 +199,8 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
     for key, value in now.items():
         told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
         if told and value is not None and then.get(key) != value and not key.startswith(UNTOLD):
-            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; say so, or choose another --out")
+            cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
+            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
     return begun
 
 
@@ -225,7 +226,7 @@ def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, ste
     ]
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
-        lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.on}")
+        lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")
     return "\n".join(lines)
 
 

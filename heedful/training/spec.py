@@ -38,7 +38,7 @@ class TrainingSpec(BaseModel):
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = "auto"  # auto: bfloat16 on a GPU, float32 elsewhere
     compile: bool = False
-    threads: Whole = 0  # of the CPU; 0: as many as there are cores
+    threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
     evaluate_every: Count = 250  # steps
     patience: Whole = 0  # evaluations without a better score before it stops; 0: never
     enough: Annotated[float, Field(allow_inf_nan=False)] | None = None  # stops when the score is this good
@@ -53,7 +53,7 @@ class Expected(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     score: dict[str, float]
     seconds: float
-    on: str
+    where: str
 
 
 class RunSpec(BaseModel):

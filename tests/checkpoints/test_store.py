@@ -75,6 +75,8 @@ def test_a_crash_leaves_no_half_folder(tmp_path: Path, owner: Any, name: str, ca
     with crash_at(owner, name, call):
         heedful.save(build("transformer"), place)
     assert not place.exists()
+    (left,) = tmp_path.iterdir()
+    left.rename(left.with_name(f".{place.name}.1.aside"))  # of another process
     heedful.save(build("transformer"), place)
     assert os.listdir(tmp_path) == [place.name]  # what the crash had left is gone
     heedful.load(place)

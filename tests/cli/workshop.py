@@ -14,7 +14,7 @@ from heedful.cli import main
 SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.steps=2", "training.batch=8"]
 RECIPES = ("reverse", "sort", "sets", "series")
 
-PAIRS = [f"{n:03d}\t{n:03d}"[:4] + f"{n:03d}"[::-1] for n in range(120)]  # 012 and 210
+PAIRS = [f"{n:03d}\t{f'{n:03d}'[::-1]}" for n in range(120)]
 SETS = [f"{n // 3},{'even' if n // 3 % 2 == 0 else 'odd'},{n % 7},{n % 5}" for n in range(360)]
 SERIES = [f"{n % 7},{n % 5}.5" for n in range(600)]
 

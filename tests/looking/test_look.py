@@ -164,6 +164,19 @@ def test_weights_times_values_are_as_close_to_the_kernel_as_twice_the_unfused_er
 
 
 @WORDS
+@pytest.mark.parametrize("name", ["predictor of labels"])
+@torch.no_grad()
+def test_weights_asked_for_under_autocast_are_exact_all_the_same(name, word):
+    model, inputs = made(name, word, "autocast")
+    with torch.autocast("cpu", torch.bfloat16), look(model) as seen:
+        model(*inputs)
+        inside = [seen.weights(path) for path in seen.paths]
+    for weights, path in zip(inside, seen.paths, strict=True):
+        assert weights.dtype == torch.float32
+        assert torch.equal(weights, seen.weights(path))
+
+
+@WORDS
 @FAMILIES
 def test_gradient_flows_through_what_is_seen(name, word):
     model, inputs = made(name, word)

@@ -81,7 +81,7 @@ def test_a_toy_is_smaller_than_its_recipe(recipe: str) -> None:
 
 def test_a_recipe_that_was_changed_expects_nothing_and_a_toy_what_toys_do(tmp_path: Path) -> None:
     def expected(score: float) -> dict[str, Any]:
-        return {"score": {"exact": score}, "seconds": 1.0, "on": "a laptop"}
+        return {"score": {"exact": score}, "seconds": 1.0, "where": "a laptop"}
 
     said = values("reverse")
     said |= {"expected": expected(0.9), "toy": said["toy"] | {"expected": expected(0.5)}}

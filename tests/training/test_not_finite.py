@@ -19,11 +19,11 @@ from tests.training.runs import CHANGES, assert_same, contents, short, train
 
 @contextmanager
 def lost_at(step: int, spoil: Any) -> Iterator[None]:
-    """Spoils a loop when it takes a step."""
+    """Spoils a loop from a step on."""
     own = Loop.step
 
     def step_or_lose(self: Loop, samples: Any) -> Any:
-        return spoil(self, own, samples) if self.progress.step + 1 == step else own(self, samples)
+        return spoil(self, own, samples) if self.progress.step + 1 >= step else own(self, samples)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Loop, "step", step_or_lose)
@@ -31,8 +31,9 @@ def lost_at(step: int, spoil: Any) -> Iterator[None]:
 
 
 def bad_loss(loop: Loop, own: Any, samples: Any) -> Any:
+    """The weights stay finite; it is the loss that is not."""
     loss = loop.task.loss
-    loop.task.loss = lambda *given: (loss(*given)[0] * float("nan"), loss(*given)[1])  # type: ignore[method-assign]
+    loop.task.loss = lambda *given: (loss(*given)[0] + float("inf"), loss(*given)[1])  # type: ignore[method-assign]
     try:
         return own(loop, samples)
     finally:

@@ -89,7 +89,7 @@ def test_a_line_that_was_cut_short_is_written_again(tmp_path: Path, whole: dict[
 def test_a_run_can_be_cut_while_it_cuts_back_its_metrics(tmp_path: Path, whole: dict[str, bytes]) -> None:
     spec = short("reverse", **HARD)
     killed(spec, tmp_path / "run", Loop, "step", 17)
-    killed(spec, tmp_path / "run", Path, "write_text", 2, resume=True)  # the first is the spec
+    killed(spec, tmp_path / "run", Path, "write_text", 1, resume=True)
     killed(spec, tmp_path / "run", run.os, "replace", 1, resume=True)
     train(spec, tmp_path / "run", resume=True)
     assert_same(contents(tmp_path / "run"), whole)

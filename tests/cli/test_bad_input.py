@@ -1,0 +1,198 @@
+"""Bad input gets one line with its cure and status 2; nothing is lost by it, and nothing half made is left behind."""
+
+import errno
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from heedful.checkpoints import store
+from heedful.cli import main
+from tests.cli.conftest import Program
+from tests.cli.workshop import BROKEN, SMALL, listing
+
+ROOT = Path(__file__).parents[2]
+WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+CUDA = "--device cuda was asked for and no GPU is found; leave it out or use --device cpu"
+Case = tuple[list[str], str]  # the words of a call, and the line that it gets
+
+
+def table() -> dict[str, Case]:
+    """The cases of bad_input.txt by what is wrong with them, or by their last word where that says it all."""
+    cases: dict[str, Case] = {}
+    text = Path(__file__).with_name("bad_input.txt").read_text(encoding="utf-8")
+    for wrong, call, said in re.findall(r"(?:^# (.+)\n)?^[$] (.+)\n(.+)", text, re.MULTILINE):
+        words = shlex.split(call.replace("{small}", " ".join(SMALL)))
+        assert (wrong or words[-1]) not in cases
+        cases[wrong or words[-1]] = words, said
+    return cases
+
+
+TABLE = table()
+CASES = [pytest.param(*case, id=wrong) for wrong, case in TABLE.items()] + [
+    pytest.param(["train", "sets", "data=toy", "--device", "cuda"], CUDA, id="no GPU", marks=WITHOUT_GPU),
+    pytest.param(["train", "reverse", "training.steps=" + "9" * 5000], "training.steps=...", id="a number without end"),
+    pytest.param(["predict", "a" * 5000, "12"], "...File name too long", id="a name without end"),
+    pytest.param(["predict", "runs/sort", "\udcff"], r"'\udcff' is not UTF-8; ... iconv -t UTF-8", id="no characters"),
+    pytest.param(
+        ["train", "reverse", *SMALL, "--out", f"new/{'a' * 300}"],
+        "new/aaa... cannot be written: File name too long; choose another --out",
+        id="a folder's name without end",
+    ),
+]
+
+
+def fits(line: str, said: str) -> bool:
+    """Whether a line is what was to be said, and nothing but that line."""
+    pattern = re.escape(said).replace(r"\.\.\.", "[^\n]+")
+    return re.fullmatch(f"heedful: {pattern}\n", line) is not None
+
+
+@pytest.fixture
+def kept(workshop: Path) -> Iterator[None]:
+    """Whatever is done, all files and folders are the same afterwards, byte for byte."""
+    before = listing(workshop)
+    yield
+    after = listing(workshop)
+    assert after.keys() == before.keys()
+    assert [name for name in after if after[name] != before[name]] == []
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(("words", "said"), CASES)
+def test_bad_input_gets_one_line_and_status_two_and_loses_nothing(
+    heedful: Program, words: list[str], said: str
+) -> None:
+    answer = heedful(*words)
+    assert (answer.status, answer.out) == (2, "")
+    assert fits(answer.err, said), answer.err
+
+
+def test_the_table_holds_every_broken_folder() -> None:
+    assert len(TABLE) > 200
+    assert {f"broken/{name}" for name in BROKEN} <= {word for words, _ in TABLE.values() for word in words}
+
+
+REAL = ["a verb that is not", "another rate", "code for a word", "weights cut short", "a blank target", "a file"]
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("name", REAL)
+def test_a_process_says_the_same(name: str) -> None:
+    words, said = TABLE[name]
+    done = process(words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert fits(done.stderr, said), done.stderr
+
+
+def process(words: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "heedful", *words]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, env=environment, text=True, capture_output=True, **how)
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("recipe", "stdin", "said"),
+    [
+        ("reverse", b"", r"standard input is empty; give a sequence of characters, one a line$"),
+        ("reverse", b"12\n\n34\n", r"input 2: the input is empty; give a sequence of characters$"),
+        ("reverse", b"12\n\xff\n", r"standard input is not UTF-8; convert it, for instance with iconv -t UTF-8$"),
+        ("sets", b"1,2\n1\n", r"input 2: row 1 of the input has 1 number and the model takes 2; give vectors"),
+        ("series", b"", r"standard input is empty; give steps as numbers with commas, .*, one a line$"),
+    ],
+)
+def test_bad_lines_are_refused_before_the_first_is_answered(
+    heedful: Program, recipe: str, stdin: bytes, said: str
+) -> None:
+    answer = heedful("predict", f"runs/{recipe}", stdin=stdin)
+    assert (answer.status, answer.out, answer.err.count("\n")) == (2, "", 1)
+    assert re.search(said, answer.err.strip())
+
+
+def test_bytes_that_a_lenient_locale_lets_through_are_refused_too(workshop: Path) -> None:
+    command = [sys.executable, "-m", "heedful", "predict", "runs/reverse"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "LC_ALL": "C"}
+    done = subprocess.run(command, env=environment, input=b"12\n\xff\n", capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert b"standard input is not UTF-8" in done.stderr
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_file_that_may_not_be_read_is_refused(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    answer = heedful("train", "reverse", "data=pairs.tsv", "--out", "new")
+    monkeypatch.undo()
+    assert answer.status == 2
+    assert answer.err == "heedful: pairs.tsv cannot be read: Permission denied; name another file\n"
+
+
+def forbidden(path: Path) -> bytes:
+    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def test_a_full_disk_is_a_failure_in_one_line(
+    heedful: Program, workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(tensors: Any, path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(store, "save_file", full)
+    answer = heedful("train", "reverse", *SMALL, "--out", tmp_path / "run")
+    assert answer.status == 1
+    assert re.search(r"\nheedful: .*model\.safetensors: No space left on device\n$", answer.err)
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")]
+)
+def test_too_little_memory_is_a_failure_in_one_line(
+    heedful: Program, workshop: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def short(folder: Path) -> None:
+        raise error
+
+    monkeypatch.setattr("heedful.training.run.trained", short)
+    answer = heedful("check", "runs/reverse")
+    assert answer.status == 1
+    assert answer.err == "heedful: there is not enough memory; choose a smaller model, batch or input\n"
+
+
+def test_a_fault_of_our_own_is_not_hidden(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(folder: Path) -> None:
+        raise RuntimeError("a fault of our own")
+
+    monkeypatch.setattr("heedful.training.run.trained", broken)
+    with pytest.raises(RuntimeError, match="a fault of our own"):
+        main(["check", "runs/reverse"])
+
+
+@pytest.mark.usefixtures("kept")
+def test_ctrl_c_says_so_and_gives_status_130(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.training.run.trained", lambda folder: signal.raise_signal(signal.SIGINT))
+    answer = heedful("predict", "runs/reverse", "12")
+    assert (answer.status, answer.out, answer.err) == (130, "", "heedful: stopped\n")
+
+
+@pytest.mark.usefixtures("kept")
+def test_ctrl_c_before_the_first_step_leaves_no_folder(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.training.run.prepare", lambda *_: signal.raise_signal(signal.SIGINT))
+    answer = heedful("train", "reverse", *SMALL, "--out", "new/run")
+    assert (answer.status, answer.err) == (130, "heedful: stopped\n")
+
+
+def test_a_reader_that_leaves_early_is_no_error(workshop: Path) -> None:
+    command = f"{sys.executable} -m heedful predict runs/sets | head -n 1; exit ${{PIPESTATUS[0]}}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    lines = b"1,2\n" * 50_000
+    done = subprocess.run(["bash", "-c", command], env=environment, input=lines, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 1
