@@ -17,4 +17,4 @@ class Vectors(nn.Module):
         self.position, self.drop = position, nn.Dropout(dropout)
 
     def forward(self, vectors: Tensor, sight: Sight) -> Tensor:
-        return self.drop(self.position(self.matrix(vectors), sight.rows))
+        return self.drop(self.position(self.matrix(vectors.to(self.matrix.weight.dtype)), sight.rows))

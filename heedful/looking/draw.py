@@ -74,26 +74,32 @@ class Band:
 
     @property
     def gap(self) -> float:
+        """Inches between two heads."""
         return 2.6 * self.scale.font / 72
 
     @property
     def left(self) -> float:
+        """Inches that the rows' words take."""
         return self.scale.length(self.map.rows) + 0.1
 
     @property
     def above(self) -> float:
+        """Inches that the name and the columns' words take."""
         return self.scale.length(self.map.columns) + 3.6 * self.scale.font / 72
 
     @property
     def step(self) -> float:
+        """Inches from one head to the next."""
         return self.scale.side(len(self.map.columns)) + self.gap
 
     @property
     def width(self) -> float:
+        """Inches across."""
         return self.left + len(self.heads) * self.step + 0.6
 
     @property
     def height(self) -> float:
+        """Inches from top to foot."""
         return self.above + self.scale.side(len(self.map.rows)) + 4.5 * self.scale.font / 72
 
     def draw(self, figure: Figure, left: float, top: float) -> None:

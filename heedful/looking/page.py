@@ -18,7 +18,9 @@ class Section(Protocol):
     """A titled part of the page."""
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """What stands over it."""
+        ...
 
     def html(self) -> str:
         """What stands under the title."""
@@ -33,6 +35,7 @@ class Text:
     paragraphs: tuple[str, ...]
 
     def html(self) -> str:
+        """A paragraph each."""
         return "".join(f"<p>{escape(paragraph)}</p>" for paragraph in self.paragraphs)
 
 
@@ -44,6 +47,7 @@ class Code:
     text: str
 
     def html(self) -> str:
+        """As it stands, blanks and all."""
         return f"<pre>{escape(self.text)}</pre>"
 
 
@@ -55,6 +59,7 @@ class Figures:
     rows: tuple[tuple[str, str, str], ...]
 
     def html(self) -> str:
+        """A card each."""
         return f'<dl class="figures">{"".join(self._card(*row) for row in self.rows)}</dl>'
 
     def _card(self, name: str, value: str, note: str) -> str:
@@ -80,6 +85,7 @@ class Curves:
     curves: tuple[Curve, ...]
 
     def html(self) -> str:
+        """A chart for each label."""
         labels = dict.fromkeys(curve.label for curve in self.curves)
         return f'<div class="charts">{"".join(self._chart(label) for label in labels)}</div>'
 
@@ -106,6 +112,7 @@ class Samples:
             raise ValueError(f"{self.title}: {len(self.rows)} rows but {len(self.right)} marks; give one mark a row")
 
     def html(self) -> str:
+        """A table."""
         marks = self.right or (None,) * len(self.rows)
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
         body = "".join(self._row(row, mark) for row, mark in zip(self.rows, marks, strict=True))
@@ -147,6 +154,7 @@ class Attention:
             raise ValueError(f"{self.title}: there is no example to show; give at least one")
 
     def html(self) -> str:
+        """The note, and the data that the page's script draws."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
         return note + _island("viewer", {"examples": examples, "start": self.start})

@@ -21,7 +21,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.transformer import BEGIN, END, PAD, Transformer
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, read_all, several, stack
+from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, precise, read_all, several, stack
 from heedful.text.characters import Tokenizer
 
 MADE = {"reverse": toys.reverse, "sort": toys.sort}
@@ -84,7 +84,7 @@ class Pairs(Task):
         return stack([[*row, END] for row in ids])
 
     def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        logits = model(batch["source"], batch["target"]).flatten(0, 1).float()
+        logits = precise(model(batch["source"], batch["target"]).flatten(0, 1))
         answer = batch["answer"].flatten()
         total = cross_entropy(logits, answer, ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
         return total, (answer != PAD).sum()

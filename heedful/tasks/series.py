@@ -21,7 +21,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.forecaster import Forecaster
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps, read_all
+from heedful.tasks.task import Batch, Task, device_of, maps, precise, read_all
 
 Numbers = NDArray[np.float32]
 
@@ -101,7 +101,7 @@ class Series(Task):
     def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
         series = batch["series"]
         error = (model(series[:, :-1]) - series[:, 1:]) / model.deviation
-        return error.float().square().sum(), torch.tensor(error.numel())
+        return precise(error).square().sum(), torch.tensor(error.numel())
 
     def score(self, model: nn.Module, samples: Sequence[Window]) -> dict[str, float]:
         future = np.stack([sample.future for sample in samples])

@@ -21,7 +21,7 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps, read_all, several, to
+from heedful.tasks.task import Batch, Task, device_of, maps, precise, read_all, several, to
 
 
 class Sets(Task):
@@ -74,7 +74,7 @@ class Sets(Task):
         }
 
     def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        logits = model(batch["vectors"], batch["lengths"]).float()
+        logits = precise(model(batch["vectors"], batch["lengths"]))
         total = cross_entropy(logits, batch["answer"], reduction="sum", label_smoothing=smoothing)
         return total, torch.tensor(len(logits))
 

@@ -162,6 +162,11 @@ def pick(samples: Sequence[Any], count: int) -> list[Any]:
     return list(samples[::step][:count])
 
 
+def precise(x: Tensor) -> Tensor:
+    """In float32 or better, as losses are summed."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def stack(rows: Sequence[Sequence[int]]) -> Tensor:
     """Rows of ids of unequal length as one tensor, padded with 0 at the end: B T."""
     longest = max(map(len, rows), default=0)

@@ -148,7 +148,7 @@ class Loop:
         back = f"the last good checkpoint is {saved[-1]}" if saved else "nothing was saved before it"
         raise Failure(
             f"the {what} not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; {back}; "
-            "lower training.rate or training.clip, or lengthen training.warmup"
+            "train anew with a lower training.rate or training.clip, or a longer training.warmup"
         )
 
     # ------------------------------------------------------------------ choosing

@@ -174,7 +174,9 @@ def make_folder(out: Path, run: RunSpec) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if not (out / SPEC).exists():
-            (out / SPEC).write_text(run.text(), encoding="utf-8")
+            aside = out / f".{SPEC}.aside"
+            aside.write_text(run.text(), encoding="utf-8")
+            aside.replace(out / SPEC)
     except OSError as error:
         for place in missing:
             with contextlib.suppress(OSError):

@@ -48,7 +48,9 @@ def own_files(folder: Path) -> None:
 
 def run(command: list[str], folder: Path) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -66,7 +68,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_command_of_the_readme_runs_and_leaves_what_it_names(folder: Path) -> None:
-    for made in ("runs/reverse/report.html", "attention.png", "heedful.html", "runs/pairs/model", "runs/sort/report.html"):
+    for made in (
+        "runs/reverse/report.html",
+        "attention.png",
+        "heedful.html",
+        "runs/pairs/model",
+        "runs/sort/report.html",
+    ):
         assert (folder / made).exists(), made
 
 
@@ -88,7 +96,9 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
         row = next(line for line in README.splitlines() if line.startswith(f"| `{name}` |"))
         for value in expected.score.values():
             assert f"{100 * value:.2f} %" in row, f"{name}: the README does not say {100 * value:.2f} %"
-        assert f"about {expected.seconds:.0f} s" in row, f"{name}: the README does not say about {expected.seconds:.0f} s"
+        assert f"about {expected.seconds:.0f} s" in row, (
+            f"{name}: the README does not say about {expected.seconds:.0f} s"
+        )
         assert f"`heedful train {name}`" in row
 
 

@@ -26,7 +26,6 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return captured
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # torch's own, in tracing
 @pytest.mark.filterwarnings("ignore:a compiled model is run eagerly while it is looked at")
 @pytest.mark.parametrize("recipe", ["sets", "reverse"])
 def test_a_compiled_run_learns_what_an_eager_one_learns(tmp_path: Path, recipe: str, graphs: list[Any]) -> None:

@@ -63,7 +63,9 @@ def test_the_last_good_checkpoint_is_named_is_finite_and_goes_on(
     with lost_at(step, spoil), pytest.raises(Failure) as failure:
         train(spec, out)
     expected = f"the {what} not finite at step {step}, at a rate of {rate(spec.training, step - 1):.3g}; "
-    assert str(failure.value).startswith(f"{expected}the last good checkpoint is {good}; lower training.rate")
+    assert str(failure.value).startswith(
+        f"{expected}the last good checkpoint is {good}; train anew with a lower training.rate"
+    )
     assert checkpoint.all_of(out / "checkpoints")[-1] == good and finite(good)
     train(spec, out, resume=True)
     train(spec, tmp_path / "whole")
