@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
-from heedful.models import Spec, assemble
+from heedful.models import Spec, assemble, depths
 from heedful.models import spec as spec_of
 
 WEIGHTS, SPEC = "model.safetensors", "spec.json"
@@ -146,8 +146,9 @@ def load(folder: str | Path) -> nn.Module:
     """The model of a run folder or of the `model/` in it, ready to be asked."""
     place = model_folder(folder)
     spec, tensors = read_spec(place / SPEC), read_tensors(place / WEIGHTS)
-    if spec.depth > len(tensors):
-        raise Refusal(f"{place / SPEC}: {len(tensors)} tensors are too few for depth {spec.depth}; mend the spec")
+    for key, depth in depths(spec).items():
+        if depth > len(tensors):
+            raise Refusal(f"{place / SPEC}: {len(tensors)} tensors are too few for {key} {depth}; mend the spec")
     with torch.device("meta"):  # names and shapes, before any memory is asked for
         compare(state(assemble(spec)), tensors, str(place / WEIGHTS))
     model = assemble(spec).to(dtype_of(tensors))

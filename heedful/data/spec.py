@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Count = Annotated[int, Field(ge=1)]
+Many = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Sides(BaseModel):
@@ -26,11 +26,11 @@ class DataSpec(BaseModel):
     train: str | Sides | None = None
     valid: str | Sides | None = None
     test: str | Sides | None = None
-    samples: Count = 20_000  # how many are made for training, where they are made
-    held_out: Count = 2_000  # how many are made for testing; a quarter as many for validation
-    shortest: Count = 4
-    longest: Count = 24
-    horizon: Count = 24  # steps of a series to forecast
+    samples: Many = 20_000  # how many are made for training, where they are made
+    held_out: Many = 2_000  # how many are made for testing; a quarter as many for validation
+    shortest: Many = 4
+    longest: Many = 24
+    horizon: Many = 24  # steps of a series to forecast
 
     @model_validator(mode="before")
     @classmethod

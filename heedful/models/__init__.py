@@ -13,7 +13,7 @@ from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
-from heedful.models.spec import Spec, block
+from heedful.models.spec import Spec
 from heedful.models.transformer import Transformer, TransformerSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
@@ -32,7 +32,8 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
     if size is not None and str(size) not in kind.sizes:
         raise unknown(f"size of {family}", str(size), kind.sizes)
     try:
-        return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
+        with torch.device("meta"):  # a spec tries its parts, and none should take memory yet
+            return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
     except ValidationError as error:
         raise refusal(error, "model", kind) from None
     except (RuntimeError, TypeError, OverflowError) as error:  # torch, of a tensor of such a shape
@@ -52,15 +53,26 @@ def assemble(spec: Spec) -> nn.Module:
 
 
 def check_size(spec: Spec) -> None:
-    """Refuses a model that no memory here could hold: its blocks and, where it reads tokens, their table."""
-    with torch.device("meta"):
-        weights = sum(tensor.numel() for tensor in block(spec).parameters())
-    needed = spec.depth * (4 * weights + OVERHEAD) + 4 * (getattr(spec, "vocab", None) or 0) * spec.width
+    """Refuses a model that no memory here could hold."""
+    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(depths(spec), depth))) for depth in (1, 2))
+    needed = one + (max(depths(spec).values()) - 1) * (two - one + OVERHEAD)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise Refusal(
-            f"the model would take {needed:.1e} bytes and there are {there:.1e}; choose a smaller width, depth or vocab"
+            f"the model would take {needed:.1e} bytes and there are {there:.1e}; "
+            "choose a smaller width, depth, length or vocabulary"
         )
+
+
+def depths(spec: Spec) -> dict[str, int]:
+    """How deep a model's stacks are, by key."""
+    return {key: value for key, value in spec if key.endswith("depth") and value is not None}
+
+
+def bytes_of(spec: Spec) -> int:
+    """What a model's weights take; none are made."""
+    with torch.device("meta"):
+        return sum(tensor.numel() * tensor.element_size() for tensor in assemble(spec).parameters())
 
 
 def first_line(error: Exception) -> str:

@@ -52,8 +52,8 @@ class Sets(Task):
         for sample in (*splits.train, *splits.valid, *splits.test):
             width = sample.vectors.shape[1]
             if sample.label not in self.labels:
-                known = ", ".join(self.labels[:10])
-                raise Refusal(f"label {sample.label!r} is not trained on, which {known} are; train on it or drop it")
+                known = ", ".join((*self.labels[:9], "...") if len(self.labels) > 10 else self.labels)
+                raise Refusal(f"label {sample.label!r} is not one that is trained on ({known}); train on it or drop it")
             if width != self.channels:
                 raise Refusal(f"a set has vectors of {width} numbers and the model takes {self.channels}; drop it")
         return splits

@@ -3,7 +3,9 @@
 import hashlib
 import json
 import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -22,6 +24,7 @@ from heedful.data import sets
 from heedful.decoding import Answer
 from heedful.models.transformer import END, PAD
 from heedful.tasks import TASKS
+from heedful.training.loop import Loop
 from tests.cli.conftest import Program
 from tests.cli.workshop import RECIPES, SMALL, listing
 
@@ -174,6 +177,23 @@ def test_resume_with_nothing_saved_starts_at_the_beginning_and_says_so(heedful: 
     answer = heedful("train", "sets", *SMALL, "--out", tmp_path / "run", "--resume")
     assert answer.status == 0
     assert "nothing saved yet, starting at step 0" in answer.err
+
+
+@pytest.mark.parametrize("recipe", ["reverse", "own.yaml"])
+def test_a_run_that_is_stopped_says_the_very_words_that_go_on_with_it(
+    heedful: Program, workshop: Path, tmp_path: Path, recipe: str
+) -> None:
+    small = SMALL if recipe == "reverse" else []
+    words = [recipe, *small, "training.steps=3", "model.mechanism=window(size=3)", "--out", tmp_path / "my run"]
+    with pytest.MonkeyPatch.context() as patch:
+        own = Loop.step
+        patch.setattr(Loop, "step", lambda loop, some: (own(loop, some), signal.raise_signal(signal.SIGINT))[0])
+        stopped = heedful("train", *words)
+    assert stopped.status == 130
+    said, again = stopped.err.splitlines()[-1].split(": heedful ")
+    assert said == "heedful: stopped and saved; go on with"
+    answer = heedful(*shlex.split(again))
+    assert answer.status == 0 and "going on at step 1" in answer.err
 
 
 def test_a_size_by_name_takes_the_place_of_the_recipe_s_numbers() -> None:
