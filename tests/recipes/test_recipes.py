@@ -58,7 +58,7 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
         assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
         assert spec.task in TASKS
         assert spec.expected is not None, f"{recipe} {changes} states no score"
-        assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.on
+        assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.where
         assert TASKS[spec.task].watch in spec.expected.score
 
 
