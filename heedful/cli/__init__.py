@@ -56,6 +56,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         with command.make_context("heedful", texts(given)) as context:  # and not `main`, which has its own statuses
             command.invoke(context)
+        sys.stdout.flush()
         sys.exit(0)
     except UsageError as error:
         stop(*usage(error, command))
@@ -103,7 +104,8 @@ def usage(error: Any, command: Any) -> tuple[str, int]:
 def of_the_machine(error: Exception) -> tuple[str, int]:
     """What the machine could not do, and the status; any other error is a fault of our own, and is raised again."""
     if isinstance(error, OSError):
-        return f"{error.filename or 'the system'}: {error.strerror or error}", 1 if error.errno in FULL else 2
+        cure, status = ("make room, or use another disk", 1) if error.errno in FULL else ("check the path", 2)
+        return f"{error.filename or 'the system'}: {error.strerror or error}; {cure}", status
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and re.search(SHORT, str(error))):
         return "there is not enough memory; choose a smaller model, batch or input", 1
     raise error

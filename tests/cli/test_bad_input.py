@@ -40,7 +40,7 @@ TABLE = table()
 CASES = [pytest.param(*case, id=wrong) for wrong, case in TABLE.items()] + [
     pytest.param(["train", "sets", "data=toy", "--device", "cuda"], CUDA, id="no GPU", marks=WITHOUT_GPU),
     pytest.param(["train", "reverse", "training.steps=" + "9" * 5000], "training.steps=...", id="a number without end"),
-    pytest.param(["predict", "a" * 5000, "12"], "...File name too long", id="a name without end"),
+    pytest.param(["predict", "a" * 5000, "12"], "...File name too long; check the path", id="a name without end"),
     pytest.param(["predict", "runs/sort", "\udcff"], r"'\udcff' is not UTF-8; ... iconv -t UTF-8", id="no characters"),
     pytest.param(
         ["train", "reverse", *SMALL, "--out", f"new/{'a' * 300}"],
@@ -148,7 +148,9 @@ def test_a_full_disk_is_a_failure_in_one_line(
     monkeypatch.setattr(store, "save_file", full)
     answer = heedful("train", "reverse", *SMALL, "--out", tmp_path / "run")
     assert answer.status == 1
-    assert re.search(r"\nheedful: .*model\.safetensors: No space left on device\n$", answer.err)
+    assert re.search(
+        r"\nheedful: .*model\.safetensors: No space left on device; make room, or use another disk\n$", answer.err
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,10 +191,11 @@ def test_ctrl_c_before_the_first_step_leaves_no_folder(heedful: Program, monkeyp
     assert (answer.status, answer.err) == (130, "heedful: stopped\n")
 
 
-def test_a_reader_that_leaves_early_is_no_error(workshop: Path) -> None:
-    command = f"{sys.executable} -m heedful predict runs/sets | head -n 1; exit ${{PIPESTATUS[0]}}"
+@pytest.mark.parametrize("reader", ["head -n 1", "true"])
+def test_a_reader_that_leaves_early_is_no_error(workshop: Path, reader: str) -> None:
+    command = f"{sys.executable} -m heedful predict runs/sets | {reader}; exit ${{PIPESTATUS[0]}}"
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    lines = b"1,2\n" * 50_000
+    lines = b"1,2\n" * (50_000 if reader == "head -n 1" else 2)
     done = subprocess.run(["bash", "-c", command], env=environment, input=lines, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert len(done.stdout.splitlines()) == 1
+    assert len(done.stdout.splitlines()) == (reader == "head -n 1")
