@@ -53,6 +53,7 @@ FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
     "gelu": (FeedForward, nn.GELU),
     "gated": (GatedFeedForward, nn.SiLU),
 }
+FITTING: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,), str: (str,)}
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
 
 
@@ -83,15 +84,19 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
     part = named(what, name, known)
     if part is None:
         return None
-    takes = [name for name in inspect.signature(part).parameters if name != "self"]
-    for key in given:
+    every = inspect.signature(part, eval_str=True).parameters
+    takes = {key: argument for key, argument in every.items() if argument.kind is argument.POSITIONAL_OR_KEYWORD}
+    for key, value in given.items():
         if key not in takes:
             raise unknown(f"argument of {what} {name!r}:", key, takes)
+        if type(value) not in FITTING.get(takes[key].annotation, (type(value),)):
+            raise Refusal(f"{what} {word!r}: {key} should be {takes[key].annotation.__name__}, not {value!r}")
     arguments = {key: value for key, value in filled.items() if key in takes} | given
+    for key, argument in takes.items():
+        if argument.default is argument.empty and key not in arguments:
+            raise Refusal(f"{what} {name!r} needs {key}; write {name}({key}=...)")
     try:
         return part(**arguments)
-    except TypeError as error:
-        raise Refusal(f"{what} {word!r} cannot be built: {error}; it takes {', '.join(takes)}") from None
     except ValueError as error:
         raise Refusal(f"{what} {word!r}: {error}") from None
 
