@@ -6,24 +6,17 @@ import contextlib
 import json
 import os
 import time
-import warnings
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
-from heedful import models
 from heedful.checkpoints import store
-from heedful.data.batches import Splits
 from heedful.errors import Failure, Refusal, unknown
-from heedful.models import Spec
-from heedful.tasks import TASKS, Task
-from heedful.tasks.task import device_of, to
 from heedful.training import checkpoint
-from heedful.training.loop import Loop, seed_step, working_dtype
+from heedful.training.loop import Loop, working_dtype
+from heedful.training.prepare import Ready, prepare
 from heedful.training.record import Record
 from heedful.training.report import report
 from heedful.training.spec import RunSpec, read, validated
@@ -34,16 +27,6 @@ RESULT = "result.json"  # written last: a run that has it is finished
 UNTOLD = ("about", "expected", "model.size")  # of a spec: what a run does not depend on, or keeps by other names
 
 
-@dataclass(frozen=True)
-class Ready:
-    """A run that was checked and can start."""
-
-    run: RunSpec
-    task: Task
-    splits: Splits[Any]
-    model: nn.Module
-
-
 def device(name: str | None = None) -> torch.device:
     """The device that was asked for; where none was, a GPU if there is one."""
     if name not in (None, "cpu", "cuda"):
@@ -51,74 +34,6 @@ def device(name: str | None = None) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-
-
-def prepare(run: RunSpec, place: torch.device) -> Ready:
-    """Opens the data, builds the model and tries it; what cannot work is refused, what is unlikely to is warned of."""
-    if run.task not in TASKS:
-        raise unknown("task", run.task, TASKS)
-    task, splits = TASKS[run.task].open(run.data, run.seed)
-    for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
-        if not len(split):
-            raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
-    spec = suited(run, task)
-    longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
-    length = task.length(longest)
-    if length > spec.length:
-        raise Refusal(
-            f"a sample is {length} long and the model takes {spec.length}; set model.length={length} or shorten it"
-        )
-    models.check_size(spec)
-    seed_step(run.seed, -1, 0)
-    model = models.assemble(spec)
-    task.prepare(model)
-    model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
-    rehearse(task, model, [longest, splits.train[0]])
-    advise(task, spec)
-    return Ready(run.model_copy(update={"model": spec.model_dump(exclude_none=True)}), task, splits, model)
-
-
-def suited(run: RunSpec, task: Task) -> Spec:
-    """The spec of the model that a run asks for, where that can learn the task and the data."""
-    family, numbers = run.model.get("family", task.family), task.numbers()
-    if family in list(models.FAMILIES) and family != task.family:
-        raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={task.family}")
-    for key, value in numbers.items():
-        if run.model.get(key, value) != value:
-            raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
-    spec = models.spec(**({"family": family} | run.model | numbers))
-    task.suits(spec)
-    return spec
-
-
-def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
-    """Lets a fresh model read and answer a few samples, so that parts that do not fit together are refused in time."""
-    model.eval()
-    try:
-        with torch.no_grad():
-            loss, _ = task.loss(model, to(task.batch(samples), device_of(model)))
-        if not loss.isfinite():
-            raise Refusal("the loss of a fresh model is not finite; mend the arguments of its words, as in word(key=1)")
-        task.show(model, samples[:1])
-    except (Refusal, Failure):
-        raise
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
-        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; mend its words") from None
-    model.train()
-
-
-def advise(task: Task, spec: Spec) -> None:
-    """Warns of what can run but is unlikely to learn."""
-    blind = spec.position == "none" and spec.bias == "none"
-    if task.ordered and blind:
-        warnings.warn(
-            "model.position=none and no bias: the model cannot tell the order that this task is about", stacklevel=2
-        )
-    if not task.ordered and not blind:
-        warnings.warn(
-            "this task is about sets: with positions the order of members matters; set model.position=none",
-            stacklevel=2,
-        )
 
 
 def train(
