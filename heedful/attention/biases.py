@@ -21,7 +21,8 @@ class ALiBi(Bias):
         self.register_buffer("slopes", slopes(heads), persistent=False)
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return -self.slopes[self.place(h)] * (i - j).abs()
+        slopes = self.slopes.to(torch.promote_types(self.slopes.dtype, torch.float32))  # bfloat16 cannot count so far
+        return -slopes[self.place(h)] * (i - j).abs()
 
 
 def slopes(heads: int) -> Tensor:

@@ -21,8 +21,9 @@ class Context:
 
     def kept(self) -> Context:
         """The same context, each projection's keys and values made once."""
-        self.made = {}
-        return self
+        other = Context(self.states, self.mask)
+        other.made = {}
+        return other
 
     def sight(self, sight: Sight) -> Sight:
         """The cross-sight of the rows of `sight` on this context, made once per forward."""

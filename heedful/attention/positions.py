@@ -16,6 +16,8 @@ class Rotary:
 
     def __call__(self, x: Tensor, at: Tensor, sight: Sight) -> Tensor:
         """x (B H T D), whose rows stand at `at` (B|1 T), turned; the angles are made once per forward."""
+        if x.shape[-1] % 2:
+            raise ValueError(f"rotary positions turn pairs of channels and a head has {x.shape[-1]}; make it even")
         key = ("rotary", self.base, x.shape[-1], x.dtype, at is sight.rows)
         cos, sin = sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
         one, two = x.chunk(2, -1)

@@ -12,9 +12,17 @@ from typer.core import TyperCommand
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder, or the model/ in it.")]
 Changes = Annotated[
-    list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="What to change, such as training.steps=500.")
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
 ]
+Other = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Other data, such as data.test=test.tsv.")]
 Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to run; a GPU is used if there is one.")]
+
+
+def warn_of(task: Any, inputs: list[str]) -> None:
+    """Says of inputs that may be answered badly why; of many, of the first."""
+    doubts = list(islice(filter(None, map(task.doubt, inputs)), 2))
+    for doubt in doubts[:1]:
+        typer.echo(f"heedful: warning: {doubt}{', and more inputs do' if len(doubts) > 1 else ''}", err=True)
 
 
 class Asking(TyperCommand):

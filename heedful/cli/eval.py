@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.arguments import Changes, Device, Folder
+from heedful.cli.arguments import Device, Folder, Other
 from heedful.errors import unknown
 
 
 def evaluate(
     folder: Folder,
-    changes: Changes = None,
+    changes: Other = None,
     split: Annotated[str, typer.Option(metavar="train|valid|test", help="Which samples to score.")] = "test",
     device: Device = None,
 ) -> None:

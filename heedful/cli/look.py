@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.arguments import Device, Folder
+from heedful.cli.arguments import Device, Folder, warn_of
 
 
 def look(
@@ -28,12 +28,13 @@ def look(
 
     draw.known(out)
     model, task = run.trained(folder)
+    warn_of(task, [text])
     seen = task.look(model.to(run.device(device)), text)
     paths = [map.path for map in seen.maps]
     if layer is not None and layer not in paths:
         raise unknown("layer", layer, paths)
     try:
-        draw.write([map for map in seen.maps if layer in (None, map.path)], out)
+        draw.write([map for map in seen.maps if layer in (None, map.path)], out, seen.name)
     except OSError as error:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     typer.echo(f"{seen.name}\n{out}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from heedful.cli.arguments import Device, Folder, is_text
+from heedful.cli.arguments import Device, Folder, is_text, warn_of
 from heedful.errors import Refusal
 
 
@@ -21,6 +21,9 @@ def predict(
         int, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
     ] = 1,
     best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
+    length_penalty: Annotated[
+        float, typer.Option(min=-10, max=10, help="With beams: above 0 favours long answers (GNMT's; 0.6 is usual).")
+    ] = 0.0,
     device: Device = None,
 ) -> None:
     """Ask a trained model: one answer a line, in order."""  # fmt: skip
@@ -36,11 +39,12 @@ def predict(
     asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
+    warn_of(task, asked)
     if beams == 1 or not isinstance(task, Pairs):
         for answer in task.predict(model, asked):
             typer.echo(answer)
         return
-    for answers in task.best(model, asked, beams, best):
+    for answers in task.best(model, asked, beams, best, length_penalty):
         for answer, score in answers:
             typer.echo(f"{answer}\t{score:.4f}" if best > 1 else answer)
 

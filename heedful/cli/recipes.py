@@ -25,7 +25,8 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         )
         return
     for name, run in found.items():
-        score = ", ".join(f"{key} {value:g}" for key, value in run.expected.score.items()) if run.expected else ""
-        where = f"; {score} in about {run.expected.seconds:.0f} s on {run.expected.where}" if run.expected else ""
-        typer.echo(f"{name:10s} {run.about}{where}")
-    typer.echo("\nTrain one with: heedful train NAME    on your own files: heedful train NAME data=FILE")
+        typer.echo(f"{name:10s} {run.about}")
+        if run.expected:
+            score = ", ".join(f"{key} {100 * value:.2f} %" for key, value in run.expected.score.items())
+            typer.echo(f"{'':10s} {score} in about {run.expected.seconds:.0f} s on {run.expected.where}")
+        typer.echo(f"{'':10s} heedful train {name}    on your own files: heedful train {name} data=FILE")

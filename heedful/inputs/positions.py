@@ -34,7 +34,7 @@ class Sine(Position):
         self.width = width
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        return x + waves(at, self.width).to(x.dtype)
+        return x + waves(at, self.width, x.dtype)
 
 
 class SineBeside(Position):
@@ -42,10 +42,12 @@ class SineBeside(Position):
 
     def __init__(self, room: int) -> None:
         super().__init__()
+        if room < 1:
+            raise ValueError(f"a room of {room} channels holds no position; give it 1 or more")
         self.room = room
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        beside = waves(at, self.room).to(x.dtype)
+        beside = waves(at, self.room, x.dtype)
         return torch.cat((x, beside.expand(x.shape[0], -1, -1)), -1)
 
 
@@ -74,11 +76,15 @@ class Network(Position):
         self.network = nn.Sequential(nn.Linear(1, hidden), nn.GELU(), nn.Linear(hidden, width))
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        return x + self.network(at.unsqueeze(-1).to(x.dtype) / self.scale)
+        with torch.autocast(x.device.type, enabled=False):  # bfloat16 cannot tell a position from the next
+            exact = next(self.network.parameters()).dtype
+            added = self.network(at.unsqueeze(-1).to(exact) / self.scale)
+        return x + added.to(x.dtype)
 
 
-def waves(at: Tensor, width: int) -> Tensor:
+def waves(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     """Even channels are sines, odd ones cosines, of position / 10000^(channel / width): B|1 T -> B|1 T width."""
-    rate = torch.exp(torch.arange(0, width, 2, device=at.device) * (-math.log(10_000.0) / width))
+    exact = torch.promote_types(dtype, torch.float32)
+    rate = torch.exp(torch.arange(0, width, 2, device=at.device, dtype=exact) * (-math.log(10_000.0) / width))
     angle = at.unsqueeze(-1) * rate
-    return torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)[..., :width]
+    return torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)[..., :width].to(dtype)

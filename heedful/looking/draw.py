@@ -136,17 +136,27 @@ def known(path: str | Path) -> None:
         raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
 
 
-def write(maps: Sequence[Map], path: str | Path) -> None:
-    """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which."""
+def write(maps: Sequence[Map], path: str | Path, name: str = "") -> None:
+    """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which.
+
+    A page is headed by `name`, what was asked and answered, and opens at the last cross-attention where there is one.
+    """
     known(path)
     if not maps:
         raise Refusal(f"{path}: there is no map to write; look at a model that attends")
-    WRITERS[Path(path).suffix.lower()](maps, path)
+    ending = Path(path).suffix.lower()
+    if ending == ".html":
+        _explore(maps, path, name)
+    else:
+        WRITERS[ending](maps, path)
 
 
-def _explore(maps: Sequence[Map], path: str | Path) -> None:
-    name = " ".join(visible(word) for word in maps[0].columns)
-    page.write(path, "Where the model looks", [page.Attention("Attention", (page.Example(name, tuple(maps)),))])
+def _explore(maps: Sequence[Map], path: str | Path, name: str = "") -> None:
+    name = name or " ".join(visible(word) for word in maps[0].columns)
+    cross = [map.path for map in maps if map.path.endswith("cross")]
+    start = f"layer={cross[-1]}" if cross else ""
+    example = page.Example(name, tuple(maps))
+    page.write(path, "Where the model looks", [page.Attention(name, (example,), start=start)])
 
 
 WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {

@@ -52,7 +52,7 @@ def rotary(spec: Spec) -> Rotary | None:
     """The turning of queries and keys, where the spec's position says so."""
     if words.parse(spec.position)[0] not in words.ROTARY:
         return None
-    if spec.width // spec.heads % 2:
+    if spec.width % spec.heads == 0 and spec.width // spec.heads % 2:
         raise Refusal(
             f"rotary positions turn pairs of channels and a head has {spec.width // spec.heads}; make it even"
         )

@@ -91,6 +91,8 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
             raise unknown(f"argument of {what} {name!r}:", key, takes)
         if type(value) not in FITTING.get(takes[key].annotation, (type(value),)):
             raise Refusal(f"{what} {word!r}: {key} should be {takes[key].annotation.__name__}, not {value!r}")
+        if key in ("width", "heads") and filled.get(key, value) != value:
+            raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
     arguments = {key: value for key, value in filled.items() if key in takes} | given
     for key, argument in takes.items():
         if argument.default is argument.empty and key not in arguments:

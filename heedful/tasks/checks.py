@@ -115,8 +115,8 @@ class Pairs(Cases):
     def remembered(self) -> float:
         """Step by step with a memory against all at once."""
         source, target = self.inputs(torch.float64)
-        context, memory = self.model.encode(source), Memory(4)
-        steps = [self.model.decode(target[:, at : at + 1], context.kept(), memory) for at in range(target.shape[1])]
+        context, memory = self.model.encode(source).kept(), Memory(4)
+        steps = [self.model.decode(target[:, at : at + 1], context, memory) for at in range(target.shape[1])]
         return largest(self.model(source, target), torch.cat(steps, 1))
 
     def leak(self) -> float:

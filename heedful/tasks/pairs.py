@@ -19,7 +19,8 @@ from heedful.decoding import beam, greedy
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
-from heedful.models.transformer import BEGIN, END, PAD, Transformer
+from heedful.models import Spec
+from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, Transformer, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, precise, read_all, several, stack
 from heedful.text.characters import Tokenizer
@@ -69,6 +70,11 @@ class Pairs(Task):
     def numbers(self) -> dict[str, int]:
         return {"vocab": len(self.tokenizer)}
 
+    def suits(self, spec: Spec) -> None:
+        known = len(self.tokenizer)
+        if isinstance(spec, TransformerSpec) and (spec.source_vocab or known) < known:
+            raise Refusal(f"model.source_vocab={spec.source_vocab} is less than the {known} characters; leave it out")
+
     def length(self, sample: Encoded) -> int:
         return max(len(sample.source), len(sample.target)) + 1  # with begin or end
 
@@ -117,12 +123,18 @@ class Pairs(Task):
         """The ids of an input."""
         return self.tokenizer.encode(nonempty(text, self.input))
 
-    def best(self, model: nn.Module, inputs: Iterable[str], beams: int, best: int) -> Iterator[list[tuple[str, float]]]:
+    def doubt(self, text: str) -> str | None:
+        strange = sorted({sign for sign in text.strip() if UNKNOWN in self.tokenizer.encode(sign)})
+        return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}" if strange else None
+
+    def best(
+        self, model: nn.Module, inputs: Iterable[str], beams: int, best: int, length_penalty: float = 0.0
+    ) -> Iterator[list[tuple[str, float]]]:
         """The n best answers to each input by beam search, with their scores."""
-        for ids in read_all(inputs, self.known):
-            source = self.sources([ids]).to(device_of(model))
-            answers = beam(cast(Transformer, model), source, beams=beams, best=best)[0]
-            yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
+        for group in several(read_all(inputs, self.known), 64):
+            source = self.sources(group).to(device_of(model))
+            for answers in beam(cast(Transformer, model), source, beams, best, length_penalty=length_penalty):
+                yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
 
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""

@@ -83,6 +83,10 @@ class Task(ABC):
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         """One answer for each input, in order."""
 
+    def doubt(self, text: str) -> str | None:
+        """Why an input may be answered badly, where that can be told beforehand."""
+        return None
+
     @abstractmethod
     def look(self, model: nn.Module, text: str) -> Example:
         """Where every layer and head looks while the model answers one input."""

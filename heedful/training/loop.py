@@ -159,6 +159,10 @@ class Loop:
             scores = self.task.score(self.model, self.splits.valid)
             record.scored(self.progress.step, "valid", scores)
             score, best = scores[self.task.watch], self.best_score
+            if score != score:
+                raise Failure(
+                    f"the score {self.task.watch!r} is not a number at step {self.progress.step}; look at data.valid"
+                )
             self.progress.since_best = 0 if score > best else self.progress.since_best + 1
             if score >= best:  # of two that are equal the later one, which has learned for longer
                 self.progress.best_score, self.progress.best_step = score, self.progress.step

@@ -13,7 +13,7 @@ from torch import nn
 from heedful import models
 from heedful.data.batches import Splits
 from heedful.errors import Failure, Refusal, unknown
-from heedful.models import Spec
+from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import device_of, to
 from heedful.training.loop import seed_step
@@ -79,7 +79,7 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
         task.show(model, samples[:1])
     except (Refusal, Failure):
         raise
-    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+    except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; mend its words") from None
     model.train()
 
@@ -88,11 +88,13 @@ def advise(task: Task, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
     blind = spec.position == "none" and spec.bias == "none"
     if task.ordered and blind:
-        warnings.warn(
-            "model.position=none and no bias: the model cannot tell the order that this task is about", stacklevel=2
-        )
+        doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
     if not task.ordered and not blind:
-        warnings.warn(
-            "this task is about sets: with positions the order of members matters; set model.position=none",
-            stacklevel=2,
-        )
+        doubt("this task is about sets: with positions the order of members matters; set model.position=none")
+    if not task.ordered and words.mask(spec.mechanism) is not None:
+        doubt(f"this task is about sets: with {spec.mechanism} a member sees only those that stand near; use softmax")
+
+
+def doubt(line: str) -> None:
+    """Warns in one line."""
+    warnings.warn(line, stacklevel=4)
