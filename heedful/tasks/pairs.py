@@ -124,8 +124,10 @@ class Pairs(Task):
         return self.tokenizer.encode(nonempty(text, self.input))
 
     def doubt(self, text: str) -> str | None:
+        if UNKNOWN not in self.tokenizer.encode(text.strip()):
+            return None
         strange = sorted({sign for sign in text.strip() if UNKNOWN in self.tokenizer.encode(sign)})
-        return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}" if strange else None
+        return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}"
 
     def best(
         self, model: nn.Module, inputs: Iterable[str], beams: int, best: int, length_penalty: float = 0.0
