@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.checkpoints.store import load, save
+    from heedful.decoding.generate import generate
     from heedful.looking import look
     from heedful.models import build
 
 __version__ = "0.1.0"
-__all__ = ["build", "load", "look", "save"]
+__all__ = ["build", "generate", "load", "look", "save"]
 
 _PLACES = {
     "build": "heedful.models",
+    "generate": "heedful.decoding.generate",
     "load": "heedful.checkpoints.store",
     "look": "heedful.looking",
     "save": "heedful.checkpoints.store",

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 import torch
 from torch import Tensor
 
-from heedful.attention.sight import Bias, Mask, Sight
+from heedful.attention.sight import Bias, Causal, Mask, Sight
 
 Slot = tuple[Tensor, Tensor]
 
@@ -33,9 +33,9 @@ class Memory:
         owner = self.turn(owner)
         if owner not in self.slots:
             self.slots[owner] = (room(k, max(self.size, self.written)), room(v, max(self.size, self.written)))
-        while self.slots[owner][0].shape[2] < self.written:
-            self.slots[owner] = tuple(torch.cat((slot, torch.zeros_like(slot)), 2) for slot in self.slots[owner])  # type: ignore[assignment]
         keys, values = self.slots[owner]
+        if keys.shape[2] < self.written:
+            self.slots[owner] = keys, values = doubled(keys, self.written), doubled(values, self.written)
         keys[:, :, self.start : self.written] = k
         values[:, :, self.start : self.written] = v
         return keys[:, :, : self.written], values[:, :, : self.written]
@@ -79,6 +79,99 @@ class FixedMemory(Memory):
         assert self.rows is not None, "a memory's sight is made before its layers are called"
         keys, values = self.slots[owner]
         return keys.index_copy_(2, self.rows, k), values.index_copy_(2, self.rows, v)
+
+
+class TreeMemory(Memory):
+    """A memory whose newest tokens (B K) stand side by side, each behind one that was written before: a tree.
+
+    So the K beams of a source are rows of one forward. Each step writes K columns, and a row sees its own past among
+    all that is written. Beams that change places change a small table, `past`; keys and values stay where they are,
+    but for columns that no beam goes back to any more: when the memory is full, others take their place.
+    """
+
+    def __init__(self, size: int = 64) -> None:
+        super().__init__(size)
+        self.step = 0  # where the next tokens stand
+        self.places: Tensor | None = None  # B|1 S: where each column stands
+        self.past: Tensor | None = None  # B K S: which columns lie behind each row
+
+    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None) -> Sight:
+        batch, width = x.shape[:2]
+        if self.past is None or self.places is None:
+            self.past = torch.zeros(batch, width, 0, dtype=torch.bool, device=x.device)
+            self.places = torch.zeros(1, 0, dtype=torch.long, device=x.device)
+        if self.written + width > self.size:
+            self.prune()
+            while 2 * (self.written + width) > self.size:  # so that what is moved now need not be moved again soon
+                self.size *= 2
+        rows = torch.full((1, width), self.step, device=x.device)
+        self.start, self.written, self.step = self.written, self.written + width, self.step + 1
+        self.calls.clear()
+        self.places = torch.cat((self.places, rows.expand(len(self.places), -1)), 1)
+        itself = torch.eye(width, dtype=torch.bool, device=x.device).expand(batch, -1, -1)
+        self.past = torch.cat((self.past, itself), 2)
+        return Branching(mask, rows, self.places, batch, bias, self.past[:, None])
+
+    def follow(self, parents: Tensor) -> None:
+        """Says behind which of the newest tokens each of the next will stand: B K."""
+        if self.past is not None:
+            self.past = self.past.gather(1, parents[:, :, None].expand(-1, -1, self.written))
+
+    def prune(self) -> None:
+        """Lets go of the columns that lie behind no row, and moves the others together."""
+        assert self.past is not None and self.places is not None
+        lives = self.past.any(1)  # B S
+        self.written = int(lives.sum(-1).max())
+        order = lives.int().argsort(dim=-1, descending=True, stable=True)[:, : self.written]
+        places = self.places.expand_as(lives).gather(1, order)
+        self.places = places.where(lives.gather(1, order), -1)
+        self.past = self.past.gather(2, order[:, None].expand(-1, self.past.shape[1], -1))
+        for kept in (kept for slot in self.slots.values() for kept in slot):
+            index = order[:, None, :, None].expand(-1, kept.shape[1], -1, kept.shape[3])
+            kept[:, :, : self.written] = kept.gather(2, index)
+
+    def take(self, index: Tensor) -> None:
+        super().take(index)
+        if self.past is not None and self.places is not None:
+            self.past = self.past[index]
+            self.places = self.places if len(self.places) == 1 else self.places[index]
+
+
+class Branching(Sight):
+    """The sight of rows that stand side by side, each with a past of its own among the columns: B 1 T S."""
+
+    def __init__(self, mask: Mask, rows: Tensor, columns: Tensor, batch: int, bias: Bias | None, past: Tensor) -> None:
+        super().__init__(mask, rows, columns, batch, bias)
+        self.past = past
+
+    def _dense(self) -> Tensor:
+        return self.past if type(self.mask) is Causal else super()._dense() & self.past  # no past lies ahead
+
+    @property
+    def pays_in_blocks(self) -> bool:
+        return False
+
+    def plus(self, bias: Bias) -> Sight:
+        other = Branching(self.mask, self.rows, self.columns, self.batch, bias, self.past)
+        other._made = self._made
+        return other
+
+    def afresh(self) -> Sight:
+        return Branching(self.mask, self.rows, self.columns, self.batch, self.bias, self.past)
+
+    def at(self, rows: Tensor) -> Sight:
+        past = self.past[:, :, rows]
+        return Branching(self.mask, self.rows[:, rows], self.columns, self.batch, self.bias, past)
+
+
+def doubled(x: Tensor, least: int) -> Tensor:
+    """The same with twice the room, and again until it has `least` rows; what is not yet written holds anything."""
+    size = x.shape[2]
+    while size < least:
+        size *= 2
+    wider = x.new_empty(*x.shape[:2], size, x.shape[-1])
+    wider[:, :, : x.shape[2]] = x
+    return wider
 
 
 def room(x: Tensor, size: int) -> Tensor:

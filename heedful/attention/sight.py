@@ -183,6 +183,12 @@ class Sight:
         return self.once("blind", lambda: ~self.dense.any(-1, keepdim=True))
 
     @property
+    def may_be_blind(self) -> bool:
+        """Whether some row may see nothing. A CPU is asked; a GPU would have to be waited for."""
+        unasked = self.rows.device.type != "cpu" or torch.compiler.is_compiling()
+        return unasked or self.once("may be blind", lambda: bool(self.blind.any()))
+
+    @property
     def scores(self) -> Tensor | None:
         """What the bias adds: B|1 H|1 T S."""
         bias = self.bias
@@ -191,6 +197,7 @@ class Sight:
     def added(self, dtype: torch.dtype) -> Tensor | None:
         """Mask and bias as the fused kernels take them: None, a boolean, or scores with -inf where hidden.
 
+        A CPU's kernels would make scores of the boolean in every layer, so that they are made of it here, once.
         Blind rows are let see everything, for kernels differ in what they make of a row that sees nothing (one of
         CUDA's gives its values a gradient); the caller sets them to zero.
         """
@@ -198,7 +205,8 @@ class Sight:
             return None
         scores, seen = self.scores, self.once("seen", lambda: self.dense | self.blind)
         if scores is None:
-            return seen
+            zeros = torch.zeros((), dtype=dtype, device=seen.device)
+            return seen if seen.is_cuda else self.once(dtype, lambda: zeros.masked_fill(~seen, -torch.inf))
         return kept(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
 
     @property

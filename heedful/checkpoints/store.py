@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from functools import cached_property
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -19,7 +20,10 @@ from heedful.errors import Refusal
 from heedful.models import Spec, assemble, depths
 from heedful.models import spec as spec_of
 
-WEIGHTS, SPEC = "model.safetensors", "spec.json"
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+
+WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -143,7 +147,7 @@ def model_folder(folder: str | Path) -> Path:
 
 
 def load(folder: str | Path) -> nn.Module:
-    """The model of a run folder or of the `model/` in it, ready to be asked."""
+    """The model of a run folder or of the `model/` in it, ready to be asked, with the `tokenizer` of its folder."""
     place = model_folder(folder)
     spec, tensors = read_spec(place / SPEC), read_tensors(place / WEIGHTS)
     for key, depth in depths(spec).items():
@@ -153,7 +157,31 @@ def load(folder: str | Path) -> nn.Module:
         compare(state(assemble(spec)), tensors, str(place / WEIGHTS))
     model = assemble(spec).to(dtype_of(tensors))
     restore(model, tensors, str(place / WEIGHTS))
+    if (place / TOKENIZER).is_file():
+        vars(model)["tokenizer"] = Beside(place / TOKENIZER)
     return model.eval()
+
+
+class Beside:
+    """The tokenizer that lies beside a model, read when it is first used: weights are read where it is broken too."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def read(self) -> Tokenizer:
+        """The tokenizer itself."""
+        from heedful.text import Tokenizer
+
+        return Tokenizer.read(self.path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying asks of every object
+            raise AttributeError(name)
+        return getattr(self.read, name)
+
+    def __len__(self) -> int:
+        return len(self.read)
 
 
 def read_spec(path: Path) -> Spec:

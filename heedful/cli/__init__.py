@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from heedful.cli import check, data, eval, look, predict, recipes, train
+from heedful.cli import align, check, data, eval, look, predict, recipes, tokenizer, train
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import Failure, Refusal, nearest
 
@@ -32,9 +32,11 @@ app.command("train")(train.train)
 app.command("eval")(eval.evaluate)
 app.command("predict", cls=Asking)(predict.predict)
 app.command("look", cls=Asking)(look.look)
+app.command("align")(align.align)
 app.command("check")(check.check)
 app.command("recipes")(recipes.recipes)
 app.add_typer(data.app, name="data")
+app.add_typer(tokenizer.app, name="tokenizer")
 
 
 @app.callback(invoke_without_command=True)

@@ -23,7 +23,7 @@ def look(
 ) -> None:
     """See where every layer and head looks while the model answers one input."""
     from heedful.errors import Refusal, unknown
-    from heedful.looking import draw
+    from heedful.looking import draw, page
     from heedful.training import run
 
     draw.known(out)
@@ -34,7 +34,8 @@ def look(
     if layer is not None and layer not in paths:
         raise unknown("layer", layer, paths)
     try:
-        draw.write([map for map in seen.maps if layer in (None, map.path)], out, seen.name)
+        words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
+        draw.write([map for map in seen.maps if layer in (None, map.path)], out, seen.name, words)
     except OSError as error:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     typer.echo(f"{seen.name}\n{out}")

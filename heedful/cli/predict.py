@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from heedful.cli.arguments import Device, Folder, is_text, warn_of
 from heedful.errors import Refusal
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from heedful.decoding import Decoding
+    from heedful.tasks import Task
 
 
 def predict(
@@ -18,35 +26,123 @@ def predict(
         typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given."),
     ] = None,
     beams: Annotated[
-        int, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
-    ] = 1,
+        int | None, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
+    ] = None,
     best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
     length_penalty: Annotated[
-        float, typer.Option(min=-10, max=10, help="With beams: above 0 favours long answers (GNMT's; 0.6 is usual).")
-    ] = 0.0,
+        float | None,
+        typer.Option(min=-10, max=10, help="With beams: above 0 favours long answers (GNMT's; 0.6 is usual)."),
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Draw by chance, instead of with beams: 1 as likely as the model says.")
+    ] = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=0, help="With a temperature: draw among the K likeliest tokens; 0: all.")
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option(max=1, help="With a temperature: among the likeliest that have this share together.")
+    ] = None,
+    min_p: Annotated[
+        float | None, typer.Option(min=0, help="With a temperature: among those with this share of the likeliest's.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="With a temperature: other numbers, other answers.")] = None,
+    max_new_tokens: Annotated[
+        int | None, typer.Option(min=1, help="The longest answer; 50 tokens more than its input where not given.")
+    ] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Print each answer as it is written.")] = False,
     device: Device = None,
 ) -> None:
-    """Ask a trained model: one answer a line, in order."""  # fmt: skip
-    from heedful.tasks import Pairs
+    """Ask a trained model: one answer a line, in order.
+
+    A model that writes searches for its answers as its recipe says; options say otherwise.
+    """
     from heedful.training import run
 
-    if best > beams:
-        raise Refusal(f"--best {best} needs at least as many --beams; give --beams {best}")
+    said = {"beams": beams, "length_penalty": length_penalty, "temperature": temperature, "top_k": top_k}
+    said |= {"top_p": top_p, "min_p": min_p, "max_new_tokens": max_new_tokens}
+    given = {key: value for key, value in said.items() if value is not None}
+    also = {"best": best if best > 1 else None, "seed": seed, "stream": stream or None}
     model, task = run.trained(folder)
     model.to(run.device(device))
-    if beams > 1 and not isinstance(task, Pairs):
-        raise Refusal(f"--beams is for models that write, and this one's task is {task.name}; leave it out")
+    decoding = how(task, given, {key: value for key, value in also.items() if value is not None})
     asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
     warn_of(task, asked)
-    if beams == 1 or not isinstance(task, Pairs):
-        for answer in task.predict(model, asked):
-            typer.echo(answer)
+    if decoding is None:
+        tell(([answer] for answer in task.predict(model, asked)), len(asked))
+    elif stream:
+        tell_pieces(task, model, asked, decoding, seed or 0)
+    else:
+        found = cast(Any, task).best(model, asked, decoding, best, seed or 0)
+        tell((lines(answers, best) for answers in found), len(asked))
+
+
+def how(task: Task, given: dict[str, Any], also: dict[str, Any]) -> Decoding | None:
+    """How answers are searched for, where the model writes: as the task says, and otherwise where options say so."""
+    if not task.writes:
+        for key in (*given, *also):
+            raise Refusal(f"{option(key)} is for models that write, and this one's task is {task.name}; leave it out")
+        return None
+    try:
+        decoding = task.decoding.but(**given)
+    except Refusal as refused:
+        raise Refusal(re.sub(r"\b([a-z_]+)=", lambda key: f"{option(key[1])} ", str(refused))) from None
+    if fault := contradiction(decoding, given, also):
+        raise Refusal(fault)
+    return decoding
+
+
+def contradiction(decoding: Decoding, given: dict[str, Any], also: dict[str, Any]) -> str | None:
+    """What options ask for that cannot be had together, and which to leave out."""
+    beams, best = decoding.beams, also.get("best", 1)
+    if "stream" in also and best > 1:
+        return f"--stream prints one answer as it is written and --best {best} asks for more; leave one of them out"
+    if "stream" in also and beams > 1:
+        return f"--stream prints what is written at once and {beams} beams choose at the end; give --beams 1"
+    if "seed" in also and not decoding.temperature:
+        return "--seed is for answers drawn by chance; give --temperature too, or leave it out"
+    if "length_penalty" in given and beams == 1:
+        return "--length-penalty compares what several beams find; give --beams 2 or more, or leave it out"
+    if best > beams and not decoding.temperature:
+        return f"--best {best} needs at least as many --beams; give --beams {best}"
+    return None
+
+
+def option(key: str) -> str:
+    """A key as it is written on the command line."""
+    return f"--{key.replace('_', '-')}"
+
+
+def lines(answers: list[tuple[str, float]], best: int) -> list[str]:
+    """The answers to one input as they are printed: with their scores where there are several."""
+    return [f"{answer}\t{score:.4f}" if best > 1 else answer for answer, score in answers]
+
+
+def tell(answers: Iterable[list[str]], count: int) -> None:
+    """Prints the lines of each of `count` answers; where they go into a file, they are counted on the terminal."""
+    if sys.stdout.isatty() or not sys.stderr.isatty():
+        for answer in answers:
+            print(*answer, sep="\n")
         return
-    for answers in task.best(model, asked, beams, best, length_penalty):
-        for answer, score in answers:
-            typer.echo(f"{answer}\t{score:.4f}" if best > 1 else answer)
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    # what is redirected would go where the bar is
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+        for answer in bar.track(answers, total=count):
+            print(*answer, sep="\n")
+
+
+def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
+    """Prints each answer piece by piece, as it is written; all inputs are read before the first is answered."""
+    from heedful.tasks.task import read_all
+
+    for pieces in read_all(enumerate(asked), lambda one: task.stream(model, one[1], decoding, seed, one[0])):
+        for piece in pieces:
+            print(piece, end="", flush=True)
+        print(flush=True)
 
 
 def lines_of_input() -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal, nearest
@@ -28,26 +30,69 @@ class Splits(Generic[Sample]):
 
 
 class Plan:
-    """The batches of every epoch, of like lengths, as a pure function of (seed, epoch, lengths, batch)."""
+    """The batches of every epoch, of like lengths, as a pure function of (seed, epoch, lengths, batch or tokens).
 
-    def __init__(self, lengths: Sequence[int], batch: int, seed: int) -> None:
-        self.lengths, self.batch, self.seed = np.asarray(lengths), batch, seed
-        self.steps = -(-len(self.lengths) // batch)  # in an epoch; the last batch may be smaller
+    `lengths` gives the lengths of an epoch: a number for each sample, or several, of its source and of its target. A
+    batch has `batch` samples, or, where `tokens` is given, as many as leave the longest side of it, padding counted,
+    within so many tokens.
+    """
+
+    def __init__(self, lengths: Callable[[int], Sequence[Any]], batch: int, seed: int, tokens: int = 0) -> None:
+        self.of, self.batch, self.seed, self.tokens = lengths, batch, seed, tokens
+        self.starts = [0]  # the first step of every epoch so far
         self._epoch = lru_cache(maxsize=2)(self._plan)
 
     def at(self, step: int) -> list[int]:
         """The samples of a step, counted from 0 over all epochs."""
-        epoch, place = divmod(step, self.steps)
-        return self._epoch(epoch)[place]
+        epoch = self.epoch(step)
+        return self._epoch(epoch)[step - self.starts[epoch]]
+
+    def epoch(self, step: int) -> int:
+        """The epoch of a step; epochs may differ in how many steps they have."""
+        while self.starts[-1] <= step:
+            self.starts.append(self.starts[-1] + len(self._epoch(len(self.starts) - 1)))
+        return bisect_right(self.starts, step) - 1
+
+    @property
+    def steps(self) -> int:
+        """How many steps the first epoch has."""
+        return len(self._epoch(0))
+
+    @property
+    def padding(self) -> float:
+        """The share of places that hold no token, in the first epoch."""
+        sides = self.sides(0)
+        rooms = sum(len(batch) * int(sides[batch].max(0).sum()) for batch in self._epoch(0))
+        return 1 - int(sides.sum()) / max(1, rooms)
+
+    def sides(self, epoch: int) -> NDArray[np.int64]:
+        """The lengths of an epoch: samples, sides."""
+        lengths = np.asarray(self.of(epoch), dtype=np.int64)
+        return lengths.reshape(len(lengths), -1)
 
     def _plan(self, epoch: int) -> list[list[int]]:
-        random = np.random.default_rng([self.seed, epoch])
-        shuffled = random.permutation(len(self.lengths))
-        pool = POOL * self.batch
-        pools = [shuffled[start : start + pool] for start in range(0, len(shuffled), pool)]
-        ordered = np.concatenate([part[np.argsort(self.lengths[part], kind="stable")] for part in pools])
-        batches = [ordered[start : start + self.batch].tolist() for start in range(0, len(ordered), self.batch)]
+        random, sides = np.random.default_rng([self.seed, epoch]), self.sides(epoch)
+        longest = sides.max(1)
+        shuffled = random.permutation(len(sides))
+        pool = POOL * (max(1, int(self.tokens / max(1.0, longest.mean()))) if self.tokens else self.batch)
+        batches: list[list[int]] = []
+        for start in range(0, len(shuffled), pool):
+            part = shuffled[start : start + pool]
+            # By the longest side, and among equals by the first, so that the other side is padded little too.
+            ordered = part[np.lexsort((sides[part, 0], longest[part]))]
+            batches += self._cut(ordered, longest[ordered])
         return [batches[place] for place in random.permutation(len(batches))]
+
+    def _cut(self, ordered: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[list[int]]:
+        if not self.tokens:
+            yield from (ordered[at : at + self.batch].tolist() for at in range(0, len(ordered), self.batch))
+            return
+        start = 0
+        for at, longest in enumerate(lengths.tolist()):  # ascending, so the newest is the longest
+            if at > start and longest * (at + 1 - start) > self.tokens:
+                yield ordered[start:at].tolist()
+                start = at
+        yield ordered[start:].tolist()
 
 
 def opened(
@@ -71,14 +116,14 @@ def opened(
     return Splits(train, valid, test)
 
 
-def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str) -> Splits[Sample]:
+def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str, seed: int = 0) -> Splits[Sample]:
     """Samples without files of their own for choosing and testing: a tenth each, the same key never on two sides.
 
-    The side is a hash of the key, so that it stays the same when samples are added.
+    The side is a hash of the seed and the key, so that it stays the same when samples are added.
     """
     sides: list[list[Sample]] = [[], [], []]
     for sample in samples:
-        share = int.from_bytes(hashlib.sha256(repr(key(sample)).encode()).digest()[:4], "big") % 10
+        share = int.from_bytes(hashlib.sha256(f"{seed} {key(sample)!r}".encode()).digest()[:4], "big") % 10
         sides[max(0, share - 7)].append(sample)
     if not all(sides):
         raise Refusal(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.data.spec import Sides
 from heedful.errors import Refusal
 
-Pair = tuple[str, str]
+GZIP = b"\x1f\x8b"  # what every gzipped file begins with
 LARGEST = 1e15  # sums of squares of such are still numbers in single precision
 NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 
 def lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 file without their ends."""
+    """The lines of a UTF-8 file, gzipped or plain, without their ends."""
     path = Path(path)
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
@@ -26,6 +27,8 @@ def lines(path: str | Path) -> list[str]:
         raise Refusal(f"{path} does not exist; check the path") from None
     except OSError as error:
         raise Refusal(f"{path} cannot be read: {error.strerror}; name another file") from None
+    if data.startswith(GZIP):
+        data = unzipped(data, path)
     if not data.strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
@@ -36,35 +39,12 @@ def lines(path: str | Path) -> list[str]:
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
-def pairs(where: str | Sides) -> list[Pair]:
-    """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line."""
-    if isinstance(where, Sides):
-        source, target = lines(where.source), lines(where.target)
-        if len(source) != len(target):
-            raise Refusal(
-                f"{where.source} has {len(source)} lines and {where.target} has {len(target)}; "
-                "each line of one must have its line in the other"
-            )
-        both = enumerate(zip(source, target, strict=True), 1)
-        return [_pair((where.source, where.target), number, pair) for number, pair in both if any(map(str.strip, pair))]
-    return [_pair((where, where), *split) for split in _split(where)]
-
-
-def _split(path: str) -> Iterator[tuple[int, Pair]]:
-    for number, line in enumerate(lines(path), 1):
-        fields = line.split("\t")
-        if line.strip() and len(fields) != 2:
-            count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
-            raise Refusal(f"{path}, line {number}: {count}, not two; write source, a tab and target")
-        if line.strip():
-            yield number, (fields[0], fields[1])
-
-
-def _pair(paths: Pair, number: int, pair: Pair) -> Pair:
-    for path, side, text in zip(paths, ("source", "target"), pair, strict=True):
-        if not text.strip():
-            raise Refusal(f"{path}, line {number}: the {side} is empty; fill it or drop the line")
-    return pair
+def unzipped(data: bytes, path: Path) -> bytes:
+    """What a gzipped file holds."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refusal(f"{path} is gzipped but not whole: {error}; copy or compress it again") from None
 
 
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:

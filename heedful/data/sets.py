@@ -117,6 +117,16 @@ def find(name: str) -> Path | None:
     return root / name if whole else None
 
 
+def home(name: str) -> Path:
+    """The folder of a set that is at hand: under HEEDFUL_DATA, or under `data/`, where `get` puts it."""
+    known(name)
+    places = [place / name for place in (folder(), Path("data")) if place is not None]
+    for place in places:
+        if place.is_dir():
+            return place
+    raise Refusal(f"data={name} is not here; fetch it with `heedful data get {name}`, or set HEEDFUL_DATA")
+
+
 def get(
     name: str,
     into: Path,

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
 class Sides(BaseModel):
-    """Two files that belong together line by line."""
+    """Two files that belong together line by line, and a third where words are aligned by hand."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     source: str
     target: str
+    alignment: str | None = None  # which words belong together: `0-0 1-2`, source and target from 0
 
 
 class DataSpec(BaseModel):
@@ -31,6 +33,13 @@ class DataSpec(BaseModel):
     shortest: Many = 4
     longest: Many = 24
     horizon: Many = 24  # steps of a series to forecast
+    split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
+    languages: str = ""  # of a public set of translations: en-de
+    form: Literal["raw", "tok"] = "raw"  # of a public set of translations: as written, or lower-cased and tokenised
+    tokenizer: str = "characters"  # a kind to train, such as bpe(size=8000), or a file: tokenizer.json, a .model
+    merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
+    too_long: Literal["refuse", "drop"] = "refuse"  # samples to learn from that are longer than the model
+    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @model_validator(mode="before")
     @classmethod

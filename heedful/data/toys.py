@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data import language
+from heedful.data.alignments import Links
 from heedful.data.batches import Sample, Splits
-from heedful.data.files import Pair
+from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 
@@ -51,7 +53,16 @@ def _pairs(data: DataSpec, seed: int, answer: Callable[[str], str]) -> Splits[Pa
             f"only {len(texts):,} different sequences of {data.shortest} to {data.longest} signs were found, not "
             f"{sum(counts):,}; raise data.longest, or lower data.samples and data.held_out"
         )
-    made = [(text, answer(text)) for text in texts]
+    made = [Pair(text, answer(text)) for text in texts]
+    return _cut(made, counts)
+
+
+def invented(data: DataSpec, seed: int) -> Splits[Pair]:
+    """Captions in English and in an invented language, and which of their words belong together."""
+    counts, made = _counts(data), []
+    for phrase in language.sentences(sum(counts), seed):
+        links = frozenset(phrase.links)
+        made.append(Pair(phrase.source, phrase.target, links=Links(links, links)))
     return _cut(made, counts)
 
 

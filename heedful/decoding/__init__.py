@@ -2,8 +2,11 @@
 
 from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
+from heedful.decoding.generate import generate
 from heedful.decoding.greedy import greedy
 from heedful.decoding.roll import roll
+from heedful.decoding.sample import sample, stream
+from heedful.decoding.spec import Decoding, search
 from heedful.decoding.steps import Steps, Writer
 
-__all__ = ["Answer", "Steps", "Writer", "beam", "greedy", "roll"]
+__all__ = ["Answer", "Decoding", "Steps", "Writer", "beam", "generate", "greedy", "roll", "sample", "search", "stream"]

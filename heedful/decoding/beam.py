@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Memory
+from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
-from heedful.decoding.steps import ROOM, Steps, Writer, answering, limits
+from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Writer, answering, limits
 from heedful.errors import Refusal
 from heedful.models.transformer import END
 
@@ -36,11 +37,18 @@ def beam(
     limit = limits(model, source, max_new_tokens)
     found = [Found(best, length_penalty, end) for end in limit.tolist()]
     with answering(model):
-        steps = Steps(model, source, Memory(ROOM) if remember else None)
+        steps = open_steps(model, source, beams, remember)
         scores = torch.zeros(len(steps), 1, device=source.device)  # B K
         while len(steps):
             scores = step(steps, scores, beams, limit, found)
     return [one.answers for one in found]
+
+
+def open_steps(model: Writer, source: Tensor, beams: int, remember: bool) -> Steps:
+    """The beams of a source as rows of one forward where the model allows it, and else each as a target of its own."""
+    if remember and BranchingSteps.can_write(model, beams):
+        return BranchingSteps(model, source, TreeMemory(ROOM * beams))
+    return Steps(model, source, Memory(ROOM) if remember else None)
 
 
 def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Found]) -> Tensor:
@@ -66,7 +74,7 @@ def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Fo
     scores, parents, tokens = scores.gather(1, onward), parents.gather(1, onward), tokens.gather(1, onward)
     leading = zip(sources.tolist(), scores[:, 0].tolist(), strict=True)
     going = torch.tensor([found[index].open(score, steps.length + 1) for index, score in leading], device=ways.device)
-    steps.take(parents[going].flatten())
+    steps.take(parents[going])
     steps.write(tokens[going].flatten())
     return scores[going]
 

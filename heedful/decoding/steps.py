@@ -11,6 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
+from heedful.attention.mechanisms import Mechanism
+from heedful.attention.memory import TreeMemory
+from heedful.decoding.packed import packed
 from heedful.errors import Failure, Refusal
 from heedful.inputs import Learned
 from heedful.models.transformer import BEGIN, END, PAD
@@ -59,13 +62,18 @@ class Steps:
 
     def chances(self) -> Tensor:
         """The log-probability of each next token: B V. PAD and BEGIN are never written."""
-        new = self.written if self.memory is None else self.written[:, -1:]
-        scores = self.model.decode(new, self.context, self.memory)[:, -1]
+        scores = self.scores()
         chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
         if chances[:, END].isnan().any():  # one score that is no number makes all of its row so
             raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
-        chances[:, [PAD, BEGIN]] = -torch.inf
+        for never in (PAD, BEGIN):
+            chances[:, never] = -torch.inf
         return chances
+
+    def scores(self) -> Tensor:
+        """What the model says of each next token: B V."""
+        new = self.written if self.memory is None else self.written[:, -1:]
+        return self.model.decode(new, self.context, self.memory)[:, -1]
 
     def write(self, tokens: Tensor) -> None:
         """Writes one token (B) behind each target."""
@@ -73,12 +81,52 @@ class Steps:
 
     def take(self, index: Tensor) -> None:
         """Goes on with the targets at `index` alone, in that order; many targets of one source share what it says."""
+        index = index.flatten()
         sources = self.sources[index]
         if not torch.equal(sources, self.sources):
             self.context = self.context.take(index)
         if self.memory is not None:
             self.memory.take(index)
         self.written, self.sources = self.written[index], sources
+
+
+class BranchingSteps(Steps):
+    """The same, with as many targets of each source side by side, B K, read as rows of one forward.
+
+    What is remembered of them is never copied when they change places, and what a source says is read once for all.
+    """
+
+    def __init__(self, model: Writer, source: Tensor, memory: TreeMemory) -> None:
+        super().__init__(model, source, memory)
+        self.tree = memory
+        self.open = len(source)  # sources whose targets are being written
+
+    @staticmethod
+    def can_write(model: Model, beams: int) -> bool:
+        """Whether so many targets of a source may be rows of one forward.
+
+        A mechanism with a `recall` of its own keeps something else than columns, and what learned a place for each row
+        of a forward has no more places than that: those go on target by target, as `Steps`.
+        """
+        kinds = [type(part) for part in model.modules() if isinstance(part, Mechanism)]
+        return all(kind.recall is Mechanism.recall for kind in kinds) and beams <= longest(model)
+
+    def scores(self) -> Tensor:
+        """What the model says of each next token: (B K) V."""
+        new = self.written[:, -1].view(self.open, -1)
+        return self.model.decode(new, self.context, self.tree).flatten(0, 1)
+
+    def take(self, index: Tensor) -> None:
+        """Goes on with the targets at `index`: B K, for each source that stays as many targets of its own."""
+        width = len(self) // self.open
+        if len(index) < self.open:
+            stays = index[:, 0] // width
+            self.context = self.context.take(stays)
+            self.tree.take(stays)
+            self.open = len(index)
+        self.tree.follow(index % width)
+        index = index.flatten()
+        self.written, self.sources = self.written[index], self.sources[index]
 
 
 def limits(model: Writer, source: Tensor, max_new_tokens: int | None) -> Tensor:
@@ -102,12 +150,12 @@ def longest(model: Model) -> int:
 
 @contextmanager
 def answering(model: Model) -> Iterator[None]:
-    """The model as it answers: without dropout and gradients. Each part is in its own mode again afterwards."""
+    """The model as it answers: without dropout and gradients, its matrices packed; afterwards all is as it was."""
     learning = [part for part in model.modules() if part.training]
     for part in learning:
         part.training = False
     try:
-        with torch.no_grad():
+        with torch.no_grad(), packed(model.modules()):
             yield
     finally:
         for part in learning:

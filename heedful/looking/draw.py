@@ -2,9 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from torch import Tensor
 
+from heedful.data.alignments import Link
 from heedful.errors import Refusal
 from heedful.looking import page
 from heedful.looking.maps import Map, visible, write_json
@@ -22,7 +23,9 @@ from heedful.looking.maps import Map, visible, write_json
 # Mako, from light to dark: even steps of lightness, told apart by every kind of colour vision.
 RAMP = LinearSegmentedColormap.from_list("heed", ["#f4faf7", "#60ceac", "#3497a9", "#395d9c", "#382a54"])
 INK, QUIET, LINE = "#1c2430", "#5d6878", "#c9d0d8"
+MARK = "#f2711c"  # seen on every shade of the ramp
 LONGEST = 12  # signs of a word that are written on an axis
+MOST = 40  # alignments in one picture
 STYLE = {
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that pictures are the same everywhere
     "svg.fonttype": "none",  # text stays text: searchable, and drawn with the reader's own fonts
@@ -110,11 +113,47 @@ class Band:
             axes = _axes(figure, left + i * self.step, bottom, w, h)
             image = _heat(axes, self.map.weights[head], self.map.span)
             _words(axes, self.map, self.scale, rows=i == 0)
-            axes.set_xlabel(f"head {head}", fontsize=font + 1, color=QUIET, labelpad=font / 2)
+            axes.set_xlabel(self.mark(axes, head), fontsize=font + 1, color=QUIET, labelpad=font / 2)
         x, y = left / figure.get_figwidth(), (top - 0.8 * font / 72) / figure.get_figheight()
         figure.text(x, y, self.map.path, fontsize=font + 3, fontweight="bold", va="top", parse_math=False)
         bar = _axes(figure, left + len(self.heads) * self.step - self.gap / 2, bottom, 0.012 * font, h)
         figure.colorbar(image, cax=bar).ax.tick_params(labelsize=font, length=2, width=0.6)
+
+    def mark(self, axes: Axes, head: int) -> str:
+        """Draws over one head's picture what is known of it, and says what stands below."""
+        return f"head {head}"
+
+
+@dataclass(frozen=True)
+class Linked(Band):
+    """An alignment: a map of words with a dot on every link that was found, and a square on every one given."""
+
+    links: tuple[Link, ...]
+    gold: tuple[Link, ...]
+
+    def mark(self, axes: Axes, head: int) -> str:
+        """Dots and squares, and what they mean."""
+        w, h = self.scale.side(len(self.map.columns)), self.scale.side(len(self.map.rows))
+        cell = 72 * min(w / len(self.map.columns), h / len(self.map.rows))  # points
+        squares, dots = (self.gold, "s", 0.86, "none", MARK), (self.links, "o", 0.42, MARK, "white")
+        for links, form, size, fill, edge in (squares, dots):
+            source, target = [link[0] for link in links], [link[1] for link in links]
+            place: dict[str, Any] = {"s": (size * cell) ** 2, "marker": form, "linewidths": min(1.2, cell / 12)}
+            axes.scatter(source, target, **place, facecolors=fill, edgecolors=edge)
+        return "●  linked" + "     □  given" * bool(self.gold)
+
+
+def alignment(map: Map, links: Iterable[Link], path: str | Path, gold: Iterable[Link] = ()) -> None:
+    """Draws the mean of a map's heads as .png or .svg: source words along the columns, target words along the rows."""
+    mean = replace(map, weights=map.weights.mean(0, keepdim=True))
+    alignments([(mean, links, gold)], path)
+
+
+def alignments(examples: Sequence[tuple[Map, Iterable[Link], Iterable[Link]]], path: str | Path) -> None:
+    """Draws alignments, each a map of one head, what was linked and what was given, below each other: .png or .svg."""
+    if len(examples) > MOST:
+        raise Refusal(f"{path}: {len(examples)} alignments are too many for a picture; choose {MOST}, or write .html")
+    _draw([Linked(map, (0,), LARGE, tuple(links), tuple(gold)) for map, links, gold in examples], path)
 
 
 def heatmap(map: Map, head: int, path: str | Path) -> None:
@@ -136,27 +175,28 @@ def known(path: str | Path) -> None:
         raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
 
 
-def write(maps: Sequence[Map], path: str | Path, name: str = "") -> None:
+def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
     """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which.
 
-    A page is headed by `name`, what was asked and answered, and opens at the last cross-attention where there is one.
+    A page is headed by `name`, what was asked and answered, and opens at the last cross-attention where there is one;
+    sections that come `before` the maps stand on a page alone.
     """
     known(path)
     if not maps:
         raise Refusal(f"{path}: there is no map to write; look at a model that attends")
     ending = Path(path).suffix.lower()
     if ending == ".html":
-        _explore(maps, path, name)
+        _explore(maps, path, name, before)
     else:
         WRITERS[ending](maps, path)
 
 
-def _explore(maps: Sequence[Map], path: str | Path, name: str = "") -> None:
+def _explore(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
     name = name or " ".join(visible(word) for word in maps[0].columns)
     cross = [map.path for map in maps if map.path.endswith("cross")]
     start = f"layer={cross[-1]}" if cross else ""
     example = page.Example(name, tuple(maps))
-    page.write(path, "Where the model looks", [page.Attention(name, (example,), start=start)])
+    page.write(path, "Where the model looks", [*before, page.Attention(name, (example,), start=start)])
 
 
 WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {

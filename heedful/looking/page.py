@@ -1,4 +1,4 @@
-"""One self-contained HTML page of text, figures, curves, samples and attention; it loads nothing from elsewhere."""
+"""One self-contained HTML page of text, figures, curves, samples, attention and alignments; it loads nothing."""
 
 import json
 import math
@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
+from heedful.looking import alignment
 from heedful.looking.maps import Map, visible
 
 
@@ -134,6 +135,7 @@ class Example:
 
     name: str
     maps: tuple[Map, ...]
+    words: alignment.Alignment | None = None  # which belong together, where the input was translated
 
     def __post_init__(self) -> None:
         if not self.maps:
@@ -158,6 +160,30 @@ class Attention:
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
         return note + _island("viewer", {"examples": examples, "start": self.start})
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Source words above, target words below, lines between words that belong together; words answer to the pointer."""
+
+    title: str
+    examples: tuple[alignment.Alignment, ...]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.examples:
+            raise ValueError(f"{self.title}: there is no example to show; give at least one")
+
+    def html(self) -> str:
+        """The note, and the data that the page's script draws."""
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        return note + _island("aligned", {"examples": [self._example(one) for one in self.examples]})
+
+    def _example(self, one: alignment.Alignment) -> dict[str, Any]:
+        words = {"source": [*map(visible, one.source)], "target": [*map(visible, one.target)]}
+        weights = (one.matrix.detach() * 10_000).round().long().tolist()  # T S, in ten-thousandths
+        gold = {"sure": sorted(one.gold.sure), "possible": sorted(one.gold.possible)} if one.gold else {}
+        return {**words, "weights": weights, "links": sorted(set(one.links)), **gold}
 
 
 def page(title: str, sections: Sequence[Section]) -> str:

@@ -4,7 +4,8 @@ from heedful.tasks.pairs import Pairs
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.task import Task
+from heedful.tasks.translation import Translation
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Sets, Series)}
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series)}
 
-__all__ = ["TASKS", "Pairs", "Series", "Sets", "Task"]
+__all__ = ["TASKS", "Pairs", "Series", "Sets", "Task", "Translation"]

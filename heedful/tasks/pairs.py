@@ -3,56 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from heedful.data import files, toys
-from heedful.data.batches import Splits, divided, opened
-from heedful.data.files import Pair
+from heedful.data.batches import Splits
+from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
-from heedful.decoding import beam, greedy
+from heedful.decoding import search, stream
+from heedful.decoding.answer import Answer
+from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, Transformer, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.task import Batch, Finding, Task, device_of, maps, nonempty, precise, read_all, several, stack
-from heedful.text.characters import Tokenizer
+from heedful.tasks.losses import consistent, cross_entropy
+from heedful.tasks.parallel import texts, tokenizer
+from heedful.tasks.task import (
+    PLAIN,
+    Batch,
+    Finding,
+    Ids,
+    Task,
+    Terms,
+    device_of,
+    maps,
+    nonempty,
+    read_all,
+    stack,
+)
+from heedful.text import Broken, Tokenizer
 
-MADE = {"reverse": toys.reverse, "sort": toys.sort}
+WINDOW = 4096  # inputs that are read before the first is answered, so that those of like length go together
+ROWS = 32_768  # tokens of sources, times beams, that are read at once
 
 
 @dataclass(frozen=True)
 class Encoded:
     """A source and its target as ids, without begin and end, and as they were written."""
 
-    source: list[int]
-    target: list[int]
+    source: Ids
+    target: Ids
     texts: Pair
 
 
 class Pairs(Task):
-    """Reads a source and writes a target, character by character; scored by how many come out exactly."""
+    """Reads a source and writes a target, token by token; scored by how many come out exactly."""
 
     name: ClassVar[str] = "pairs"
     family: ClassVar[str] = "transformer"
     watch: ClassVar[str] = "exact"
     ordered: ClassVar[bool] = True
     input: ClassVar[str] = "a sequence of characters"
+    writes: ClassVar[bool] = True
+    terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
+        self.broken: tuple[Broken, Broken] | None = None  # of sources and targets, where merges are left out
+        self.longest = 0  # what the model takes
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
         splits = texts(data, seed)
-        task = cls(Tokenizer.of_characters(text for pair in splits.train for text in pair))
+        task = cls(tokenizer(data, splits.train))
+        if data.merge_dropout:
+            sides = [pair.source for pair in splits.train], [pair.target for pair in splits.train]
+            source, target = (Broken(task.tokenizer, side, data.merge_dropout, seed) for side in sides)
+            task.broken = source, target
         return task, task.encoded(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Encoded]:
@@ -60,10 +84,11 @@ class Pairs(Task):
 
     def encoded(self, splits: Splits[Pair]) -> Splits[Encoded]:
         """Pairs as ids."""
-        encode = self.tokenizer.encode
 
         def ids(pairs: Sequence[Pair]) -> list[Encoded]:
-            return [Encoded(encode(source), encode(target), (source, target)) for source, target in pairs]
+            source, target = ([getattr(pair, side) for pair in pairs] for side in ("source", "target"))
+            encoded = self.tokenizer.encode_all(source), self.tokenizer.encode_all(target), pairs
+            return [Encoded(*sample) for sample in zip(*encoded, strict=True)]
 
         return Splits(ids(splits.train), ids(splits.valid), ids(splits.test))
 
@@ -71,28 +96,48 @@ class Pairs(Task):
         return {"vocab": len(self.tokenizer)}
 
     def suits(self, spec: Spec) -> None:
-        known = len(self.tokenizer)
+        known, self.longest = len(self.tokenizer), spec.length
         if isinstance(spec, TransformerSpec) and (spec.source_vocab or known) < known:
             raise Refusal(f"model.source_vocab={spec.source_vocab} is less than the {known} characters; leave it out")
 
     def length(self, sample: Encoded) -> int:
         return max(len(sample.source), len(sample.target)) + 1  # with begin or end
 
+    def lengths(self, samples: Sequence[Encoded], epoch: int) -> Sequence[Any]:
+        if self.broken is not None:
+            return list(np.stack([side.lengths(epoch) + 1 for side in self.broken], 1))
+        return [(len(sample.source) + 1, len(sample.target) + 1) for sample in samples]
+
+    def place(self, sample: Encoded) -> str:
+        return sample.texts.place(int(len(sample.target) > len(sample.source)))
+
+    def fresh(self, samples: Sequence[Encoded], places: Sequence[int], epoch: int) -> Sequence[Encoded]:
+        if self.broken is None:
+            return samples
+        sources, targets = (side.many(places, epoch) for side in self.broken)
+        made = [replace(sample, source=s, target=t) for sample, s, t in zip(samples, sources, targets, strict=True)]
+        return [one if self.length(one) <= self.longest else sample for one, sample in zip(made, samples, strict=True)]
+
     def batch(self, samples: Sequence[Encoded]) -> Batch:
         return {
             "source": self.sources([sample.source for sample in samples]),
-            "target": stack([[BEGIN, *sample.target] for sample in samples]),
-            "answer": stack([[*sample.target, END] for sample in samples]),
+            "target": stack([sample.target for sample in samples], first=[BEGIN]),
+            "answer": stack([sample.target for sample in samples], last=[END]),
         }
 
-    def sources(self, ids: Sequence[list[int]]) -> Tensor:
+    def sources(self, ids: Sequence[Ids]) -> Tensor:
         """Sources as the model reads them: an end after each, then padding."""
-        return stack([[*row, END] for row in ids])
+        return stack(ids, last=[END])
 
-    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-        logits = precise(model(batch["source"], batch["target"]).flatten(0, 1))
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         answer = batch["answer"].flatten()
-        total = cross_entropy(logits, answer, ignore_index=PAD, reduction="sum", label_smoothing=smoothing)
+        if terms.consistency:
+            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
+        logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
+        if terms.consistency:
+            total = consistent(logits, answer, PAD, terms.smoothing, terms.consistency)
+        else:
+            total = cross_entropy(logits[0], answer, PAD, terms.smoothing)
         return total, (answer != PAD).sum()
 
     def score(self, model: nn.Module, samples: Sequence[Encoded]) -> dict[str, float]:
@@ -104,20 +149,38 @@ class Pairs(Task):
             written += max(len(answer), len(sample.target))
         return {"exact": exact / max(1, len(samples)), "tokens": right / max(1, written)}
 
-    def answers(self, model: nn.Module, sources: Sequence[list[int]], size: int = 500) -> list[list[int]]:
-        """What the model writes for each source, greedily; sources of like length together, order kept."""
-        order = sorted(range(len(sources)), key=lambda at: len(sources[at]))
-        made: dict[int, list[int]] = {}
-        for start in range(0, len(order), size):
-            places = order[start : start + size]
-            batch = self.sources([sources[at] for at in places]).to(device_of(model))
-            made |= {at: list(a.tokens) for at, a in zip(places, greedy(cast(Transformer, model), batch), strict=True)}
-        return [made[at] for at in range(len(sources))]
+    def answers(self, model: nn.Module, sources: Sequence[Ids]) -> list[list[int]]:
+        """What the model writes for each source."""
+        return [list(found[0].tokens) for found in self.searched(model, sources, self.decoding)]
+
+    def searched(
+        self, model: nn.Module, sources: Sequence[Ids], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[Answer]]:
+        """The best answers to each source; sources of like length are read together, order kept."""
+        for first in range(0, len(sources), WINDOW):
+            window = sources[first : first + WINDOW]
+            made = {at: [Answer((), 0.0, True)] * best for at, ids in enumerate(window) if not len(ids)}
+            for places in alike([len(ids) for ids in window], ROWS // max(decoding.beams, best)):
+                batch = self.sources([window[at] for at in places]).to(device_of(model))
+                numbers = [first + at for at in places]
+                found = search(cast(Transformer, model), batch, decoding, best, seed, numbers)
+                made |= dict(zip(places, found, strict=True))
+            yield from (made[at] for at in range(len(window)))
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        for group in several(read_all(inputs, self.known)):
-            for answer in self.answers(model, group):
-                yield self.tokenizer.decode(answer)
+        return (answers[0][0] for answers in self.best(model, inputs, self.decoding))
+
+    def best(
+        self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[tuple[str, float]]]:
+        """The n best answers to each input, with their scores."""
+        for answers in self.searched(model, read_all(inputs, self.known), decoding, best, seed):
+            yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
+
+    def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
+        """The answer to one input in pieces, as they are written; `number` is its place among several."""
+        source = self.sources([self.known(text)]).to(device_of(model))
+        return self.tokenizer.stream(stream(cast(Transformer, model), source, decoding, seed, number))
 
     def known(self, text: str) -> list[int]:
         """The ids of an input."""
@@ -128,15 +191,6 @@ class Pairs(Task):
             return None
         strange = sorted({sign for sign in text.strip() if UNKNOWN in self.tokenizer.encode(sign)})
         return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}"
-
-    def best(
-        self, model: nn.Module, inputs: Iterable[str], beams: int, best: int, length_penalty: float = 0.0
-    ) -> Iterator[list[tuple[str, float]]]:
-        """The n best answers to each input by beam search, with their scores."""
-        for group in several(read_all(inputs, self.known), 64):
-            source = self.sources(group).to(device_of(model))
-            for answers in beam(cast(Transformer, model), source, beams, best, length_penalty=length_penalty):
-                yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
 
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""
@@ -158,18 +212,24 @@ class Pairs(Task):
 
     def show(self, model: nn.Module, samples: Sequence[Encoded]) -> Samples:
         answers = self.answers(model, [sample.source for sample in samples])
-        rows = tuple((*s.texts, self.tokenizer.decode(a)) for s, a in zip(samples, answers, strict=True))
+        rows = tuple(
+            (sample.texts.source, sample.texts.target, self.tokenizer.decode(answer))
+            for sample, answer in zip(samples, answers, strict=True)
+        )
         right = tuple(answer == sample.target for sample, answer in zip(samples, answers, strict=True))
         return Samples("Samples it never saw", ("source", "target", "written"), rows, right)
 
     def write_input(self, sample: Encoded) -> str:
-        return sample.texts[0]
+        return sample.texts.source
 
     def finding(self, model: nn.Module, samples: Sequence[Encoded]) -> Finding | None:
         if not all(sample.target == sample.source[::-1] for sample in samples):
             return None
         lengths = sorted({len(sample.source) for sample in samples})
         return antidiagonal(model, [self.batch([s for s in samples if len(s.source) == n]) for n in lengths])
+
+    def state(self) -> dict[str, Any]:
+        return {"decoding": self.decoding.model_dump(exclude_none=True)}
 
     def write(self, folder: Path) -> None:
         super().write(folder)
@@ -178,13 +238,20 @@ class Pairs(Task):
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
         try:
-            return cls(Tokenizer.read(folder / "tokenizer.json"))
+            task = cls(Tokenizer.read(folder / "tokenizer.json"))
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
+        task.decoding = Decoding.model_validate(state.get("decoding", {}))
+        return task
 
 
-def texts(data: DataSpec, seed: int) -> Splits[Pair]:
-    """Pairs made on the fly, or a user's own."""
-    if data.name in MADE:
-        return MADE[data.name](data, seed)
-    return opened(data, files.pairs, lambda pairs, what: divided(pairs, lambda pair: pair[0], what), MADE)
+def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
+    group: list[int] = []
+    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
+        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
+            yield group
+            group = []
+        group.append(at)
+    if group:
+        yield group

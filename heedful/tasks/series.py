@@ -21,7 +21,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.forecaster import Forecaster
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps, precise, read_all
+from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all
 
 Numbers = NDArray[np.float32]
 
@@ -98,7 +98,7 @@ class Series(Task):
         whole = np.stack([np.concatenate((sample.past, sample.future)) for sample in samples])
         return {"series": torch.from_numpy(whole)}
 
-    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         series = batch["series"]
         error = (model(series[:, :-1]) - series[:, 1:]) / model.deviation
         return precise(error).square().sum(), torch.tensor(error.numel())

@@ -21,7 +21,7 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import Batch, Task, device_of, maps, precise, read_all, several, to
+from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all, several, to
 
 
 class Sets(Task):
@@ -73,9 +73,9 @@ class Sets(Task):
             "answer": torch.tensor([self.labels.index(sample.label) for sample in samples])
         }
 
-    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         logits = precise(model(batch["vectors"], batch["lengths"]))
-        total = cross_entropy(logits, batch["answer"], reduction="sum", label_smoothing=smoothing)
+        total = cross_entropy(logits, batch["answer"], reduction="sum", label_smoothing=terms.smoothing)
         return total, torch.tensor(len(logits))
 
     def score(self, model: nn.Module, samples: Sequence[Labelled]) -> dict[str, float]:
@@ -146,7 +146,11 @@ def labelled(data: DataSpec, seed: int) -> Splits[Labelled]:
     """Sets made on the fly, or a user's own."""
     if data.name == "clouds":
         return toys.clouds(data, seed)
-    return opened(data, sets, lambda all, what: divided(all, lambda one: one.vectors.tobytes(), what), ("clouds",))
+
+    def divide(all: Sequence[Labelled], what: str) -> Splits[Labelled]:
+        return divided(all, lambda one: one.vectors.tobytes(), what, data.split_seed)
+
+    return opened(data, sets, divide, ("clouds",))
 
 
 def sets(path: str | Sides) -> list[Labelled]:

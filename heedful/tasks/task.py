@@ -9,19 +9,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
+from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
-from heedful.looking.page import Example, Figures, Samples
+from heedful.looking.page import Example, Figures, Samples, Section
 from heedful.models import Spec
 
 Batch = dict[str, Tensor]
+Ids = Sequence[int] | NDArray[np.int64]
 Read = TypeVar("Read")
+Given = TypeVar("Given")
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,19 @@ class Finding:
     figures: Figures
     layer: str
     head: str  # a number, or "mean" of the layer's heads
+    more: tuple[Section, ...] = ()  # of a report, beside the figures
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a loss is asked for beside the task itself; 0 is nothing."""
+
+    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    guidance: float = 0.0  # of attention, by given alignments (Chen et al., 2016)
+
+
+PLAIN = Terms()
 
 
 class Task(ABC):
@@ -41,6 +59,11 @@ class Task(ABC):
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     input: ClassVar[str]  # what one input looks like, for help and errors
+    writes: ClassVar[bool] = False  # token by token, so that answers are searched for
+    terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})  # of its loss, that it knows
+    told: ClassVar[int] = 0  # samples that are shown at every evaluation
+
+    decoding: Decoding = Decoding()  # how answers are searched for
 
     @classmethod
     @abstractmethod
@@ -59,6 +82,10 @@ class Task(ABC):
         """Refuses a model of the right family that cannot learn this task all the same."""
         return
 
+    def asked(self, terms: Terms, splits: Splits[Any]) -> None:
+        """Hears what its loss will be asked for; refuses what the samples do not allow."""
+        return
+
     def prepare(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
         return
@@ -67,12 +94,24 @@ class Task(ABC):
     def length(self, sample: Any) -> int:
         """How long a sample is, to the model."""
 
+    def lengths(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
+        """How long samples to learn from are in an epoch: a number each, or several, one for each side."""
+        return [self.length(sample) for sample in samples]
+
+    def place(self, sample: Any) -> str:
+        """Where a sample was read: its longest side's file and line, where it came from a file."""
+        return "a sample"
+
+    def fresh(self, samples: Sequence[Any], places: Sequence[int], epoch: int) -> Sequence[Any]:
+        """Samples as they are learned from in an epoch: a pure function of the seed, the epoch and their places."""
+        return samples
+
     @abstractmethod
     def batch(self, samples: Sequence[Any]) -> Batch:
         """Samples as tensors, padded at the end."""
 
     @abstractmethod
-    def loss(self, model: nn.Module, batch: Batch, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         """The sum of the losses and how many there are; the loop divides."""
 
     @abstractmethod
@@ -98,6 +137,10 @@ class Task(ABC):
     @abstractmethod
     def write_input(self, sample: Any) -> str:
         """A sample's input as `predict` and `look` take it."""
+
+    def settle(self, model: nn.Module, splits: Splits[Any]) -> None:
+        """Chooses, on validation data and once the model has learned, what must be kept beside it."""
+        return
 
     def finding(self, model: nn.Module, samples: Sequence[Any]) -> Finding | None:
         """What the attention of this task shows, where it shows something that can be measured."""
@@ -130,7 +173,7 @@ def nonempty(text: str, what: str) -> str:
     return text
 
 
-def read_all(inputs: Iterable[str], read: Callable[[str], Read]) -> list[Read]:
+def read_all(inputs: Iterable[Given], read: Callable[[Given], Read]) -> list[Read]:
     """Every input as `read` takes it, before the first is answered; one that is refused is told by its number."""
     made: list[Read] = []
     for text in inputs:
@@ -171,7 +214,14 @@ def precise(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def stack(rows: Sequence[Sequence[int]]) -> Tensor:
-    """Rows of ids of unequal length as one tensor, padded with 0 at the end: B T."""
-    longest = max(map(len, rows), default=0)
-    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], dtype=torch.long)
+def stack(rows: Sequence[Ids], first: Sequence[int] = (), last: Sequence[int] = ()) -> Tensor:
+    """Rows of ids of unequal length, each between `first` and `last`, as one tensor, padded with 0 at the end: B T."""
+    lengths = np.array([len(row) + len(first) + len(last) for row in rows], dtype=np.int64)[:, None]
+    at = np.arange(int(lengths.max(initial=0)))
+    made = np.zeros((len(rows), len(at)), dtype=np.int64)
+    if len(rows):
+        made[(at >= len(first)) & (at < lengths - len(last))] = np.concatenate(rows)
+        made[:, : len(first)] = first
+        for place, token in enumerate(last):
+            np.put_along_axis(made, lengths - len(last) + place, token, 1)
+    return torch.from_numpy(made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -49,3 +50,14 @@ def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
     progress = Progress(**read_json(place / "progress.json"))
     return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}
+
+
+def mean(places: Sequence[Path]) -> Tensors:
+    """The mean of the weights, or of their moving averages, that checkpoints hold."""
+    total: Tensors = {}
+    for place in places:
+        moving = place / "average.safetensors"
+        for name, tensor in read_tensors(moving if moving.is_file() else place / "model.safetensors").items():
+            total[name] = total[name] + tensor.double() if name in total else tensor.double()
+    first = read_tensors(places[0] / "model.safetensors")
+    return {name: (total[name] / len(places)).to(tensor.dtype) for name, tensor in first.items()}

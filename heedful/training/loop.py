@@ -7,6 +7,7 @@ import hashlib
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,8 +19,9 @@ from heedful.checkpoints.store import restore, state
 from heedful.data.batches import Plan, Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
-from heedful.tasks.task import to
+from heedful.tasks.task import Batch, Terms, pick, to
 from heedful.training import checkpoint
+from heedful.training.graphs import Graphs
 from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
 from heedful.training.record import Record
 from heedful.training.schedule import rate
@@ -40,7 +42,9 @@ class Loop:
         self.training = run.training
         self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
-        self.plan = Plan([task.length(sample) for sample in splits.train], self.training.batch, run.seed)
+        lengths = partial(task.lengths, splits.train)
+        self.plan = Plan(lengths, self.training.batch, run.seed, self.training.tokens)
+        self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
         self.optimiser = adamw(model, self.training)
         self.average = Average(model, self.training.average) if self.training.average else None
         self.best: dict[str, Tensor] = {}
@@ -49,6 +53,7 @@ class Loop:
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         if self.training.compile:
             model.compile()
+        self.graphs = Graphs(model, self.judged) if self.training.graphs and self.device.type == "cuda" else None
 
     # ------------------------------------------------------------------ saving
 
@@ -81,7 +86,7 @@ class Loop:
         began, seen = time.monotonic(), 0
         with finishing_the_step() as stop:
             while self.progress.step < self.training.steps and not self.done():
-                samples = [self.splits.train[at] for at in self.plan.at(self.progress.step)]
+                samples = self.samples(self.progress.step)
                 self.losses += self.step(samples)
                 seen += len(samples)
                 self.progress.step += 1
@@ -103,6 +108,11 @@ class Loop:
                 if stopping and not last:
                     raise Interrupted
 
+    def samples(self, step: int) -> Sequence[Any]:
+        """The samples of a step, as they are learned from in its epoch."""
+        places = self.plan.at(step)
+        return self.task.fresh([self.splits.train[at] for at in places], places, self.plan.epoch(step))
+
     def step(self, samples: Sequence[Any]) -> Tensor:
         """One step on its samples; returns the loss before it."""
         self.model.train()
@@ -113,11 +123,8 @@ class Loop:
         size = -(-len(samples) // self.training.accumulate)
         for micro, start in enumerate(range(0, len(samples), size)):
             seed_step(self.run.seed, self.progress.step, micro)
-            batch = to(self.task.batch(samples[start : start + size]), self.device)
-            with self.autocast():
-                loss, losses = self.task.loss(self.model, batch, self.training.smoothing)
-            loss.backward()
-            total, count = total + loss.detach(), count + losses.to(self.device)
+            loss, losses = self.backward(self.task.batch(samples[start : start + size]))
+            total, count = total + loss, count + losses.to(self.device)
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, count.to(gradients[0].dtype))
         if self.training.clip:
@@ -126,10 +133,23 @@ class Loop:
         bad = (self.first_bad < 0) & ~mean.isfinite()
         self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
         self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=self.graphs is None)
         if self.average:
             self.average.update(self.model, self.progress.step)
         return mean
+
+    def backward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The sum of a batch's losses and their count; the gradients of the sum are added to the weights'."""
+        if self.graphs is not None:
+            return self.graphs(batch)
+        loss, count = self.judged(to(batch, self.device))
+        loss.backward()
+        return loss.detach(), count
+
+    def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The sum of a batch's losses and their count."""
+        with self.autocast():
+            return self.task.loss(self.model, batch, self.terms)
 
     def autocast(self) -> torch.autocast:
         """Lower precision where it was asked for."""
@@ -158,6 +178,8 @@ class Loop:
         with self.averaged():
             scores = self.task.score(self.model, self.splits.valid)
             record.scored(self.progress.step, "valid", scores)
+            if self.task.told:
+                record.showed(self.progress.step, self.task.show(self.model, pick(self.splits.valid, self.task.told)))
             score, best = scores[self.task.watch], self.best_score
             if score != score:
                 raise Failure(
@@ -167,6 +189,22 @@ class Loop:
             if score >= best:  # of two that are equal the later one, which has learned for longer
                 self.progress.best_score, self.progress.best_step = score, self.progress.step
                 self.best = {name: tensor.clone() for name, tensor in state(self.model).items()}
+
+    def try_mean(self, record: Record) -> None:
+        """Puts the mean of the last checkpoints into the model, where it scores better than the best of them."""
+        saved = checkpoint.all_of(self.folder / "checkpoints")[-self.training.average_last :]
+        if not self.training.average_last or len(saved) < 2:
+            return
+        mean = checkpoint.mean(saved)
+        restore(self.model, mean, "the mean of checkpoints")
+        scores = self.task.score(self.model, self.splits.valid)
+        better = scores[self.task.watch] > self.best_score
+        record.say(
+            f"mean of the last {len(saved)} checkpoints: {self.task.watch} {scores[self.task.watch]:.4f} on validation "
+            f"against {self.best_score:.4f}; {'taken' if better else 'not taken'}"
+        )
+        if not better:
+            restore(self.model, self.best, "the best weights")
 
     @property
     def best_score(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -12,10 +12,11 @@ from torch import nn
 
 from heedful import models
 from heedful.data.batches import Splits
+from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, unknown
 from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
-from heedful.tasks.task import device_of, to
+from heedful.tasks.task import Terms, device_of, to
 from heedful.training.loop import seed_step
 from heedful.training.spec import RunSpec
 
@@ -38,13 +39,12 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
         if not len(split):
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
+    check_terms(run, task)
+    task.asked(terms(run), splits)
+    task.decoding = run.decoding
     spec = suited(run, task)
+    splits = fitting(splits, task, spec, run.data.too_long)
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
-    length = task.length(longest)
-    if length > spec.length:
-        raise Refusal(
-            f"a sample is {length} long and the model takes {spec.length}; set model.length={length} or shorten it"
-        )
     models.check_size(spec)
     seed_step(run.seed, -1, 0)
     model = models.assemble(spec)
@@ -53,6 +53,42 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
     return Ready(run.model_copy(update={"model": spec.model_dump(exclude_none=True)}), task, splits, model)
+
+
+def terms(run: RunSpec) -> Terms:
+    """What a run's loss is asked for beside the task itself."""
+    return Terms(run.training.smoothing, run.training.consistency, run.training.guidance)
+
+
+def check_terms(run: RunSpec, task: Task) -> None:
+    """Refuses what the task's loss does not know."""
+    for term in (field.name for field in fields(Terms)):
+        value = getattr(run.training, term)
+        if value and term not in task.terms:
+            raise Refusal(f"training.{term}={value} is nothing that task {task.name!r} knows; leave it out")
+    if run.training.guidance and run.training.compile:
+        raise Refusal(
+            "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
+        )
+    if run.decoding != Decoding() and not task.writes:
+        raise Refusal(f"decoding is for models that write, and this one's task is {task.name}; leave it out")
+
+
+def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Splits[Any]:
+    """The samples that the model can take; what is too long is named, or left out where that was asked for."""
+    short = [sample for sample in splits.train if task.length(sample) <= spec.length]
+    left_out = len(splits.train) - len(short)
+    if left_out and short and too_long == "drop":
+        doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
+        splits = replace(splits, train=short)
+    for sample in (*splits.train, *splits.valid, *splits.test):
+        length = task.length(sample)
+        if length > spec.length:
+            raise Refusal(
+                f"{task.place(sample)}: {length} long and the model takes {spec.length}; "
+                f"set model.length={length}, shorten it, or leave such samples out with data.too_long=drop"
+            )
+    return splits
 
 
 def suited(run: RunSpec, task: Task) -> Spec:

@@ -12,6 +12,8 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from heedful.looking.page import Samples
+
 
 class Record:
     """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
@@ -71,6 +73,12 @@ class Record:
         self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
         if not self.console.is_terminal:
             self.say(f"step {step}/{self.steps}  {split}{self.score}")
+
+    def showed(self, step: int, samples: Samples) -> None:
+        """A few samples with the model's answers, on the board and for people."""
+        shown = [f"{name:>10s}  {cell}" for row in samples.rows for name, cell in zip(samples.header, row, strict=True)]
+        self.board.add_text("samples", "\n".join(f"    {line}" for line in shown), step)
+        self.say("\n".join(shown))
 
     def say(self, line: str) -> None:
         """A line for people, above the bar."""

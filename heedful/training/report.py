@@ -26,7 +26,7 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
-    sections += [finding.figures] if finding else []
+    sections += [finding.figures, *finding.more] if finding else []
     sections.append(attention(task, model, splits, finding))
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
     write(out / "report.html", title(run), sections)

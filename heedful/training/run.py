@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from heedful.checkpoints import store
+from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.loop import Loop, working_dtype
@@ -54,7 +55,7 @@ def train(
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
     go_on(loop, checkpoint.all_of(out / "checkpoints"))
     with Record(out, run.training.steps, loop.progress.step) as record:
-        record.say(introduction(ready, place, out, resume, loop.progress.step))
+        record.say(introduction(ready, place, out, resume, loop.progress.step, loop.plan))
         began = time.monotonic()
         loop.train(record)
         return finish(loop, ready, record, time.monotonic() - began)
@@ -129,7 +130,7 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return made
 
 
-def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, step: int) -> str:
+def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, step: int, plan: Plan) -> str:
     """What is about to happen, in a few lines."""
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
@@ -139,6 +140,7 @@ def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, ste
         f"{ready.run.about or ready.run.task}",
         f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
+        f"batches   {batches(ready, plan)}",
         f"folder    {out} ({where})",
     ]
     if ready.run.expected:
@@ -147,10 +149,19 @@ def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, ste
     return "\n".join(lines)
 
 
+def batches(ready: Ready, plan: Plan) -> str:
+    """How samples are put together, and how much of that is padding."""
+    training = ready.run.training
+    size = f"at most {training.tokens:,} tokens a side" if training.tokens else f"{training.batch:,} samples"
+    return f"{plan.steps:,} an epoch of {size}, {100 * plan.padding:.1f} % padding"
+
+
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
     """Tests the best model, writes it, the report, and last of all the result."""
     out = loop.folder
     store.restore(ready.model, loop.best, "the best weights")
+    loop.try_mean(record)
+    ready.task.settle(ready.model, ready.splits)
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
 

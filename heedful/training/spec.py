@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from heedful.data.spec import DataSpec
+from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import refusal
 
@@ -26,6 +27,7 @@ class TrainingSpec(BaseModel):
 
     steps: Count = 2000
     batch: Count = 64  # samples a step, over all micro-batches
+    tokens: Whole = 0  # where given, a step takes so many tokens of its longest side, padding counted, not `batch`
     accumulate: Count = 1  # micro-batches a step
     rate: Positive = 1e-3  # the highest learning rate
     schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
@@ -35,9 +37,13 @@ class TrainingSpec(BaseModel):
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
     clip: NotNegative = 1.0  # the longest gradient; 0: any
     smoothing: Share = 0.0  # of labels
+    consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
+    guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
+    average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "bfloat16", "float64"] = "auto"  # auto: bfloat16 on a GPU, float32 elsewhere
     compile: bool = False
+    graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
     threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
     evaluate_every: Count = 250  # steps
     patience: Whole = 0  # evaluations without a better score before it stops; 0: never
@@ -45,6 +51,13 @@ class TrainingSpec(BaseModel):
     log_every: Count = 50  # steps
     save_every: Count = 500  # steps
     keep: Count = 2  # checkpoints
+
+    @model_validator(mode="after")
+    def _enough_checkpoints_are_kept(self) -> TrainingSpec:
+        if self.average_last > self.keep:
+            last = self.average_last
+            raise ValueError(f"training.average_last={last} needs as many checkpoints; set training.keep={last}")
+        return self
 
 
 class Expected(BaseModel):
@@ -66,6 +79,7 @@ class RunSpec(BaseModel):
     data: DataSpec
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
+    decoding: Decoding = Decoding()
     seed: Whole = 1
     expected: Expected | None = None
 

@@ -70,7 +70,7 @@ class Biased(nn.Module):
         return self.model.encode(source)
 
     def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
-        self.rows.append(target.shape[0])
+        self.rows.append(target.numel() if memory else len(target))
         logits = self.model.decode(target, context, memory)
         for token, score in self.scores.items():
             logits[..., token] = score

@@ -13,6 +13,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
 
+SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
+FAST_UP_TO = 256  # columns, as in float32; from twice as many on they are even
+
 
 class SoftmaxLike(Mechanism):
     """Weights are a softmax of scores, so that a row's weights sum to one. A kind says how its scores are made."""
@@ -76,13 +79,16 @@ class Dot(Softmax):
 def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:
     """softmax(q k^T scale + what the sight adds) v by PyTorch's kernels, never a T x S tensor where the mask allows."""
     kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": q.shape[1] != k.shape[1]}
+    if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
+        with torch.autocast("cpu", enabled=False):
+            return fused(q.float(), k.float(), v.float(), sight, scale, dropout).to(q.dtype)
     if sight.is_causal:
         return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
     if sight.pays_in_blocks and not dropout:
         return blockwise(q, k, v, sight, scale)
     seen = sight.added(q.dtype)
     y = scaled_dot_product_attention(q, k, v, seen, **kernel)
-    return y if seen is None else y.masked_fill(sight.blind, 0.0)
+    return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:

@@ -1,0 +1,157 @@
+"""One encoder-decoder as others hold it: heedful's weights in Marian's places, for transformers and for CTranslate2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.inputs.positions import waves
+from heedful.models import Transformer
+from heedful.models.transformer import BEGIN, END, PAD
+
+NEVER = -1e9  # the score of what is never written; each of the peers adds such scores as a bias of its own
+BANNED = [PAD, BEGIN, END]
+
+
+def weights(model: Transformer) -> dict[str, Tensor]:
+    """The weights of a post-norm model with sines for positions, by Marian's names (Junczys-Dowmunt et al., 2018)."""
+    state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
+    table = state["inputs.table.weight"]
+    never = torch.zeros(1, len(table))
+    never[:, BANNED] = NEVER
+    found = {"model.shared.weight": table, "lm_head.weight": table, "final_logits_bias": never}
+    for side in ("encoder", "decoder"):
+        found[f"model.{side}.embed_tokens.weight"] = table
+        places = torch.arange(model.spec.length)[None]
+        found[f"model.{side}.embed_positions.weight"] = waves(places, table.shape[1], table.dtype)[0]
+    for ours, theirs, count in places_of(model):
+        for kind in ("weight", "bias"):
+            for name, part in zip(theirs, state[f"{ours}.{kind}"].chunk(count), strict=True):
+                found[f"{name}.{kind}"] = part
+    return found
+
+
+def places_of(model: Transformer) -> Iterator[tuple[str, list[str], int]]:
+    """Where each matrix and norm of the blocks stands here and there, and in how many parts."""
+    for side, depth in (("encoder", len(model.encoder.blocks)), ("decoder", len(model.decoder.blocks))):
+        crossed = side == "decoder"
+        norms = ["self_attn_layer_norm", *(["encoder_attn_layer_norm"] if crossed else []), "final_layer_norm"]
+        for index in range(depth):
+            ours, theirs = f"{side}.blocks.{index}", f"model.{side}.layers.{index}"
+            attention = f"{theirs}.self_attn"
+            yield f"{ours}.attention.project.to_qkv", [f"{attention}.{part}_proj" for part in "qkv"], 3
+            yield f"{ours}.attention.join", [f"{attention}.out_proj"], 1
+            if crossed:
+                attention = f"{theirs}.encoder_attn"
+                yield f"{ours}.cross.project.to_q", [f"{attention}.q_proj"], 1
+                yield f"{ours}.cross.project.to_kv", [f"{attention}.{part}_proj" for part in "kv"], 2
+                yield f"{ours}.cross.join", [f"{attention}.out_proj"], 1
+            yield f"{ours}.feedforward.up", [f"{theirs}.fc1"], 1
+            yield f"{ours}.feedforward.down", [f"{theirs}.fc2"], 1
+            for number, norm in enumerate(norms, 1):
+                yield f"{ours}.norm{number}", [f"{theirs}.{norm}"], 1
+
+
+def in_transformers(model: Transformer) -> nn.Module:
+    """The same model as Hugging Face's MarianMTModel."""
+    import transformers
+
+    s = model.spec
+    sizes = {"layers": s.depth, "attention_heads": s.heads, "ffn_dim": s.hidden}
+    config = transformers.MarianConfig(
+        **{f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()},
+        vocab_size=s.vocab,
+        d_model=s.width,
+        max_position_embeddings=s.length,
+        activation_function="relu",
+        scale_embedding=True,
+        dropout=s.dropout,
+        attention_dropout=0.0,
+        activation_dropout=0.0,
+        pad_token_id=PAD,
+        bos_token_id=BEGIN,
+        decoder_start_token_id=BEGIN,
+        eos_token_id=END,
+        forced_eos_token_id=None,
+    )
+    other: nn.Module = transformers.MarianMTModel(config)
+    other.load_state_dict(weights(model))
+    return other
+
+
+def names(model: Transformer) -> list[str]:
+    """A word for each id: CTranslate2 reads and writes words."""
+    return ["<pad>", "<s>", "</s>", *(f"t{index}" for index in range(3, model.spec.vocab))]
+
+
+def in_ctranslate2(model: Transformer, threads: int) -> dict[str, Any]:
+    """The same model as CTranslate2's translators, by the precision of their weights."""
+    import ctranslate2
+
+    with TemporaryDirectory() as folder:
+        place = Path(folder) / "model"
+        place.mkdir()
+        specified(model).save(str(place))
+        return {
+            kind: ctranslate2.Translator(str(place), compute_type=kind, inter_threads=1, intra_threads=threads)
+            for kind in ("float32", "int8")
+        }
+
+
+def specified(model: Transformer) -> Any:
+    """What CTranslate2 calls a specification: its own description of a model, filled from Marian's names."""
+    from ctranslate2.specs import TransformerSpec, common_spec
+
+    found, depth = weights(model), model.spec.depth
+    spec = TransformerSpec.from_config(
+        (depth, depth), model.spec.heads, pre_norm=False, activation=common_spec.Activation.RELU
+    )
+    for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
+        table = stack.embeddings[0] if side == "encoder" else stack.embeddings
+        table.weight = found["model.shared.weight"]
+        stack.scale_embeddings = True
+        stack.position_encodings.encodings = found[f"model.{side}.embed_positions.weight"]
+        for index, layer in enumerate(stack.layer):
+            fill(layer, f"model.{side}.layers.{index}", found)
+    spec.decoder.projection.weight = found["lm_head.weight"]
+    spec.decoder.projection.bias = found["final_logits_bias"][0]
+    spec.register_source_vocabulary(names(model))
+    spec.register_target_vocabulary(names(model))
+    spec.config.unk_token, spec.config.eos_token = "t3", "</s>"
+    spec.config.bos_token = spec.config.decoder_start_token = "<s>"
+    spec.config.add_source_eos = False
+    spec.validate()
+    spec.optimize()
+    return spec
+
+
+def fill(layer: Any, at: str, found: dict[str, Tensor]) -> None:
+    """One layer of CTranslate2's, from the weights under a name."""
+
+    def put(place: Any, *names: str) -> None:
+        place.weight, place.bias = (torch.cat([found[f"{at}.{name}.{kind}"] for name in names]) for kind in WB)
+
+    def norm(place: Any, name: str) -> None:
+        place.gamma, place.beta = found[f"{at}.{name}.weight"], found[f"{at}.{name}.bias"]
+
+    attention = layer.self_attention
+    put(attention.linear[0], "self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+    put(attention.linear[1], "self_attn.out_proj")
+    norm(attention.layer_norm, "self_attn_layer_norm")
+    if ".decoder." in at:
+        attention = layer.attention
+        put(attention.linear[0], "encoder_attn.q_proj")
+        put(attention.linear[1], "encoder_attn.k_proj", "encoder_attn.v_proj")
+        put(attention.linear[2], "encoder_attn.out_proj")
+        norm(attention.layer_norm, "encoder_attn_layer_norm")
+    put(layer.ffn.linear_0, "fc1")
+    put(layer.ffn.linear_1, "fc2")
+    norm(layer.ffn.layer_norm, "final_layer_norm")
+
+
+WB = ("weight", "bias")

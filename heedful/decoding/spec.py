@@ -1,0 +1,89 @@
+"""How answers are searched for, in words and numbers, and the one function that does as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from torch import Tensor
+
+from heedful.decoding.answer import Answer
+from heedful.decoding.beam import beam
+from heedful.decoding.cuts import Cuts
+from heedful.decoding.greedy import greedy
+from heedful.decoding.sample import sample
+from heedful.decoding.steps import Writer
+from heedful.models import refusal
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+CHANCE = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # what sampling has, and where it is left alone
+WEIGHED = {"beams": 1, "length_penalty": 0.0}  # the same of beam search
+
+
+class Decoding(BaseModel):
+    """How answers are searched for: greedily, with beams, or by chance where there is a temperature."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    beams: Annotated[int, Field(ge=1, le=1000)] = 1  # 1 without a temperature: greedy
+    length_penalty: Annotated[Finite, Field(ge=-10.0, le=10.0)] = 0.0  # above 0 favours long answers (GNMT's)
+    temperature: Annotated[Finite, Field(ge=0.0)] = 0.0  # 0: nothing is left to chance
+    top_k: Annotated[int, Field(ge=0)] = 0  # draws among so many of the likeliest; 0: all
+    top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0  # draws among the likeliest that have this share together
+    min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0  # draws among what has this share of the likeliest's chance
+    max_new_tokens: Annotated[int, Field(ge=1)] | None = None  # 50 more than the source has where not given
+
+    @model_validator(mode="after")
+    def _one_way_to_search(self) -> Self:
+        if self.temperature and self.beams > 1:
+            raise ValueError(
+                f"{self.beams} beams look for the likeliest answer and a temperature of {self.temperature} draws one "
+                "by chance; give beams=1 or temperature=0"
+            )
+        cuts = [key for key, alone in CHANCE.items() if getattr(self, key) != alone]
+        if cuts and not self.temperature:
+            key = cuts[0]
+            raise ValueError(
+                f"{key}={getattr(self, key)} is for answers drawn by chance and the temperature is 0; "
+                f"give temperature=1 or {key}={CHANCE[key]:g}"
+            )
+        return self
+
+    @property
+    def cuts(self) -> Cuts:
+        """What is done to the chances before a token is drawn."""
+        return Cuts(self.temperature, self.top_k, self.top_p, self.min_p)
+
+    def but(self, **given: Any) -> Decoding:
+        """The same with other numbers; who asks for one way to search puts the numbers of the other way aside."""
+        aside = (WEIGHED if given.get("temperature") else {}) | (
+            CHANCE if given.get("beams", 1) > 1 or given.get("temperature") == 0 else {}
+        )
+        try:
+            return Decoding.model_validate(self.model_dump() | aside | given)
+        except ValidationError as error:
+            raise refusal(error, "", Decoding) from None
+
+
+def search(
+    model: Writer,
+    source: Tensor,
+    decoding: Decoding,
+    best: int = 1,
+    seed: int = 0,
+    numbers: Sequence[int] | None = None,
+    *,
+    remember: bool = True,
+) -> list[list[Answer]]:
+    """The `best` answers for each source (B S, padded at the end) as the spec says: greedy, beam or sample.
+
+    With a temperature they are that many draws, which follow from the seed and the numbers of the sources.
+    """
+    d = decoding
+    if d.temperature:
+        cuts = d.temperature, d.top_k, d.top_p, d.min_p
+        return sample(model, source, *cuts, d.max_new_tokens, seed, best, numbers=numbers, remember=remember)
+    if d.beams == best == 1:
+        return [[answer] for answer in greedy(model, source, d.max_new_tokens, remember=remember)]
+    return beam(model, source, d.beams, best, d.max_new_tokens, d.length_penalty, remember=remember)

@@ -1,0 +1,76 @@
+"""Parallel text: pairs made on the fly, public sets and a user's own files, and the tokenizer that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from heedful.data import pairs as read_pairs
+from heedful.data import sets, toys
+from heedful.data.batches import Splits, divided, opened
+from heedful.data.pairs import Pair
+from heedful.data.spec import DataSpec, Sides
+from heedful.errors import Refusal, unknown
+from heedful.models import words
+from heedful.text import SPECIAL, Tokenizer, train
+
+MADE: dict[str, Callable[[DataSpec, int], Splits[Pair]]] = {
+    "reverse": toys.reverse,
+    "sort": toys.sort,
+    "invented": toys.invented,
+}
+PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
+FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{language}"}
+
+
+def texts(data: DataSpec, seed: int) -> Splits[Pair]:
+    """Pairs made on the fly, of a public set, or a user's own."""
+    if data.name in MADE:
+        return MADE[data.name](data, seed)
+    if data.name in PARALLEL:
+        return Splits(*(read_pairs.read(public(data, split)) for split in ("train", "valid", "test")))
+    known = (*MADE, *PARALLEL)
+    return opened(
+        data, read_pairs.read, lambda pairs, what: divided(pairs, lambda one: one.source, what, data.split_seed), known
+    )
+
+
+def public(data: DataSpec, split: str) -> Sides:
+    """The two files of a public set of translations."""
+    home, name = sets.home(data.name), PARALLEL[data.name][split]
+    languages = data.languages.split("-")
+    if len(languages) != 2 or languages[0] == languages[1]:
+        raise Refusal(f"data.languages={data.languages!r} names no two languages; write data.languages=en-de")
+    paths = []
+    for language in languages:
+        plain = home / FORMS[data.form].format(split=name, language=language)
+        path = next((path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()), None)
+        if path is None:
+            there = {file.name.removesuffix(".gz").split(".")[-1] for file in plain.parent.glob(f"{name}.*")}
+            raise unknown(f"language of {data.name} ({data.form})", language, there)
+        paths.append(str(path))
+    return Sides(source=paths[0], target=paths[1])
+
+
+def tokenizer(data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
+    """The tokenizer that the data ask for: trained on both sides of the pairs to learn from, or read from a file."""
+    if data.tokenizer.endswith((".json", ".model")):
+        return fitting(Tokenizer.read(Path(data.tokenizer)), data.tokenizer)
+    kind, given = words.parse(data.tokenizer)
+    both = (text for pair in pairs for text in (pair.source, pair.target))
+    if kind == "characters" and not given:
+        return Tokenizer.of_characters(both)
+    try:
+        return train(both, kind, **given)
+    except TypeError:
+        known = "write, for instance, bpe(size=8000)"
+        raise Refusal(f"data.tokenizer={data.tokenizer!r} cannot be made; {known}") from None
+
+
+def fitting(tokenizer: Tokenizer, path: str) -> Tokenizer:
+    """A tokenizer read from a file, where its first tokens are the ones that the models here know."""
+    if tuple(tokenizer.pieces(range(len(SPECIAL)))) != SPECIAL:
+        raise Refusal(
+            f"data.tokenizer={path} does not begin with {' '.join(SPECIAL)}; train one with `heedful tokenizer train`"
+        )
+    return tokenizer

@@ -1,0 +1,187 @@
+"""Text to ids and back, on the Rust `tokenizers`: one class for every kind, kept as one `tokenizer.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+import tokenizers
+
+from heedful.errors import Refusal
+from heedful.text import engines, reading
+from heedful.text.explaining import Explanation, explained
+from heedful.text.layout import SPECIAL, Layout
+from heedful.text.merging import grouped
+from heedful.text.pieces import is_named_byte, readable, words_of
+
+__all__ = ["SPECIAL", "Tokenizer"]
+
+AT_ONCE = 1 << 22  # characters that the engine gets in one batch: enough for every core, and soon forgotten
+
+
+class Tokenizer:
+    """Text to ids and back, kept as one `tokenizer.json`."""
+
+    def __init__(self, engine: tokenizers.Tokenizer) -> None:
+        self.layout = Layout(engine.to_str(pretty=True))
+        self.engine, self._ready = self.layout.engine(), self.layout.ready()
+        self.kind = self.layout.kind
+        self.special = self.layout.special
+        self._silent = frozenset(self.special.values())
+        self._added = self.engine.num_special_tokens_to_add(False)
+
+    @classmethod
+    def of_characters(cls, texts: Iterable[str]) -> Tokenizer:
+        """A token for every character that occurs, in the order of the alphabet."""
+        return cls(engines.characters(sorted({character for text in texts for character in text})))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Tokenizer:
+        """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
+        return reading.read(Path(path), cls)
+
+    def write(self, path: str | Path) -> None:
+        """Writes it as a `tokenizer.json`: aside, and then into its place."""
+        path = Path(path)
+        aside = path.with_name(f".{path.name}.new")
+        try:
+            aside.write_text(self.layout.text, encoding="utf-8", newline="\n")
+            aside.replace(path)
+        except OSError as error:
+            with suppress(OSError):
+                aside.unlink()
+            raise OSError(error.errno, error.strerror, str(path)) from None
+
+    def __len__(self) -> int:
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
+        return max(self.layout.known.values(), default=-1) + 1
+
+    def encode(self, text: str, longest: int | None = None) -> list[int]:
+        """The ids of a text, the first `longest` of them; what is not known becomes the unknown token."""
+        return self.encode_all([text], longest)[0]
+
+    def encode_all(self, texts: Sequence[str], longest: int | None = None) -> list[list[int]]:
+        """The ids of many texts."""
+        if longest is None:
+            return self._encoded(texts)
+        if not self._added:
+            return [ids[:longest] for ids in self._encoded(texts)]
+        if longest < self._added:
+            raise Refusal(f"longest={longest} is less than the {self._added} tokens that this tokenizer adds to a text")
+        self.engine.enable_truncation(longest)  # it cuts the text and keeps what is added
+        try:
+            return self._encoded(texts)
+        finally:
+            self.engine.no_truncation()
+
+    def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
+        made: list[list[int]] = []
+        try:
+            for batch in batches(texts):
+                ready = self._ready(batch) if self._ready else batch
+                made += [one.ids for one in self.engine.encode_batch_fast(ready)]
+        except Exception as error:  # the engine raises plain Exceptions
+            raise unfit(texts, error) from None
+        return made
+
+    def by_words(self, texts: Sequence[str]) -> Iterator[list[tuple[int, ...]]]:
+        """The ids of each text, word by word, as the engine cuts it into words."""
+        for batch in batches(texts):
+            for one in self.engine.encode_batch(self._ready(batch) if self._ready else batch):
+                yield list(grouped(one.ids, one.word_ids))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, special tokens left out."""
+        return self.engine.decode(self._heard(ids))
+
+    def decode_all(self, many: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of many rows of ids, special tokens left out."""
+        return self.engine.decode_batch([self._heard(ids) for ids in many])
+
+    def _heard(self, ids: Sequence[int]) -> list[int]:
+        return [at for at in self._checked(ids) if at not in self._silent]
+
+    def _checked(self, ids: Sequence[int]) -> Sequence[int]:
+        if len(ids) and not 0 <= min(ids) <= max(ids) < len(self):
+            wrong = next(at for at in ids if not 0 <= at < len(self))
+            raise Refusal(f"{wrong} is no id of this tokenizer, which has {len(self)}: 0 to {len(self) - 1}")
+        return ids
+
+    def stream(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text of ids as they come, in whole characters; what is given joins to what `decode` gives."""
+        said: list[int] = []
+        new: list[int] = []
+        for at in ids:
+            new += self._heard([at])
+            if new and not is_named_byte(self.engine.id_to_token(new[-1])):  # bytes go on until another token comes
+                text = self._beyond(said, new)
+                if text and not text.endswith("�"):
+                    said, new = new, []
+                    yield text
+        rest = self._beyond(said, new)
+        if rest:
+            yield rest
+
+    def _beyond(self, said: list[int], new: list[int]) -> str:
+        return self.engine.decode(said + new)[len(self.engine.decode(said)) :]
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """The tokens of ids, each as text; bytes that are no whole character by their names, such as <0xE2>."""
+        return [self._table[at] for at in self._checked(list(ids))]
+
+    @cached_property
+    def _table(self) -> list[str]:
+        read, names = readable(self.layout), {at: name for name, at in self.layout.known.items()}
+        text = {at: name if at in self._silent else read(name) for at, name in names.items()}
+        return [text.get(at, SPECIAL[3]) for at in range(len(self))]
+
+    def words(self, ids: Sequence[int]) -> tuple[list[str], list[int]]:
+        """The words of what ids decode to, split at white space, and for each id the place of its word.
+
+        A blank belongs to the word behind it; a special token belongs to none: -1.
+        """
+        kept = [at not in self._silent for at in self._checked(ids)]
+        heard = self._heard(ids)
+        grown = [""]
+        grown += self.engine.decode_batch([heard[:end] for end in range(1, len(heard) + 1)])
+        reached = [0]
+        for keep in kept:
+            reached.append(reached[-1] + keep)
+        return words_of([grown[at] for at in reached[1:]], kept)
+
+    def explain(self, text: str) -> Explanation:
+        """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""
+        ready = self._ready([text])[0] if self._ready else text
+        try:
+            return explained(self, self.engine.encode(ready))
+        except (TypeError, UnicodeEncodeError) as error:
+            raise unfit([text], error) from None
+
+
+def batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Texts in order, as many at once as the engine gets in one batch."""
+    batch: list[str] = []
+    room = AT_ONCE
+    for text in texts:
+        batch.append(text)
+        room -= len(text) + 1
+        if room < 0:
+            yield batch
+            batch, room = [], AT_ONCE
+    if batch:
+        yield batch
+
+
+def unfit(texts: Sequence[str], error: Exception) -> Exception:
+    """What to say of texts that the engine did not take."""
+    for text in texts:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return Refusal(f"{text[:50]!r} holds half characters (surrogates), which are no text; drop or mend them")
+    return Refusal(f"a text cannot be encoded: {error}; use another tokenizer")

@@ -1,0 +1,79 @@
+"""Steps as CUDA graphs: a small model spends its time on launching kernels, and a graph launches them all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from heedful.errors import Refusal
+from heedful.tasks.task import Batch
+
+LENGTHS, ROWS = 4, 32  # batches are filled up to multiples of these, so that few shapes occur
+WARM = 3  # passes before a capture, in which the libraries choose their kernels
+
+Losses = tuple[Tensor, Tensor]
+
+
+class Graphs:
+    """Forward, loss and backward of each shape of batch, captured when it first comes and replayed ever after.
+
+    Gradients are added to those of the parameters, as `backward` does. A batch is filled up with zeros, which
+    must mean nothing to its task: padding. Dice are those of the step: a replay draws from the seed that is set then.
+    """
+
+    def __init__(self, model: nn.Module, losses: Callable[[Batch], Losses]) -> None:
+        if any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
+            raise Refusal("training.graphs would count padding into batch norms; use another model.norm")
+        self.model, self.losses = model, losses
+        self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}
+        self.pool = torch.cuda.graph_pool_handle()
+        for parameter in model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+
+    def __call__(self, batch: Batch) -> Losses:
+        """The sum of the losses and their count, the gradients added to the parameters."""
+        batch = filled(batch)
+        shape = tuple((name, tensor.shape) for name, tensor in batch.items())
+        if shape not in self.made:
+            self.made[shape] = self.capture(batch)
+        graph, inputs, losses = self.made[shape]
+        for name, tensor in batch.items():
+            inputs[name].copy_(tensor)
+        graph.replay()
+        return losses
+
+    def capture(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, Batch, Losses]:
+        """The graph of a shape; what gradients there were are there afterwards."""
+        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        before, dice = [gradient.clone() for gradient in gradients], torch.cuda.get_rng_state()
+        inputs = {name: tensor.cuda() for name, tensor in batch.items()}
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM):
+                self.backward(inputs)
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool):
+            losses = self.backward(inputs)
+        torch._foreach_copy_(gradients, before)
+        torch.cuda.set_rng_state(dice)
+        return graph, inputs, losses
+
+    def backward(self, batch: Batch) -> Losses:
+        """One pass forward and back."""
+        loss, count = self.losses(batch)
+        loss.backward()
+        return loss.detach(), count
+
+
+def filled(batch: Batch) -> Batch:
+    """The batch with rows and columns of zeros up to round numbers: B T -> B' T'."""
+    made = {}
+    for name, tensor in batch.items():
+        lengths = [side for length in reversed(tensor.shape[1:]) for side in (0, -length % LENGTHS)]
+        made[name] = pad(tensor, (*lengths, 0, -len(tensor) % ROWS))
+    return made
