@@ -18,6 +18,7 @@ from heedful.errors import Refusal, nearest
 
 Sample = TypeVar("Sample")
 POOL = 32  # batches among which samples are sorted by length
+WIDE = 128  # the same where batches are cut by tokens: two sides want more to choose from
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Plan:
         random, sides = np.random.default_rng([self.seed, epoch]), self.sides(epoch)
         longest = sides.max(1)
         shuffled = random.permutation(len(sides))
-        pool = POOL * (max(1, int(self.tokens / max(1.0, longest.mean()))) if self.tokens else self.batch)
+        pool = WIDE * max(1, int(self.tokens / longest.mean())) if self.tokens else POOL * self.batch
         batches: list[list[int]] = []
         for start in range(0, len(shuffled), pool):
             part = shuffled[start : start + pool]

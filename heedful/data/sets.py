@@ -1,13 +1,15 @@
 """Public data sets by name: none comes with heedful, each is known by its checksums and fetched only when asked for."""
 
+import gzip
 import hashlib
 import os
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, cast
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -73,7 +75,7 @@ FASHION_MNIST = PublicSet(
 
 MULTI30K = PublicSet(
     "multi30k",
-    "31,014 captions of photographs in English and German (translation; Elliott et al., 2016)",
+    "31,014 captions of photographs in English, German and French (translation; Elliott et al., 2016, 2017)",
     "none stated; for research, with citation",
     published(
         "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/",
@@ -83,7 +85,23 @@ MULTI30K = PublicSet(
         ("val.de.gz", 24681, "f0cba2f995189cf5770f29a8a9a537a3ad3f51657ad873405082ff6863a5e75a"),
         ("test_2016_flickr.en.gz", 21077, "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9"),
         ("test_2016_flickr.de.gz", 22890, "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8"),
+        ("train.fr.gz", 604242, "622e75069e9f4c577425c4f277116ce66e63a2401c0a2312d90073cb12379a3c"),
+        ("val.fr.gz", 23001, "ca3106f1a72390591d25f6c45cb4cd39dec4cd3f123e099748a3ce5256c160e9"),
+        ("test_2016_flickr.fr.gz", 22310, "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90"),
         under="raw/",
+    )
+    + published(
+        "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok/",
+        ("train.lc.norm.tok.en", 1837696, "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119"),
+        ("train.lc.norm.tok.de", 2150008, "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505"),
+        ("train.lc.norm.tok.fr", 2235588, "8fa41bb718412bcb7c5dfa58603842810a01543eae86a51279f9886b901266e1"),
+        ("val.lc.norm.tok.en", 64608, "46573ce391ae227f1c72f873392436a20ef18e0a6d518098cfbd70b77c8572ec"),
+        ("val.lc.norm.tok.de", 77273, "97232bd273eceb7207f689527386a97e4be2616b18ada47576bdaf96c8ae1f00"),
+        ("val.lc.norm.tok.fr", 78242, "b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a"),
+        ("test_2016_flickr.lc.norm.tok.en", 63307, "5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2"),
+        ("test_2016_flickr.lc.norm.tok.de", 71917, "c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4"),
+        ("test_2016_flickr.lc.norm.tok.fr", 76394, "1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836"),
+        under="tok/",
     ),
 )
 
@@ -113,7 +131,7 @@ def find(name: str) -> Path | None:
     public, root = known(name), folder()
     if root is None:
         return None
-    whole = all(_is(root / name / file.path, file) for file in public.files)
+    whole = all(any(_is(copy, file) for copy in _copies(root / name, file)) for file in public.files)
     return root / name if whole else None
 
 
@@ -176,7 +194,7 @@ def _bring(name: str, file: PublicFile, part: Path, progress: Callable[[int], No
     """Write one file into `part`, check it, and say where it came from."""
     origin = _origin(name, file)
     try:
-        with _open(origin) as source, part.open("wb") as target:
+        with _open(origin, file) as source, part.open("wb") as target:
             while piece := source.read(PIECE):
                 target.write(piece)
                 progress(len(piece))
@@ -188,13 +206,20 @@ def _bring(name: str, file: PublicFile, part: Path, progress: Callable[[int], No
 
 def _origin(name: str, file: PublicFile) -> Path | str:
     root = folder()
-    copy = root / name / file.path if root else None
-    return copy if copy and copy.is_file() else file.url
+    copies = _copies(root / name, file) if root else ()
+    return next((copy for copy in copies if copy.is_file()), file.url)
 
 
-def _open(origin: Path | str) -> IO[bytes]:
+def _copies(home: Path, file: PublicFile) -> tuple[Path, Path]:
+    """Where a copy may lie: the file itself, or gzipped."""
+    path = home / file.path
+    return path, path.with_name(f"{path.name}.gz")
+
+
+def _open(origin: Path | str, file: PublicFile) -> IO[bytes]:
     if isinstance(origin, Path):
-        return origin.open("rb")
+        zipped = origin.suffix == ".gz" and not file.path.endswith(".gz")
+        return cast(IO[bytes], gzip.open(origin)) if zipped else origin.open("rb")
     response: IO[bytes] = urlopen(origin, timeout=PATIENCE)
     return response
 
@@ -204,18 +229,27 @@ def _reason(error: Exception) -> str:
     return str(bare) or type(error).__name__
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def _content(path: Path, file: PublicFile) -> tuple[int, str]:
+    """How many bytes a copy of a file holds, and their SHA-256."""
+    size, digest = 0, hashlib.sha256()
+    try:
+        with _open(path, file) as stream:
+            while piece := stream.read(PIECE):
+                size += len(piece)
+                digest.update(piece)
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        return size, "nothing whole"
+    return size, digest.hexdigest()
 
 
 def _is(path: Path, file: PublicFile) -> bool:
-    return path.is_file() and path.stat().st_size == file.bytes and _sha256(path) == file.sha256
+    return path.is_file() and _content(path, file) == (file.bytes, file.sha256)
 
 
 def _check(path: Path, file: PublicFile, origin: Path | str, cure: str) -> None:
-    if not _is(path, file):
+    size, digest = _content(path, file)
+    if (size, digest) != (file.bytes, file.sha256):
         raise Refusal(
             f"{origin} is not the published file: expected {file.bytes} bytes with SHA-256 {file.sha256}, "
-            f"got {path.stat().st_size} with {_sha256(path)}; {cure}"
+            f"got {size} with {digest}; {cure}"
         )

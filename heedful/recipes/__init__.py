@@ -13,6 +13,10 @@ from heedful.errors import Refusal, unknown
 from heedful.training.spec import RunSpec, read, validated
 
 TOY = ("data", "toy")
+SPLITS = ("train", "valid", "test")
+FILES = tuple(f"data.{split}" for split in SPLITS)
+FIRST = ("model.size", *FILES)  # keys that put others aside
+PUBLIC = ("languages", "form", "bleu")  # what a recipe says of a public set, and not of a user's own files
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
 
@@ -43,7 +47,7 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
         base = merged({**base, "expected": None}, toy)
     if any(pair != TOY for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
-    for key, value in sorted(pairs, key=lambda pair: pair[0] != "model.size"):
+    for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
         if (key, value) != TOY:
             put(base, key, value)
     return validated(base, "" if pairs or recipe in names() else recipe)
@@ -87,11 +91,11 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         place = inner
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
-        value = {"name": str(value)} | {
-            k: old[k] for k in ("shortest", "longest", "horizon", "samples", "held_out") if k in old
-        }
-    if key.startswith(("data.train", "data.valid", "data.test")):
-        base["data"]["name"] = "files"
+        value = {k: old[k] for k in old if k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
+    if key.startswith(FILES) and base["data"].get("name") != "files":
+        base["data"] |= {"name": "files"}
+        for k in PUBLIC:
+            base["data"].pop(k, None)
     if key == "model.size":
         base["model"] = place = {name: number for name, number in place.items() if name not in SIZED}
     place[last] = value

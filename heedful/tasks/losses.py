@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ PIECE = 1 << 22  # scores that are worked on at once: few enough for a GPU's cac
 
 def cross_entropy(logits: Tensor, answer: Tensor, ignored: int, smoothing: float = 0.0) -> Tensor:
     """The sum over tokens (N) of what their scores (N V) say against the answers (N); `ignored` ones count nothing."""
-    return Pieces.apply(logits[None], answer, ignored, smoothing, 0.0)
+    return cast(Tensor, Pieces.apply(logits[None], answer, ignored, smoothing, 0.0))  # type: ignore[no-untyped-call]
 
 
 def consistent(logits: Tensor, answer: Tensor, ignored: int, smoothing: float, consistency: float) -> Tensor:
@@ -20,7 +20,7 @@ def consistent(logits: Tensor, answer: Tensor, ignored: int, smoothing: float, c
 
     R-Drop (Liang et al., 2021): `consistency` times the mean of the two passes' divergences from each other.
     """
-    return Pieces.apply(logits, answer, ignored, smoothing, consistency)
+    return cast(Tensor, Pieces.apply(logits, answer, ignored, smoothing, consistency))  # type: ignore[no-untyped-call]
 
 
 class Pieces(torch.autograd.Function):

@@ -18,10 +18,10 @@ from heedful.looking.page import Samples
 class Record:
     """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
 
-    def __init__(self, folder: Path, steps: int, start: int) -> None:
+    def __init__(self, folder: Path, steps: int, start: int, device: str = "") -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.folder, self.steps = folder, steps
+        self.folder, self.steps, self.device = folder, steps, device
         self.console = Console(file=sys.stderr, highlight=False)
         self.score = ""
         cut_back(folder / "metrics.jsonl", start)
@@ -55,9 +55,8 @@ class Record:
     def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
         """What training came to at a step, and how many samples a second it took in."""
         self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, "rate": rate})
-        self._write(
-            "timing.jsonl", {"step": step, "seconds": time.monotonic() - self.began, "samples_a_second": samples}
-        )
+        spent = {"seconds": time.monotonic() - self.began, "samples_a_second": samples, "device": self.device}
+        self._write("timing.jsonl", {"step": step, **spent})
         self.board.add_scalar("train/loss", loss, step)
         self.board.add_scalar("train/rate", rate, step)
         said = f"loss {loss:.4f}{self.score}"

@@ -14,6 +14,8 @@ from heedful.tasks.task import Finding, pick
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
+SHARES = ("exact", "tokens", "accuracy", "skill")  # scores from 0 to 1; others are numbers of their own
+
 
 def report(
     run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]
@@ -38,9 +40,13 @@ def title(run: RunSpec) -> str:
 
 
 def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
-    """A score as people read it: shares in percent."""
-    share = name in ("exact", "tokens", "accuracy", "skill")
-    return name.replace("_", " "), f"{100 * value:.2f} %" if share else f"{value:.4g}", f"on {count:,} unseen samples"
+    """A score as a card shows it."""
+    return name.replace("_", " "), shown(name, value), f"on {count:,} unseen samples"
+
+
+def shown(name: str, value: float) -> str:
+    """A score's value as people read it: shares in percent."""
+    return f"{100 * value:.2f} %" if name in SHARES else f"{value:.2f}"
 
 
 def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:

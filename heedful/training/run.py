@@ -16,6 +16,7 @@ from heedful.checkpoints import store
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
+from heedful.training.cost import operations
 from heedful.training.loop import Loop, working_dtype
 from heedful.training.prepare import Ready, prepare
 from heedful.training.record import Record
@@ -37,6 +38,13 @@ def device(name: str | None = None) -> torch.device:
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 
+def name_of(place: torch.device) -> str:
+    """What a device is called."""
+    if place.type == "cuda":
+        return torch.cuda.get_device_name(place)
+    return f"CPU, {torch.get_num_threads()} threads"
+
+
 def train(
     run: RunSpec, out: Path, resume: bool, place: torch.device, asked: Collection[str] | None = None
 ) -> dict[str, Any]:
@@ -54,7 +62,7 @@ def train(
     make_folder(out, ready.run)
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
     go_on(loop, checkpoint.all_of(out / "checkpoints"))
-    with Record(out, run.training.steps, loop.progress.step) as record:
+    with Record(out, run.training.steps, loop.progress.step, name_of(place)) as record:
         record.say(introduction(ready, place, out, resume, loop.progress.step, loop.plan))
         began = time.monotonic()
         loop.train(record)
@@ -171,7 +179,9 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
 
     store.write_folder(out / "model", fill)
     report(ready.run, ready.task, ready.model, ready.splits, out, scores)
+    weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
+    result |= {"weights": weights, "operations": operations(loop)}
     aside = out / f".{RESULT}.aside"
     aside.write_text(json.dumps(result) + "\n", encoding="utf-8")
     os.replace(aside, out / RESULT)

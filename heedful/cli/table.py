@@ -1,0 +1,24 @@
+"""`heedful table`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def table(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of finished runs.")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also into a file: .md, .html or .json.")] = None,
+) -> None:
+    """Set finished runs side by side: score, training FLOPs and time.
+
+    For instance `heedful table runs/tiny runs/small runs/base --out sizes.html`.
+    """
+    from heedful.training import table as runs
+
+    header, found, cells = runs.table(folders)
+    typer.echo(runs.markdown(header, cells), nl=False)
+    if out is not None:
+        runs.save(out, header, found, cells)

@@ -1,0 +1,32 @@
+"""What a run cost: floating-point operations, counted on a few of its own batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from heedful.tasks.task import to
+from heedful.training.loop import Loop
+
+COUNTED = 8  # steps of the first epoch, evenly spread
+BACK = 2  # a pass backwards costs twice the pass forwards
+
+
+def operations(loop: Loop) -> int:
+    """The operations of all steps of a run, forwards and backwards, padding counted; matrix products alone."""
+    steps = loop.plan.steps
+    chosen = sorted({at * steps // COUNTED for at in range(COUNTED)})
+    counted = [forwards(loop, loop.samples(step)) for step in chosen]
+    return round(sum(counted) / len(counted) * (1 + BACK) * loop.progress.step)
+
+
+@torch.no_grad()
+def forwards(loop: Loop, samples: Sequence[Any]) -> int:
+    """The operations of one pass forwards over samples."""
+    counter = FlopCounterMode(display=False)
+    with counter:
+        loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device), loop.terms)
+    return int(counter.get_total_flops())

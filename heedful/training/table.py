@@ -1,0 +1,102 @@
+"""Finished runs side by side: score, operations and time, as the lectures' table has them (Vaswani et al., 2017)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from heedful.looking.page import Samples, write
+from heedful.tasks import TASKS
+from heedful.training.record import rows
+from heedful.training.run import RESULT, SPEC
+from heedful.training.spec import RunSpec, read, validated
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one run came to, and what it cost."""
+
+    run: str
+    task: str
+    model: str
+    weights: int
+    scores: dict[str, float]
+    operations: float
+    seconds: float
+    device: str
+
+    def cells(self, scores: Sequence[str]) -> tuple[str, ...]:
+        """As people read it."""
+        said = (f"{self.scores[name]:.2f}" if name in self.scores else "" for name in scores)
+        minutes, seconds = divmod(round(self.seconds), 60)
+        cost = f"{self.operations:.1e}", f"{minutes} min {seconds:02d} s", self.device
+        return self.run, self.model, f"{self.weights:,}", *said, *cost
+
+
+HEADER = ("run", "model", "weights"), ("training FLOPs", "time", "on")
+
+
+def row(folder: Path) -> Row:
+    """What a finished run says of itself."""
+    if not (folder / SPEC).is_file():
+        raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
+    if not (folder / RESULT).is_file():
+        raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
+    run, result = validated(read(folder / SPEC), str(folder / SPEC)), store.read_json(folder / RESULT)
+    times = rows(folder / "timing.jsonl")
+    last: dict[str, Any] = times[-1] if times else {}
+    try:
+        return Row(
+            str(folder),
+            run.task,
+            size(run),
+            int(result["weights"]),
+            dict(result["scores"]),
+            float(result["operations"]),
+            float(last.get("seconds", 0.0)),
+            str(last.get("device", "")),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise Refusal(f"{folder / RESULT} is not whole: {error}; train it again") from None
+
+
+def size(run: RunSpec) -> str:
+    """A model in a few words: its family, width and depth."""
+    model = run.model
+    depth = f"{model.get('depth')}+{model.get('decoder_depth') or model.get('depth')}"
+    deep = depth if model["family"] == "transformer" else str(model.get("depth"))
+    return f"{model['family']}, {deep} layers of {model.get('width')}"
+
+
+def table(folders: Iterable[Path]) -> tuple[tuple[str, ...], list[Row], list[tuple[str, ...]]]:
+    """The header, the runs, and their cells; scores that the tasks are chosen by come first."""
+    found = [row(folder) for folder in folders]
+    watched = list(dict.fromkeys(TASKS[one.task].watch for one in found))
+    others = dict.fromkeys(name for one in found for name in one.scores if name not in watched)
+    scores = [*watched, *others]
+    return (*HEADER[0], *scores, *HEADER[1]), found, [one.cells(scores) for one in found]
+
+
+def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """The table as Markdown, its columns aligned."""
+    wide = [max(len(line[at]) for line in (header, *cells)) for at in range(len(header))]
+    lines = [header, ["-" * width for width in wide], *cells]
+    padded = ((cell.ljust(width) for cell, width in zip(line, wide, strict=True)) for line in lines)
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded) + "\n"
+
+
+def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Sequence[tuple[str, ...]]) -> None:
+    """Writes the table as .md, .json or .html."""
+    writers: dict[str, Callable[[], object]] = {
+        ".md": lambda: path.write_text(markdown(header, cells), encoding="utf-8"),
+        ".json": lambda: path.write_text(json.dumps([vars(one) for one in found], indent=1) + "\n", encoding="utf-8"),
+        ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells))]),
+    }
+    if path.suffix.lower() not in writers:
+        raise Refusal(f"{path}: the ending {path.suffix or '(none)'} is not known; use one of {', '.join(writers)}")
+    writers[path.suffix.lower()]()
