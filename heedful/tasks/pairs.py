@@ -165,6 +165,7 @@ class Pairs(Task):
                 numbers = [first + at for at in places]
                 found = search(cast(Transformer, model), batch, decoding, best, seed, numbers)
                 made |= dict(zip(places, found, strict=True))
+                self.tell(len(places))
             yield from (made[at] for at in range(len(window)))
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:

@@ -118,6 +118,7 @@ class Series(Task):
         for start in range(0, len(pasts), size):
             batch = torch.from_numpy(np.stack(pasts[start : start + size])).to(device_of(model))
             made.append(roll(cast(Forecaster, model), batch, self.horizon).float().cpu().numpy())
+            self.tell(len(batch))
         return np.concatenate(made)
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:

@@ -92,6 +92,7 @@ class Sets(Task):
             batch = to(pad(sets[start : start + size]), device_of(model))
             chances, places = model(batch["vectors"], batch["lengths"]).float().softmax(-1).max(-1)
             made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
+            self.tell(len(places))
         return made
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:

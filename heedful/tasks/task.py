@@ -64,6 +64,7 @@ class Task(ABC):
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
     decoding: Decoding = Decoding()  # how answers are searched for
+    tell: Callable[[int], object] = staticmethod(lambda count: None)  # hears how many more samples are answered
 
     @classmethod
     @abstractmethod

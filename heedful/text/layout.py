@@ -21,9 +21,9 @@ EACH = "(?m:.)"  # any character, the end of a line among them
 class Layout:
     """The parts of a `tokenizer.json` as they are written in it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.parts: dict[str, Any] = json.loads(text)
+    def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
+        self.parts: dict[str, Any] = json.loads(engine.to_str())
+        self.text = text or engine.to_str(pretty=True)  # as it was read, since the engine rounds scores anew each time
 
     @property
     def model(self) -> dict[str, Any]:

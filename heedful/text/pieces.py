@@ -55,18 +55,30 @@ def readable(layout: Layout) -> Callable[[str], str]:
 
 
 def words_of(texts: Sequence[str], kept: Sequence[bool]) -> tuple[list[str], list[int]]:
-    """The words of the last of growing texts, and for each growth the place of the word it went to; -1 if not kept.
+    """The words of the last of growing texts, and for each growth the place of the word it begins in; -1 if not kept.
 
-    Growth goes to the word that it goes on with or begins; a blank goes to the word behind it.
+    A blank belongs to the word behind it.
     """
-    words = texts[-1].split() if texts else []
+    whole = texts[-1] if texts else ""
+    words, goals = whole.split(), goals_of(whole)
     places: list[int] = []
-    done = ""
+    done = 0
     for text, keep in zip(texts, kept, strict=True):
-        within = bool(done) and not done[-1].isspace() and not text[len(done) :][:1].isspace()
-        places.append(min(len(done.split()) - within, len(words) - 1) if keep else -1)
-        done = text.rstrip("�")  # of a character only some bytes are there yet
+        places.append(min(goals[done], len(words) - 1) if keep else -1)
+        sure = text.rstrip("�")  # of a character only some bytes may be there yet
+        done = max(done, len(sure)) if whole.startswith(sure) else done
     return words, places
+
+
+def goals_of(text: str) -> list[int]:
+    """For each place in a text, its end among them, the number of the word that stands there or comes next."""
+    goals: list[int] = []
+    number, within = 0, False
+    for sign in text:
+        number += within and sign.isspace()
+        within = not sign.isspace()
+        goals.append(number)
+    return [*goals, number]
 
 
 def is_named_byte(token: Any) -> bool:

@@ -19,13 +19,13 @@ T = TypeVar("T")
 LARGEST = 1 << 28  # bytes; the largest in use are a tenth of it
 
 
-def read(path: Path, make: Callable[[tokenizers.Tokenizer], T]) -> T:
-    """What is made of the engine that a file describes."""
+def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
+    """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
     data = content(path)
     try:
-        made = engine(data)
-        made.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
-        return make(made)
+        engine, text = opened(data)
+        engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
+        return make(engine, text)
     except MemoryError:
         raise
     except Exception as error:  # the engine raises plain Exceptions
@@ -36,14 +36,14 @@ def read(path: Path, make: Callable[[tokenizers.Tokenizer], T]) -> T:
         raise Refusal(f"{path} is no tokenizer: {said(error)}") from None
 
 
-def engine(data: bytes) -> tokenizers.Tokenizer:
-    """The engine of a file's bytes."""
+def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
+    """The engine of a file's bytes, and its text where it is a `tokenizer.json`."""
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         text = data.decode("utf-8-sig")
         check_maps([json.loads(text).get("normalizer")])
-        return tokenizers.Tokenizer.from_str(text)
+        return tokenizers.Tokenizer.from_str(text), text
     try:
-        return converted(parse(data))
+        return converted(parse(data)), None
     except ValueError as error:
         raise ValueError(f"it is neither a tokenizer.json nor a SentencePiece model: {said(error)}") from None
 
@@ -75,4 +75,4 @@ def content(path: Path) -> bytes:
 
 def said(error: BaseException) -> str:
     """What an error says, on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+    return " ".join(str(error).split())[:200] or type(error).__name__

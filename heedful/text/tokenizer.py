@@ -24,8 +24,8 @@ AT_ONCE = 1 << 22  # characters that the engine gets in one batch: enough for ev
 class Tokenizer:
     """Text to ids and back, kept as one `tokenizer.json`."""
 
-    def __init__(self, engine: tokenizers.Tokenizer) -> None:
-        self.layout = Layout(engine.to_str(pretty=True))
+    def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
+        self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
         self.kind = self.layout.kind
         self.special = self.layout.special

@@ -1,7 +1,5 @@
 """What people see of tokens: pieces, the words they belong to, and how they arose."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,25 +22,21 @@ def test_pieces_join_to_the_text_with_its_blanks(text):
 
 def test_bytes_that_are_no_whole_character_are_named():
     made = train(["ab"] * 9, "bpe", 300)
-    assert made.pieces(made.encode("aé\n")) == [" ", "a", "<0xC3>", "<0xA9>", "\n"]
+    assert made.pieces(made.encode("bé\n")) == [" ", "b", "<0xC3>", "<0xA9>", "\n"]
     both = train(["ab"] * 9, "bpe_characters", 300)
-    assert both.pieces(both.encode("aéZ")) == [" ", "a", "<0xC3>", "<0xA9>", "Z"]
+    assert both.pieces(both.encode("béZ")) == [" ", "b", "<0xC3>", "<0xA9>", "Z"]
     half = train(["日本 日本 日月"] * 9, "bpe", 400)
-    for piece in half.pieces(half.encode("日木 ÿ")):
-        assert piece in (" 日", "<0xE6><0x9C>", "<0xE6>", "<0x9C>", "<0xA8>", " ", "<0xC3>", "<0xBF>")
+    assert half.pieces(half.encode("日木 ÿ")) == [" 日<0xE6><0x9C>", "<0xA8>", " ", "<0xC3>", "<0xBF>"]
 
 
 def brute_words(made: Tokenizer, ids: list[int]) -> list[int]:
-    """The word of each id by the characters that it adds to the text, one by one."""
-    silent, text = set(made.special.values()), made.decode(ids)
-    number, starts = -1, []
-    for before, sign in pairwise(" " + text):
-        number += before.isspace() and not sign.isspace()
-        starts.append(number if not sign.isspace() else number + 1)
+    """The word of each id by what it adds to the text: the word that is going on, or else the next."""
+    silent, last = set(made.special.values()), len(made.decode(ids).split()) - 1
     places = []
     for at, one in enumerate(ids):
-        done = made.decode(ids[:at])
-        places.append(-1 if one in silent else min([*starts, number][min(len(done), len(text))] if text else 0, number))
+        before, after = made.decode(ids[:at]), made.decode(ids[: at + 1])
+        goes_on = before[-1:].strip() and not after[len(before) :][:1].isspace()
+        places.append(-1 if one in silent else min(len(before.split()) - bool(goes_on), last))
     return places
 
 
@@ -78,7 +72,7 @@ def test_a_blank_belongs_to_the_word_behind_it_and_a_special_token_to_none():
     assert made.words([]) == ([], [])
     assert made.words([0, 1]) == ([], [-1, -1])
     single = train(["in 1984"] * 9, "bpe", 300, digits="single")
-    assert single.words(single.encode("in 19")) == (["in", "19"], [0, 0, 0, 1, 1, 1])
+    assert single.words(single.encode("in 19")) == (["in", "19"], [0, 1, 1, 1])
 
 
 @settings(max_examples=100, deadline=None)
@@ -118,19 +112,19 @@ def test_an_explanation_gives_every_merge_that_was_learnt_by_its_rank():
 
 
 def test_an_explanation_reads_well():
-    made = train(["low lower lowest"] * 9, "bpe", 268)
+    made = train(["low lower lowest"] * 9, "bpe", 263)
     assert "\n".join(made.explain("lower").lines()) == LOWER
 
 
 LOWER = """\
-     264  ␣low
+     262  ␣low
      105  e
      118  r
 
           ␣|l|o|w|e|r
-       1  ␣|lo|w|e|r    l + o
-       2  ␣|low|e|r    lo + w
-       3  ␣low|e|r    ␣ + low"""
+       1  ␣l|o|w|e|r    ␣ + l
+       2  ␣l|ow|e|r    o + w
+       3  ␣low|e|r    ␣l + ow"""
 
 
 @pytest.mark.parametrize("kind", WHOLE)

@@ -47,7 +47,7 @@ def model(name: str) -> bytes:
     kind, how = MODELS[name]
     made = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(TEXTS[-700:]),
+        sentence_iterator=iter(TEXTS[-300:]),
         model_writer=made,
         model_type=kind,
         vocab_size=600,
