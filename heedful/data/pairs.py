@@ -22,7 +22,7 @@ class Pair:
     line: int = 0
     links: Links | None = None
 
-    def place(self, side: int) -> str:
+    def where(self, side: int) -> str:
         """Where the source (0) or the target (1) stands."""
         return f"{self.paths[side]}, line {self.line}" if self.line else "a sample"
 
@@ -64,17 +64,16 @@ def filled(pair: Pair) -> Pair:
     """The pair itself, where neither side is empty."""
     for side, text in enumerate((pair.source, pair.target)):
         if not text.strip():
-            raise Refusal(f"{pair.place(side)}: the {('source', 'target')[side]} is empty; fill it or drop the line")
+            raise Refusal(f"{pair.where(side)}: the {('source', 'target')[side]} is empty; fill it or drop the line")
     return pair
 
 
 def aligned(pairs: list[Pair], sides: Sides) -> list[Pair]:
     """The pairs with the links of their file of alignments, checked against their words."""
-    path = str(sides.alignment)
+    path, count = str(sides.alignment), len(lines(sides.source))
     read = alignments.read(path)
-    last = max((pair.line for pair in pairs), default=0)
-    if len(read) < last:
-        raise Refusal(f"{path} has {len(read)} lines and {sides.source} has {last}; give each pair its line of links")
+    if len(read) != count:
+        raise Refusal(f"{path} has {len(read)} lines and {sides.source} has {count}; give each pair its line of links")
     made = []
     for pair in pairs:
         links = read[pair.line - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from heedful.attention import Memory
 from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
-from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Writer, answering, limits
+from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Writer, limits, searching
 from heedful.errors import Refusal
 from heedful.models.transformer import END
 
@@ -34,13 +35,12 @@ def beam(
     """
     if not 1 <= best <= beams:
         raise Refusal(f"{beams} beams cannot give the {best} best answers; give as many beams as answers, 1 or more")
-    limit = limits(model, source, max_new_tokens)
-    found = [Found(best, length_penalty, end) for end in limit.tolist()]
-    with answering(model):
+    found = [Found(best, length_penalty, limit) for limit in limits(model, source, max_new_tokens).tolist()]
+    with searching(model):
         steps = open_steps(model, source, beams, remember)
         scores = torch.zeros(len(steps), 1, device=source.device)  # B K
         while len(steps):
-            scores = step(steps, scores, beams, limit, found)
+            scores = step(steps, scores, beams, found)
     return [one.answers for one in found]
 
 
@@ -51,41 +51,45 @@ def open_steps(model: Writer, source: Tensor, beams: int, remember: bool) -> Ste
     return Steps(model, source, Memory(ROOM) if remember else None)
 
 
-def step(steps: Steps, scores: Tensor, beams: int, limit: Tensor, found: list[Found]) -> Tensor:
+def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor:
     """Every open target (B K) goes on in the `beams` likeliest ways, and what ends is found. Returns the new scores."""
-    width, sources = scores.shape[1], steps.sources.view(scores.shape)[:, 0]
-    chances = steps.chances().unflatten(0, scores.shape)  # B K V
+    chances, width = steps.chances(), scores.shape[1]
     vocab = chances.shape[-1]
     count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
-    scores, ways = top((scores.unsqueeze(-1) + chances).flatten(1), count)
-    begins = torch.arange(len(ways), device=ways.device)[:, None] * width
-    parents, tokens = begins + ways // vocab, ways % vocab  # B N: which target goes on, and with what
-
-    ends, last = tokens == END, limit[sources] == steps.length + 1
-    rank = torch.arange(count, device=ways.device)
-    closing = torch.where(ends, rank < beams, last[:, None]) & scores.isfinite()
-    wrote = torch.cat((steps.written[parents[closing]], tokens[closing, None]), 1)[:, 1:]
-    whose = sources[:, None].expand_as(closing)[closing]
-    for index, written, score in zip(whose.tolist(), wrote.tolist(), scores[closing].tolist(), strict=True):
-        found[index].add(Answer.of(written, score))
-
     wide = min(beams, count - width)
-    onward = ends.int().argsort(dim=-1, stable=True)[:, :wide]  # B K: what does not end, the likeliest first
-    scores, parents, tokens = scores.gather(1, onward), parents.gather(1, onward), tokens.gather(1, onward)
-    leading = zip(sources.tolist(), scores[:, 0].tolist(), strict=True)
-    going = torch.tensor([found[index].open(score, steps.length + 1) for index, score in leading], device=ways.device)
-    steps.take(parents[going])
-    steps.write(tokens[going].flatten())
-    return scores[going]
+    scores, ways = top((scores.unsqueeze(-1) + chances.unflatten(0, scores.shape)).flatten(1), count)  # B N
+    going: list[Way] = []
+    rows = zip(steps.sources[::width].tolist(), scores.tolist(), ways.tolist(), strict=True)
+    for place, (index, values, chosen) in enumerate(rows):
+        one, length = found[index], steps.length + 1
+        ahead = [Way(v, place * width + way // vocab, way % vocab) for v, way in zip(values, chosen, strict=True)]
+        for rank, way in enumerate(ahead):
+            if (rank < beams if way.token == END else length == one.limit) and way.score > -math.inf:
+                one.add(Answer.of([*steps.written[way.parent, 1:].tolist(), way.token], way.score))
+        onward = [way for way in ahead if way.token != END][:wide]
+        if one.open(onward[0].score, length):
+            going += onward
+    shape = len(going) // wide, wide
+    steps.take(ways.new_tensor([way.parent for way in going]).view(shape))
+    steps.write(ways.new_tensor([way.token for way in going]))
+    return scores.new_tensor([way.score for way in going]).view(shape)
+
+
+class Way(NamedTuple):
+    """One way to go on: what it scores, which target it goes on from, and with what token."""
+
+    score: float
+    parent: int
+    token: int
 
 
 def top(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """The `count` highest of each row and where they stand, highest first; among equals the first, unlike `topk`."""
-    values, index = x.topk(count)
-    if ((x >= values[:, -1:]).sum(-1) > count).any():  # several are as high as the last, and topk took any of them
+    values, index = x.topk(min(count + 1, x.shape[1]))
+    if (values[:, count - 1 : count] == values[:, count:]).any():  # as high as the last, and topk took any of them
         values, index = x.sort(dim=-1, descending=True, stable=True)
         return values[:, :count], index[:, :count]
-    index = index.sort(-1).values
+    index = index[:, :count].sort(-1).values
     values, order = x.gather(1, index).sort(dim=-1, descending=True, stable=True)
     return values, index.gather(1, order)
 

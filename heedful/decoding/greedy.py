@@ -7,7 +7,7 @@ from torch import Tensor
 
 from heedful.attention import Memory
 from heedful.decoding.answer import Answer
-from heedful.decoding.steps import ROOM, Steps, Writer, answering, limits
+from heedful.decoding.steps import ROOM, Steps, Writer, limits, searching
 from heedful.models.transformer import END
 
 
@@ -19,7 +19,7 @@ def greedy(model: Writer, source: Tensor, max_new_tokens: int | None = None, *, 
     """
     answers: dict[int, Answer] = {}
     limit = limits(model, source, max_new_tokens)
-    with answering(model):
+    with searching(model):
         steps = Steps(model, source, Memory(ROOM) if remember else None)
         scores = torch.zeros(len(steps), device=source.device)
         while len(steps):

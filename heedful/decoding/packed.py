@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
@@ -16,15 +17,16 @@ ROWS = 32  # packed for this many rows at a time, a matrix serves one row and hu
 
 
 class Packed(Tensor):
-    """A matrix that lies beside its packed copy. `linear` multiplies by the copy; all else sees the matrix itself."""
+    """A matrix that lies beside its packed copy. `linear` multiplies by the copy; all else is told of the parameter."""
 
     copy: Tensor
+    parameter: ref[Tensor]
 
     @classmethod
     def of(cls, weight: Tensor) -> Packed:
         """The matrix and its copy, which is made here."""
         made = weight.detach().as_subclass(cls)
-        made.copy = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS)
+        made.copy, made.parameter = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), ROWS), ref(weight)
         return made
 
     @classmethod
@@ -37,7 +39,7 @@ class Packed(Tensor):
             if type(weight) is cls and not torch.is_autocast_enabled("cpu"):
                 return torch.ops.mkldnn._linear_pointwise.default(x, weight.copy, bias, "none", [], "")
         with torch._C.DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
+            return func(*(one.parameter() if type(one) is cls else one for one in args), **(kwargs or {}))
 
 
 # Of each parameter, what it held when it was packed, and packed. It goes with the parameter.

@@ -160,3 +160,14 @@ def answering(model: Model) -> Iterator[None]:
     finally:
         for part in learning:
             part.training = True
+
+
+@contextmanager
+def searching(model: Model) -> Iterator[None]:
+    """Answering in words and numbers alone: no tensor is given out, so that torch need not keep account of any.
+
+    Where hooks watch the model, as `heedful.look` does, what they keep is to be reckoned with later: there it must.
+    """
+    watched = any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
+    with answering(model), torch.inference_mode(not watched):
+        yield

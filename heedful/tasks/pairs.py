@@ -51,6 +51,7 @@ class Encoded:
     source: Ids
     target: Ids
     texts: Pair
+    place: int = 0  # among the pairs that were opened with it
 
 
 class Pairs(Task):
@@ -88,7 +89,7 @@ class Pairs(Task):
         def ids(pairs: Sequence[Pair]) -> list[Encoded]:
             source, target = ([getattr(pair, side) for pair in pairs] for side in ("source", "target"))
             encoded = self.tokenizer.encode_all(source), self.tokenizer.encode_all(target), pairs
-            return [Encoded(*sample) for sample in zip(*encoded, strict=True)]
+            return [Encoded(*sample, place) for place, sample in enumerate(zip(*encoded, strict=True))]
 
         return Splits(ids(splits.train), ids(splits.valid), ids(splits.test))
 
@@ -105,16 +106,17 @@ class Pairs(Task):
 
     def lengths(self, samples: Sequence[Encoded], epoch: int) -> Sequence[Any]:
         if self.broken is not None:
-            return list(np.stack([side.lengths(epoch) + 1 for side in self.broken], 1))
+            places = [sample.place for sample in samples]
+            return list(np.stack([side.lengths(epoch)[places] + 1 for side in self.broken], 1))
         return [(len(sample.source) + 1, len(sample.target) + 1) for sample in samples]
 
     def place(self, sample: Encoded) -> str:
-        return sample.texts.place(int(len(sample.target) > len(sample.source)))
+        return sample.texts.where(int(len(sample.target) > len(sample.source)))
 
-    def fresh(self, samples: Sequence[Encoded], places: Sequence[int], epoch: int) -> Sequence[Encoded]:
+    def fresh(self, samples: Sequence[Encoded], epoch: int) -> Sequence[Encoded]:
         if self.broken is None:
             return samples
-        sources, targets = (side.many(places, epoch) for side in self.broken)
+        sources, targets = (side.many([sample.place for sample in samples], epoch) for side in self.broken)
         made = [replace(sample, source=s, target=t) for sample, s, t in zip(samples, sources, targets, strict=True)]
         return [one if self.length(one) <= self.longest else sample for one, sample in zip(made, samples, strict=True)]
 

@@ -103,8 +103,8 @@ class Task(ABC):
         """Where a sample was read: its longest side's file and line, where it came from a file."""
         return "a sample"
 
-    def fresh(self, samples: Sequence[Any], places: Sequence[int], epoch: int) -> Sequence[Any]:
-        """Samples as they are learned from in an epoch: a pure function of the seed, the epoch and their places."""
+    def fresh(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
+        """Samples as they are learned from in an epoch: a pure function of the seed, the epoch and the sample."""
         return samples
 
     @abstractmethod

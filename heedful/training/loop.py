@@ -110,8 +110,8 @@ class Loop:
 
     def samples(self, step: int) -> Sequence[Any]:
         """The samples of a step, as they are learned from in its epoch."""
-        places = self.plan.at(step)
-        return self.task.fresh([self.splits.train[at] for at in places], places, self.plan.epoch(step))
+        samples = [self.splits.train[at] for at in self.plan.at(step)]
+        return self.task.fresh(samples, self.plan.epoch(step))
 
     def step(self, samples: Sequence[Any]) -> Tensor:
         """One step on its samples; returns the loss before it."""

@@ -1,9 +1,7 @@
 """Every recipe learns on its toy to the score that it states, and leaves a whole run folder behind."""
 
 import json
-import os
 import re
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,36 +9,21 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from filelock import FileLock
 
 import heedful
 from heedful import recipes
 from heedful.tasks import TASKS
+from heedful.tasks.parallel import MADE
 from heedful.tasks.task import pick
 from heedful.training import run
-from heedful.training.spec import RunSpec
+from tests.recipes.toys import Trained, toy
 
-CPU = torch.device("cpu")
 LOADING = ("href", "src", "action", "srcset", "data", "poster")  # what makes a browser look elsewhere
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A recipe, run to its end on its toy."""
-
-    spec: RunSpec
-    out: Path
-    result: dict[str, Any]
 
 
 @pytest.fixture(scope="module", params=recipes.names())
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
-    """Trains once, however many processes share the tests."""
-    shared = tmp_path_factory.getbasetemp()
-    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
-    spec, out = recipes.resolve(request.param, ["data=toy"]), shared / f"recipe-{request.param}"
-    with FileLock(f"{out}.lock"):
-        return Trained(spec, out, run.train(spec, out, (out / run.RESULT).exists(), CPU))
+    return toy(request.param, tmp_path_factory)
 
 
 def values(recipe: str) -> dict[str, Any]:
@@ -74,9 +57,18 @@ def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
 
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_toy_is_smaller_than_its_recipe(recipe: str) -> None:
-    full, toy = recipes.resolve(recipe), recipes.resolve(recipe, ["data=toy"])
-    assert toy.data.samples < full.data.samples and toy.training.steps < full.training.steps
-    assert (toy.task, toy.data.name, toy.model["family"]) == (full.task, full.data.name, full.model["family"])
+    full, small = recipes.resolve(recipe), recipes.resolve(recipe, ["data=toy"])
+    assert small.data.samples < full.data.samples and small.training.steps < full.training.steps
+    assert (small.task, small.model["family"]) == (full.task, full.model["family"])
+    assert small.data.name == full.data.name or small.data.name in MADE  # a public set has a made one for its toy
+
+
+def test_a_toy_needs_no_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for recipe in recipes.names():
+        spec = recipes.resolve(recipe, ["data=toy", "data.samples=200", "data.held_out=40"])
+        assert len(TASKS[spec.task].open(spec.data, spec.seed)[1].test) > 0
 
 
 def test_a_recipe_that_was_changed_expects_nothing_and_a_toy_what_toys_do(tmp_path: Path) -> None:
@@ -150,7 +142,7 @@ class Page(HTMLParser):
     def handle_data(self, text: str) -> None:
         if self.inside == "h2":
             self.parts[text] = []
-        elif self.inside == "script" and self.kind in ("chart", "viewer"):
+        elif self.inside == "script" and self.kind in ("chart", "viewer", "aligned"):
             self.data.setdefault(self.kind, []).append(json.loads(text))
             self.kind = ""
         elif self.parts:
@@ -191,15 +183,37 @@ def test_a_report_shows_every_layer_and_head(trained: Trained, page: Page) -> No
     (viewer,) = page.data["viewer"]
     model = heedful.load(trained.out)
     layers = {name for name, part in model.named_modules() if hasattr(part, "mechanism")}
+    also = {"alignment"} if trained.spec.task == "translation" else set()
     assert len(viewer["examples"]) == 4
     for example in viewer["examples"]:
-        assert {shown["path"] for shown in example["maps"]} == layers
+        assert {shown["path"] for shown in example["maps"]} == layers | also
         for shown in example["maps"]:
+            if shown["path"] in also:
+                continue
             assert len(shown["weights"]) == trained.spec.model["heads"]
             rows = torch.tensor(shown["weights"]).unflatten(1, (len(shown["rows"]), len(shown["columns"]))) / 10_000
             torch.testing.assert_close(rows.sum(-1), torch.ones(rows.shape[:2]), rtol=0, atol=0.01)
 
 
+def test_the_report_of_a_translation_shows_first_which_words_belong_together(trained: Trained, page: Page) -> None:
+    if trained.spec.task != "translation":
+        return
+    (viewer,), (lines,) = page.data["viewer"], page.data["aligned"]
+    for example in viewer["examples"]:
+        (shown,) = [one for one in example["maps"] if one["path"] == "alignment"]
+        source, _, target = example["name"].partition(" → ")
+        assert (shown["columns"], shown["rows"]) == (source.split(), target.split())
+        weights = torch.tensor(shown["weights"], dtype=torch.float64) / 10_000
+        assert weights.shape == (1, len(shown["rows"]) * len(shown["columns"]))
+        rows = weights.view(len(shown["rows"]), -1).sum(-1)
+        assert (rows > 0).all() and (rows < 1.01).all()  # what a row lacks went to the end
+    assert all({"source", "target", "links", "sure"} <= one.keys() for one in lines["examples"])
+    assert any("error rate" in text for text in page.parts["Word by word"])
+
+
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
-    watched = TASKS[trained.spec.task].watch
-    assert f"{100 * trained.result['scores'][watched]:.2f} %" in page.parts["Scores"]
+    for name, value in trained.result["scores"].items():
+        share = name in ("exact", "tokens", "accuracy", "skill")  # from 0 to 1; BLEU goes up to 100
+        assert (f"{100 * value:.2f} %" if share else f"{value:.2f}") in page.parts["Scores"], name
+    if trained.spec.task == "translation":
+        assert all(1 < trained.result["scores"][name] <= 100 for name in ("bleu", "chrf"))

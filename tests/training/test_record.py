@@ -29,7 +29,7 @@ def test_metrics_are_only_what_is_computed(run: Path) -> None:
 def test_times_stand_in_a_file_of_their_own(run: Path) -> None:
     told = record.rows(run / "timing.jsonl")
     assert [row["step"] for row in told] == [5, 10, 15, 20, 23]
-    assert all(row.keys() == {"step", "seconds", "samples_a_second"} for row in told)
+    assert all(row.keys() == {"step", "seconds", "samples_a_second", "device"} for row in told)
     assert 0 < told[0]["seconds"] < told[-1]["seconds"] and all(row["samples_a_second"] > 0 for row in told)
 
 

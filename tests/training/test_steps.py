@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from heedful.models.transformer import PAD
-from heedful.tasks.task import to
+from heedful.tasks.task import Terms, to
 from heedful.training.loop import Loop, seed_step
 from heedful.training.schedule import rate
 from tests.training.runs import CPU, Silent, first_samples, loop_of, short
@@ -45,7 +45,7 @@ def norm(tensors: dict[str, Tensor]) -> float:
 # ---------------------------------------------------------------------- the mean, however it is cut
 
 
-@pytest.mark.parametrize("recipe", ["reverse", "series", "sets"])
+@pytest.mark.parametrize("recipe", ["reverse", "series", "sets", "translate"])
 @pytest.mark.parametrize("count", [8, 7, 5, 3])
 def test_four_micro_batches_make_the_same_step_as_one(tmp_path: Path, recipe: str, count: int) -> None:
     whole = loop_of(tmp_path, short(recipe, training__accumulate=1, **PRECISE))
@@ -104,7 +104,7 @@ def test_the_optimiser_is_handed_the_gradient_of_the_mean(tmp_path: Path) -> Non
 # ---------------------------------------------------------------------- a task's sum and count
 
 
-@pytest.mark.parametrize("recipe", ["reverse", "sort", "sets", "series"])
+@pytest.mark.parametrize("recipe", ["reverse", "sort", "sets", "series", "translate"])
 def test_a_task_gives_the_sum_over_its_samples_and_how_many_losses_there_are(tmp_path: Path, recipe: str) -> None:
     loop = loop_of(tmp_path, short(recipe))
     loop.model.eval()
@@ -133,7 +133,7 @@ def test_label_smoothing_is_torchs(tmp_path: Path, recipe: str, answered: str) -
     there = answer != PAD if recipe == "reverse" else torch.ones_like(answer, dtype=torch.bool)
     logarithms = logits[there].log_softmax(-1)
     hit, even = logarithms.gather(1, answer[there, None])[:, 0], logarithms.mean(-1)
-    total, _ = loop.task.loss(loop.model, batch, 0.3)
+    total, _ = loop.task.loss(loop.model, batch, Terms(smoothing=0.3))
     torch.testing.assert_close(total, -(0.7 * hit + 0.3 * even).sum(), rtol=1e-5, atol=0)
     torch.testing.assert_close(
         total, cross_entropy(logits[there], answer[there], reduction="sum", label_smoothing=0.3), rtol=1e-5, atol=0
@@ -143,7 +143,7 @@ def test_label_smoothing_is_torchs(tmp_path: Path, recipe: str, answered: str) -
 def test_the_loop_smooths_as_much_as_it_was_told(tmp_path: Path) -> None:
     sharp, smooth = (loop_of(tmp_path, short("reverse", training__smoothing=share)) for share in (0.0, 0.3))
     samples = first_samples(sharp, 9)
-    total, count = smooth.task.loss(smooth.model.train(), smooth.task.batch(samples), 0.3)
+    total, count = smooth.task.loss(smooth.model.train(), smooth.task.batch(samples), Terms(smoothing=0.3))
     expected = float(total.detach() / count)
     assert float(smooth.step(samples)) == pytest.approx(expected, rel=1e-5)
     assert float(sharp.step(samples)) != pytest.approx(expected, rel=1e-3)
@@ -231,7 +231,7 @@ def test_auto_is_float32_on_a_cpu(tmp_path: Path) -> None:
     assert torch.equal(auto, single) and not torch.equal(auto, low)
 
 
-@pytest.mark.parametrize("recipe", ["reverse", "series", "sets"])
+@pytest.mark.parametrize("recipe", ["reverse", "series", "sets", "translate"])
 def test_the_loss_of_a_float64_model_is_not_rounded(tmp_path: Path, recipe: str) -> None:
     loop = loop_of(tmp_path, short(recipe, training__dtype="float64"))
     total, _ = loop.task.loss(loop.model, loop.task.batch(first_samples(loop, 5)))
