@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +17,7 @@ from heedful.models.transformer import BEGIN, END, PAD
 
 NEVER = -1e9  # the score of what is never written; each of the peers adds such scores as a bias of its own
 BANNED = [PAD, BEGIN, END]
+KINDS = ("weight", "bias")
 
 
 def weights(model: Transformer) -> dict[str, Tensor]:
@@ -30,7 +32,7 @@ def weights(model: Transformer) -> dict[str, Tensor]:
         places = torch.arange(model.spec.length)[None]
         found[f"model.{side}.embed_positions.weight"] = waves(places, table.shape[1], table.dtype)[0]
     for ours, theirs, count in places_of(model):
-        for kind in ("weight", "bias"):
+        for kind in KINDS:
             for name, part in zip(theirs, state[f"{ours}.{kind}"].chunk(count), strict=True):
                 found[f"{name}.{kind}"] = part
     return found
@@ -59,8 +61,8 @@ def places_of(model: Transformer) -> Iterator[tuple[str, list[str], int]]:
 
 def in_transformers(model: Transformer) -> nn.Module:
     """The same model as Hugging Face's MarianMTModel."""
-    import transformers
-
+    transformers: Any = import_module("transformers")
+    transformers.logging.set_verbosity_error()
     s = model.spec
     sizes = {"layers": s.depth, "attention_heads": s.heads, "ffn_dim": s.hidden}
     config = transformers.MarianConfig(
@@ -91,8 +93,7 @@ def names(model: Transformer) -> list[str]:
 
 def in_ctranslate2(model: Transformer, threads: int) -> dict[str, Any]:
     """The same model as CTranslate2's translators, by the precision of their weights."""
-    import ctranslate2
-
+    ctranslate2: Any = import_module("ctranslate2")
     with TemporaryDirectory() as folder:
         place = Path(folder) / "model"
         place.mkdir()
@@ -105,12 +106,10 @@ def in_ctranslate2(model: Transformer, threads: int) -> dict[str, Any]:
 
 def specified(model: Transformer) -> Any:
     """What CTranslate2 calls a specification: its own description of a model, filled from Marian's names."""
-    from ctranslate2.specs import TransformerSpec, common_spec
-
+    specs: Any = import_module("ctranslate2.specs")
     found, depth = weights(model), model.spec.depth
-    spec = TransformerSpec.from_config(
-        (depth, depth), model.spec.heads, pre_norm=False, activation=common_spec.Activation.RELU
-    )
+    relu = specs.common_spec.Activation.RELU
+    spec = specs.TransformerSpec.from_config((depth, depth), model.spec.heads, pre_norm=False, activation=relu)
     for side, stack in (("encoder", spec.encoder), ("decoder", spec.decoder)):
         table = stack.embeddings[0] if side == "encoder" else stack.embeddings
         table.weight = found["model.shared.weight"]
@@ -134,7 +133,7 @@ def fill(layer: Any, at: str, found: dict[str, Tensor]) -> None:
     """One layer of CTranslate2's, from the weights under a name."""
 
     def put(place: Any, *names: str) -> None:
-        place.weight, place.bias = (torch.cat([found[f"{at}.{name}.{kind}"] for name in names]) for kind in WB)
+        place.weight, place.bias = (torch.cat([found[f"{at}.{name}.{kind}"] for name in names]) for kind in KINDS)
 
     def norm(place: Any, name: str) -> None:
         place.gamma, place.beta = found[f"{at}.{name}.weight"], found[f"{at}.{name}.bias"]
@@ -152,6 +151,3 @@ def fill(layer: Any, at: str, found: dict[str, Tensor]) -> None:
     put(layer.ffn.linear_0, "fc1")
     put(layer.ffn.linear_1, "fc2")
     norm(layer.ffn.layer_norm, "final_layer_norm")
-
-
-WB = ("weight", "bias")

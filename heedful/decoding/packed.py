@@ -13,7 +13,8 @@ from torch.nn.functional import linear
 from torch.utils.weak import WeakTensorKeyDictionary
 
 WORTHWHILE = 2**17  # numbers in a matrix; calling oneDNN costs 10 us more, and the matrix must be read to gain them
-ROWS = 32  # packed for this many rows at a time, a matrix serves one row and hundreds; packed for one, one alone
+ROWS = 32  # packed for this many rows at a time, a matrix serves few rows and hundreds; packed for one, one alone
+FEWEST = 4  # rows; oneDNN reads a matrix faster for four of them than for one (3.12)
 
 
 class Packed(Tensor):
@@ -36,10 +37,20 @@ class Packed(Tensor):
         """Multiplies by the packed copy where that gives the same in float32, and where nothing is to be learned."""
         if func is linear and not kwargs and args[0].dtype is torch.float32 and not torch.is_grad_enabled():
             x, weight, bias = (*args, None)[:3]
-            if type(weight) is cls and not torch.is_autocast_enabled("cpu"):
-                return torch.ops.mkldnn._linear_pointwise.default(x, weight.copy, bias, "none", [], "")
+            if type(weight) is cls and x.numel() and not torch.is_autocast_enabled("cpu"):
+                return product(x, weight.copy, bias)
         with torch._C.DisableTorchFunctionSubclass():
             return func(*(one.parameter() if type(one) is cls else one for one in args), **(kwargs or {}))
+
+
+def product(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
+    """What `linear` gives, by a packed matrix."""
+    by: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise.default
+    rows = x.numel() // x.shape[-1]
+    if rows >= FEWEST:
+        return by(x, packed, bias, "none", [], "")
+    many = x.reshape(rows, -1).repeat(-(-FEWEST // rows), 1)
+    return by(many, packed, bias, "none", [], "")[:rows].view(*x.shape[:-1], -1)
 
 
 # Of each parameter, what it held when it was packed, and packed. It goes with the parameter.
@@ -68,7 +79,7 @@ def possible(parts: Sequence[nn.Module]) -> bool:
     """Whether torch can pack, and no part was compiled: what was traced must not meet another kind of weight."""
     compiled = any("_orig_mod" in part._modules or part._compiled_call_impl is not None for part in parts)
     packs = all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
-    return packs and torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled and not compiled
+    return packs and torch.backends.mkldnn.is_available() and not compiled
 
 
 def fits(part: nn.Linear) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Protocol
 
 import torch
@@ -169,5 +169,5 @@ def searching(model: Model) -> Iterator[None]:
     Where hooks watch the model, as `heedful.look` does, what they keep is to be reckoned with later: there it must.
     """
     watched = any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
-    with answering(model), torch.inference_mode(not watched):
+    with answering(model), nullcontext() if watched else torch.inference_mode():
         yield

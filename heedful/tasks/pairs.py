@@ -105,10 +105,12 @@ class Pairs(Task):
         return max(len(sample.source), len(sample.target)) + 1  # with begin or end
 
     def lengths(self, samples: Sequence[Encoded], epoch: int) -> Sequence[Any]:
-        if self.broken is not None:
-            places = [sample.place for sample in samples]
-            return list(np.stack([side.lengths(epoch)[places] + 1 for side in self.broken], 1))
-        return [(len(sample.source) + 1, len(sample.target) + 1) for sample in samples]
+        whole = [(len(sample.source) + 1, len(sample.target) + 1) for sample in samples]
+        if self.broken is None:
+            return whole
+        places = [sample.place for sample in samples]
+        broken = np.stack([side.lengths(epoch)[places] + 1 for side in self.broken], 1)
+        return list(np.where(broken.max(1, keepdims=True) <= self.longest, broken, whole))  # as `fresh` gives them
 
     def place(self, sample: Encoded) -> str:
         return sample.texts.where(int(len(sample.target) > len(sample.source)))
@@ -182,7 +184,9 @@ class Pairs(Task):
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer to one input in pieces, as they are written; `number` is its place among several."""
-        source = self.sources([self.known(text)]).to(device_of(model))
+        if not (ids := self.known(text)):
+            return iter(())
+        source = self.sources([ids]).to(device_of(model))
         return self.tokenizer.stream(stream(cast(Transformer, model), source, decoding, seed, number))
 
     def known(self, text: str) -> list[int]:

@@ -55,22 +55,28 @@ def public(data: DataSpec, split: str) -> Sides:
 def tokenizer(data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
     """The tokenizer that the data ask for: trained on both sides of the pairs to learn from, or read from a file."""
     if data.tokenizer.endswith((".json", ".model")):
-        return fitting(Tokenizer.read(Path(data.tokenizer)), data.tokenizer)
+        return fitting(data.tokenizer)
     kind, given = words.parse(data.tokenizer)
     both = (text for pair in pairs for text in (pair.source, pair.target))
     if kind == "characters" and not given:
         return Tokenizer.of_characters(both)
     try:
         return train(both, kind, **given)
-    except TypeError:
+    except Refusal as refused:
+        raise Refusal(f"data.tokenizer={data.tokenizer}: {refused}") from None
+    except (TypeError, AttributeError):
         known = "write, for instance, bpe(size=8000)"
         raise Refusal(f"data.tokenizer={data.tokenizer!r} cannot be made; {known}") from None
 
 
-def fitting(tokenizer: Tokenizer, path: str) -> Tokenizer:
-    """A tokenizer read from a file, where its first tokens are the ones that the models here know."""
-    if tuple(tokenizer.pieces(range(len(SPECIAL)))) != SPECIAL:
+def fitting(path: str) -> Tokenizer:
+    """The tokenizer of a file, where its first tokens are the ones that the models here know."""
+    try:
+        made = Tokenizer.read(Path(path))
+    except Refusal as refused:
+        raise Refusal(f"data.tokenizer: {refused}; train one with `heedful tokenizer train`") from None
+    if tuple(made.pieces(range(len(SPECIAL)))) != SPECIAL:
         raise Refusal(
             f"data.tokenizer={path} does not begin with {' '.join(SPECIAL)}; train one with `heedful tokenizer train`"
         )
-    return tokenizer
+    return made

@@ -23,7 +23,7 @@ from heedful.looking.page import Alignment as Aligned
 from heedful.looking.page import Example, Figures, Samples
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
 from heedful.tasks.pairs import Encoded, Pairs, alike
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, to
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, nonempty, pick, precise, to
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen
 ROOM = 8192  # tokens of a batch that is read and not written
@@ -110,7 +110,7 @@ class Translation(Pairs):
         return Samples("Sentences it never saw", ("source", "reference", "written"), super().show(model, samples).rows)
 
     def known(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text)  # a blank line is a translation of a blank line
+        return self.tokenizer.encode(text) if text.strip() else []  # a blank line translates a blank line
 
     # ------------------------------------------------------------------ aligning
 
@@ -151,6 +151,8 @@ class Translation(Pairs):
         for places in alike([self.length(sample) for sample in samples], ROOM):
             crossed = crossings(model, self.batch([samples[at] for at in places]))
             gaze = self.gaze or Gaze(list(crossed)[-1], None, read=False)
+            if gaze.layer not in crossed or not 0 <= (gaze.head or 0) < crossed[gaze.layer].shape[1] - 1:
+                raise Refusal(f"task.json: the model has no {gaze}; copy or train it again")
             for at, weights in zip(places, crossed[gaze.layer], strict=True):
                 head = weights[-1:] if gaze.head is None else weights[gaze.head : gaze.head + 1]
                 made[at] = self.alignment(samples[at], head, gaze.read)
@@ -163,7 +165,7 @@ class Translation(Pairs):
         return Alignment(tuple(source), tuple(target), matrix, tuple(links(matrix)), sample.texts.links)
 
     def look(self, model: nn.Module, text: str) -> Example:
-        example = super().look(model, text)
+        example = super().look(model, nonempty(text, self.input))
         found = next(self.align(model, [(text, None)]))
         if not found.source or not found.target:
             return example

@@ -61,9 +61,9 @@ class Merges:
 
 
 def grouped(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
-    """The ids of each word, by the number of the word that each id has; what was added to the text stands alone."""
+    """The ids of each word, by the number of the word that each id has."""
     start = 0
     for end in range(1, len(ids) + 1):
-        if end == len(ids) or words[end] != words[start] or words[end] is None:
+        if end == len(ids) or words[end] != words[start]:
             yield tuple(ids[start:end])
             start = end

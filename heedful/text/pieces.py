@@ -65,8 +65,7 @@ def words_of(texts: Sequence[str], kept: Sequence[bool]) -> tuple[list[str], lis
     done = 0
     for text, keep in zip(texts, kept, strict=True):
         places.append(min(goals[done], len(words) - 1) if keep else -1)
-        sure = text.rstrip("�")  # of a character only some bytes may be there yet
-        done = max(done, len(sure)) if whole.startswith(sure) else done
+        done = len(text) if whole.startswith(text) else done  # else of a character only some bytes are there yet
     return words, places
 
 

@@ -30,7 +30,9 @@ from tests.cli.workshop import RECIPES, SMALL, listing
 
 ROOT = Path(__file__).parents[2]
 ASKED = {"reverse": "12ab", "sort": "ba21", "sets": "-0.5,0.2; 0.3,-.4; 1,1", "series": "10,11; 10.5,11; -11,12"}
+ASKED |= {"translate": "A dog runs ."}
 SCORES = {"pairs": {"exact", "tokens"}, "sets": {"accuracy"}, "series": {"skill", "mean_absolute_error"}}
+SCORES |= {"translation": {"bleu", "chrf", "perplexity"}}
 
 
 def verbs() -> dict[str, Any]:
@@ -106,7 +108,7 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     said, rows = heedful("data", "list"), json.loads(heedful("data", "list", "--json").out)
     names = [row["name"] for row in rows]
     assert said.status == 0
-    assert {"reverse", "sort", "clouds", "waves", "toy", *sets.PUBLIC} == set(names)
+    assert {"reverse", "sort", "clouds", "waves", "invented", "toy", *sets.PUBLIC} == set(names)
     assert all(re.search(rf"^  {name} ", said.out, re.MULTILINE) for name in names)
     assert all(row.get("made") or row["licence"] for row in rows)
 
@@ -252,16 +254,16 @@ def test_eval_takes_a_set_by_name_a_toy_and_another_seed(heedful: Program, works
 # ---------------------------------------------------------------------- predict
 
 
-def backwards(model: Any, source: torch.Tensor) -> list[Answer]:
+def backwards(model: Any, source: torch.Tensor, *how: Any) -> list[list[Answer]]:
     """A perfect model, for what is to be shown is the order of its answers."""
     rows = [[token for token in row if token not in (PAD, END)] for row in source.tolist()]
-    return [Answer(tuple(row[::-1]), 0.0, True) for row in rows]
+    return [[Answer(tuple(row[::-1]), 0.0, True)] for row in rows]
 
 
 def test_predict_keeps_the_order_of_more_lines_than_a_batch(
     heedful: Program, workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.tasks.pairs.greedy", backwards)
+    monkeypatch.setattr("heedful.tasks.pairs.search", backwards)
     lines = [f"{n:x}".rjust(1 + n % 9, "z") for n in range(1, 700)]
     answer = heedful("predict", "runs/reverse", stdin="\r\n".join(lines))
     assert answer.status == 0

@@ -1,5 +1,6 @@
 """A folder as users have them: trained runs, files of their own, and all that can be wrong with either."""
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable
@@ -9,14 +10,21 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
+from heedful import text
 from heedful.cli import main
+from heedful.data import alignments
+from heedful.data.language import sentences
 
 SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.steps=2", "training.batch=8"]
-RECIPES = ("reverse", "sort", "sets", "series")
+RECIPES = ("reverse", "sort", "sets", "series", "translate")
+SMALLER = {"translate": ["data.tokenizer=bpe(size=320)", "decoding.max_new_tokens=9"]}
 
 PAIRS = [f"{n:03d}\t{f'{n:03d}'[::-1]}" for n in range(120)]
 SETS = [f"{n // 3},{'even' if n // 3 % 2 == 0 else 'odd'},{n % 7},{n % 5}" for n in range(360)]
 SERIES = [f"{n % 7},{n % 5}.5" for n in range(600)]
+PHRASES = sentences(120, 3)
+ENGLISH, INVENTED = ([getattr(phrase, side) for phrase in PHRASES] for side in ("source", "target"))
+LINKS = [alignments.write(phrase.links) for phrase in PHRASES]
 
 FILES: dict[str, str | bytes] = {
     "pairs.tsv": "\n".join(PAIRS),
@@ -33,6 +41,21 @@ FILES: dict[str, str | bytes] = {
     "three.source": "a\nb\nc\n",
     "two.target": "a\nb\n",
     "gap.target": "a\n\nc\n",
+    "train.en": "\n".join(ENGLISH),
+    "train.xx": "\n".join(INVENTED),
+    "train.tsv": "\n".join(map("\t".join, zip(ENGLISH, INVENTED, strict=True))),
+    "train.links": "\n".join(LINKS),
+    "short.links": "\n".join(LINKS[:-1]),
+    "wrong.links": "\n".join((LINKS[0], "0-0 1:1", *LINKS[2:])),
+    "far.links": "\n".join((*LINKS[:2], "0-0 99-1", *LINKS[3:])),
+    "cut.en.gz": gzip.compress("\n".join(ENGLISH).encode())[:-20],
+    "latin.en": "\n".join(("caf\u00e9", *ENGLISH[1:])).encode("latin-1"),
+    "gap.en": "\n".join((*ENGLISH[:5], "", *ENGLISH[6:])),
+    "long.en": "\n".join((*ENGLISH[:9], "a dog " * 200, *ENGLISH[10:])),
+    "one.links": "0-0\n",
+    "notes.json": "{}",
+    "tok.json": text.train(ENGLISH, "bpe", 300).layout.text,
+    "foreign.json": text.train(ENGLISH, "words", 90).layout.text.replace("<begin>", "<s>"),
     "sets.csv": "\n".join(("set,label,x,y", *SETS)),
     "words.csv": "a,x,1,2\na,x,one,2\n",
     "nan.csv": "a,x,1,2\na,x,nan,2\n",
@@ -134,6 +157,11 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "task_with_numbers_for_labels": ("sets", task(labels=[1, 2, 3, 4])),
     "task_with_a_word_for_channels": ("sets", task(channels="two")),
     "task_with_a_negative_horizon": ("series", task(horizon=-1)),
+    "task_without_words": ("translate", task(bleu=None)),
+    "task_with_other_words": ("translate", task(bleu="14a")),
+    "task_with_a_word_for_a_gaze": ("translate", task(gaze="decoder")),
+    "task_with_no_beams": ("translate", task(decoding={"beams": 0})),
+    "task_that_looks_at_no_layer": ("translate", task(gaze={"layer": "decoder.cross", "head": 0, "read": False})),
     "tokenizer_gone": ("reverse", lacks("tokenizer.json")),
     "tokenizer_is_broken": ("reverse", holds("tokenizer.json", "{}")),
 }
@@ -146,7 +174,7 @@ def make(place: Path) -> None:
     (place / "folder").mkdir()
     (place / "folder" / "notes.txt").write_text("not to be lost")
     for recipe in RECIPES:
-        assert status("train", recipe, *SMALL, "--out", f"runs/{recipe}") == 0
+        assert status("train", recipe, *SMALL, *SMALLER.get(recipe, ()), "--out", f"runs/{recipe}") == 0
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("heedful.training.run.finish", interrupt)
         assert status("train", "reverse", *SMALL, "--out", "runs/unfinished") == 130

@@ -1,10 +1,12 @@
 """What people see of tokens: pieces, the words they belong to, and how they arose."""
 
 import pytest
+import tokenizers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tokenizers import models
 
-from heedful.text import Tokenizer, train
+from heedful.text import Broken, Tokenizer, train
 from tests.text.corpus import SPLIT, TEXTS, WHOLE, anything, every, tokenised, tokenizer
 from tests.text.foreign import FOREIGN
 
@@ -96,6 +98,28 @@ def test_an_explanation_ends_in_what_the_engine_gives(text):
                 )
                 assert before[at : at + 2] == [merge.left, merge.right]
                 before = after
+
+
+def whole_words() -> Tokenizer:
+    """A tokenizer that finds words whole which no merges lead to."""
+    vocab = {sign: at for at, sign in enumerate(["a", "b", "c", "ab", "abc"])}
+    return Tokenizer(tokenizers.Tokenizer(models.BPE(vocab, [("a", "b")], ignore_merges=True)))
+
+
+def test_a_word_that_is_found_whole_has_no_merges():
+    [word] = whole_words().explain("abc").words
+    assert (word.letters, word.merges) == (("abc",), ())
+    assert Broken(whole_words(), ["abc"], 0.9, seed=1).at(0, 0) == [4]
+
+
+def test_an_explanation_begins_with_letters():
+    made = tokenizer("bpe_characters")
+    for text in TEXTS[:50]:
+        assert [letter for word in made.explain(text).words for letter in word.letters] == list(f" {text}")
+    for name, mark in (("gpt", ""), ("marked", "@@")):
+        told = FOREIGN[name].explain("kosten")
+        assert [letter.strip() for letter in told.words[0].letters] == ["k", *(mark + sign for sign in "osten")]
+        assert told.words[0].merges
 
 
 def test_an_explanation_gives_every_merge_that_was_learnt_by_its_rank():

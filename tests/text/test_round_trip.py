@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import Refusal
-from heedful.text import KINDS, SPECIAL, Tokenizer
+from heedful.text import KINDS, SPECIAL, Tokenizer, train
 from tests.text.corpus import SIGNS, SPLIT, TEXTS, WHOLE, anything, every, tokenised, tokenizer
 
 UNKNOWN = SPECIAL.index("<unknown>")
@@ -45,6 +45,12 @@ def test_tokenised_text_of_seen_characters_comes_back_unchanged(text):
         made = tokenizer(kind)
         assert made.decode(made.encode(text)) == text, kind
         assert UNKNOWN not in made.encode(text)
+
+
+def test_signs_that_look_like_those_of_pieces_come_back_unchanged():
+    made = train(["a##b c##d ##"] * 50, "wordpiece", 100)
+    for text in ("a##b", "##b", "a ##", "# ## ### a####"):
+        assert made.decode(made.encode(text)) == text
 
 
 @settings(max_examples=200, deadline=None)
@@ -96,10 +102,11 @@ def test_special_tokens_stand_for_themselves_and_are_left_out_of_text(kind):
 
 
 @settings(max_examples=200, deadline=None)
-@given(text=anything, cut=st.integers(0, 20))
-def test_a_stream_joins_to_the_whole_in_whole_characters(text, cut):
+@given(text=anything, start=st.integers(0, 20), end=st.integers(1, 40))
+@example("日本日", 0, 8)
+def test_a_stream_joins_to_the_whole_in_whole_characters(text, start, end):
     for made in every():
-        ids = made.encode(text)[cut:]  # so that it may begin within a character
+        ids = made.encode(text)[start:end]  # so that it may begin and end within a character
         said = list(made.stream(iter(ids)))
         assert "".join(said) == made.decode(ids)
         assert all(said)

@@ -1,6 +1,7 @@
 """SentencePiece models give the ids that SentencePiece gives, whatever the text; pieces trained here are its own."""
 
 import io
+import json
 import struct
 import unicodedata
 from collections import Counter
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from heedful.errors import Refusal
 from heedful.text import Tokenizer, train
 from heedful.text.charsmap import sound, varint
+from heedful.text.converted import converted
 from heedful.text.protobuf import Type, parse
 from heedful.text.unigram import rows
 from tests.text.corpus import SEEN, TEXTS, anything
@@ -112,6 +114,12 @@ def test_a_converted_model_is_the_same_when_written_and_read(pair, tmp_path):
     assert (again.kind, again.special) == (ours.kind, ours.special)
 
 
+def test_the_engine_reads_the_very_scores_that_are_written():
+    for made in (opened("unigram"), train(TEXTS, "unigram", 500)):
+        written, read = (json.loads(text)["model"]["vocab"] for text in (made.layout.text, made.engine.to_str()))
+        assert [score for _, score in written] == [score for _, score in read]
+
+
 def test_control_tokens_are_no_text():
     ours, theirs = opened("unigram"), sentencepiece.SentencePieceProcessor(model_proto=model("unigram"))
     assert ours.special == {"<unk>": 0, "<s>": 1, "</s>": 2}
@@ -121,8 +129,6 @@ def test_control_tokens_are_no_text():
 
 
 def opened(name):
-    from heedful.text.converted import converted
-
     return Tokenizer(converted(parse(model(name))))
 
 
@@ -177,6 +183,25 @@ def rebuilt(*pieces: tuple[str, float, int], trainer: bytes = b"", rules: bytes 
 
 
 UNK = ("<unk>", 0.0, 2)
+
+
+def test_scores_decide_which_pieces_merge_first_wherever_they_stand():
+    letters = [(sign, -9.0, 1) for sign in "▁abc"]
+    data = rebuilt(UNK, *letters, ("ab", -2.0, 1), ("bc", -1.0, 1), trainer=b"\x18\x02")
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
+    ours = Tokenizer(converted(parse(data)))
+    assert theirs.encode("abc", out_type=str) == ["▁", "a", "bc"]
+    assert ours.encode("abc") == theirs.encode("abc")
+
+
+def test_pieces_that_are_not_used_are_never_given():
+    rows_of = [UNK, *((sign, -3.0, 1) for sign in "▁ab"), ("ab", -1.0, 5), ("▁a", -2.0, 1)]
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=rebuilt(*rows_of))
+    ours = Tokenizer(converted(parse(rebuilt(*rows_of))))
+    assert ours.encode("ab ab") == theirs.encode("ab ab")
+    assert 4 not in ours.encode("ab ab")
+
+
 BAD = {
     "empty": b"",
     "no pieces": rebuilt(),

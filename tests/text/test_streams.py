@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import Refusal
@@ -24,7 +24,15 @@ def read(path: Path) -> str:
     return "\n".join(lines_of(path))
 
 
+def counted(blocks: list[str]) -> Counter[str]:
+    words = Words()
+    for block in blocks:
+        words.add_lines(block)
+    return words.counts
+
+
 @pytest.mark.parametrize("block", [5, 8, 1 << 20])
+@example(text="a bc a bc", packed=False)
 @settings(max_examples=100, deadline=None)
 @given(text=contents, packed=st.booleans())
 def test_blocks_join_to_the_words_of_the_file(block, text, packed, tmp_path_factory):
@@ -36,6 +44,8 @@ def test_blocks_join_to_the_words_of_the_file(block, text, packed, tmp_path_fact
     assert "".join("".join(blocks).split()) == "".join(text.split())  # nothing is lost, doubled or torn
     if max(len(word.encode()) for word in text.split()) < block - 1:
         assert " ".join(blocks).split() == text.split()  # no word is cut that fits into a block
+        if text.replace("\r\n", " ").replace("\n", " ") == " ".join(text.split()):
+            assert counted(blocks) == Counter(text.split())
     if block == 1 << 20:
         assert "\n".join(blocks).rstrip("\n") == text.replace("\r\n", "\n").rstrip("\n")
 

@@ -134,6 +134,11 @@ def test_a_sample_of_words_gives_each_its_share():
     assert share_of(words, room=6_000) == pytest.approx(0.0989, abs=0.001)
     some = Counter(rows(words, 0.1))
     assert some["often"] == 1000 and some["seldom"] == 10 and some["once"] <= 1
+    assert 60 < len(rows({str(number): 1 for number in range(1000)}, 0.1)) < 140
+
+
+def test_equal_words_do_not_stand_side_by_side():
+    assert max(len(run) for run in re.findall("a+|b+", "".join(rows({"a": 500, "b": 500}, 1.0)))) < 30
 
 
 def test_what_unigram_did_not_get_to_see_is_known_by_its_characters():

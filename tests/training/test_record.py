@@ -1,13 +1,15 @@
 """What a run tells while it learns."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from heedful.tasks import TASKS
 from heedful.training import record
-from tests.training.runs import short, train
+from tests.training.runs import loop_of, short, train
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +51,25 @@ def test_a_run_that_nobody_watches_tells_plain_lines(tmp_path: Path, capsys: pyt
     assert sum(line.startswith("step 5/5  loss ") for line in lines) == 1
     assert lines[-1] == f"report    {tmp_path / 'run' / 'report.html'}"  # whole, however narrow the terminal
     assert not any("\x1b" in line or "\r" in line for line in lines)
+
+
+def test_a_translation_shows_samples_at_every_evaluation_and_says_how_much_of_its_batches_is_padding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = short("translate", training__steps=8)
+    train(spec, tmp_path / "run")
+    lines = capsys.readouterr().err.splitlines()
+    plan = loop_of(tmp_path, spec).plan
+    share = f"{100 * plan.padding:.1f} % padding"
+    assert f"batches   {plan.steps} an epoch of at most 220 tokens a side, {share}" in lines
+    shown = [line.split(maxsplit=1) for line in lines if re.match(" +(source|reference|written)  ", line)]
+    assert [name for name, *_ in shown] == ["source", "reference", "written"] * 2 * 2  # two samples at steps 4 and 8
+    valid = [(one.texts.source, one.texts.target) for one in TASKS[spec.task].open(spec.data, spec.seed)[1].valid]
+    assert {(source[1], reference[1]) for source, reference in zip(shown[::3], shown[1::3], strict=True)} <= set(valid)
+    board = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
+    board.Reload()
+    assert [event.step for event in board.Tensors("samples/text_summary")] == [4, 8]
+    assert all(f"valid/{name}" in board.Tags()["scalars"] for name in ("bleu", "chrf", "perplexity"))
 
 
 def lines_of(*rows: dict[str, object]) -> str:

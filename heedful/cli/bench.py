@@ -1,0 +1,89 @@
+"""`heedful bench`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+from collections.abc import Iterator
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heedful.errors import Refusal, unknown
+
+
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="What to measure.")] = None,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each contender runs.")] = 7,
+    file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="A file for every round's times.")] = None,
+) -> None:
+    """Measure heedful and its peers side by side on this machine; without a name, list what can be measured.
+
+    Contenders take turns, so that slow spells of the machine hit all alike, and ratios are medians over the rounds.
+    """
+    known = measurable()
+    for name in names or ():
+        if name not in known:
+            raise unknown("bench", name, known)
+    if file is not None and not (names and file.parent.is_dir()):
+        lacks = (
+            f"there is no folder {file.parent}; make it" if names else f"nothing is measured; name {', '.join(known)}"
+        )
+        raise Refusal(f"--json {file}: {lacks}, or leave --json out")
+    if not names:
+        for name, about in known.items():
+            typer.echo(f"{name:10s} {about}")
+        return
+    found = [{"bench": name, **case} for name in names for case in measured(name, rounds)]
+    if file is not None:
+        where = {"cores": len(os.sched_getaffinity(0)), "versions": versions(names)}
+        file.write_text(json.dumps({**where, "cases": found}, indent=1) + "\n", encoding="utf-8")
+
+
+def measurable() -> dict[str, str]:
+    """What can be measured, and what each module says of itself; they are read and not imported, which takes long."""
+    [folder] = util.find_spec("heedful.bench").submodule_search_locations  # type: ignore[union-attr, misc]
+    trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.py"))}
+    return {name: (ast.get_docstring(tree) or "").split("\n")[0] for name, tree in trees.items() if offers(tree)}
+
+
+def offers(module: ast.Module) -> bool:
+    """Whether a module has cases to measure."""
+    return any(isinstance(node, ast.FunctionDef) and node.name == "cases" for node in module.body)
+
+
+def peers(name: str) -> tuple[str, ...]:
+    """The packages beside which a bench measures heedful, where they are installed."""
+    found: tuple[str, ...] = getattr(import_module(f"heedful.bench.{name}"), "PEERS", ())
+    return found
+
+
+def versions(names: list[str]) -> dict[str, str]:
+    """Which versions took part."""
+    packages = sorted({"heedful", "torch", *(peer for name in names for peer in peers(name))})
+    return {package: metadata.version(package) for package in packages if util.find_spec(package)}
+
+
+def measured(name: str, rounds: int) -> Iterator[dict[str, Any]]:
+    """Each case as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+    for peer in peers(name):
+        if util.find_spec(peer) is None:
+            typer.echo(f"{peer} is not installed and is left out; to measure it too: pip install {peer}")
+    columns = SpinnerColumn(), "{task.description}: {task.completed} calls", TimeElapsedColumn()
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
+    task = bar.add_task(name, total=None)
+    cases = import_module(f"heedful.bench.{name}").cases(rounds, lambda: bar.advance(task))
+    while True:
+        with bar:
+            case, base = next(cases, (None, ""))
+        if case is None:
+            return
+        typer.echo(case.table(base))
+        yield case.to_json(base)
