@@ -85,8 +85,8 @@ class TreeMemory(Memory):
     """A memory whose newest tokens (B K) stand side by side, each behind one that was written before: a tree.
 
     So the K beams of a source are rows of one forward. Each step writes K columns, and a row sees its own past among
-    all that is written. Beams that change places change a small table, `past`; keys and values stay where they are,
-    but for columns that no beam goes back to any more: when the memory is full, others take their place.
+    all that is written. Beams that change places change a small table, `past`; keys and values stay where they are
+    until the memory is full: then it moves, without the columns that no beam goes back to any more.
     """
 
     def __init__(self, size: int = 64) -> None:
@@ -101,9 +101,7 @@ class TreeMemory(Memory):
             self.past = torch.zeros(batch, width, 0, dtype=torch.bool, device=x.device)
             self.places = torch.zeros(1, 0, dtype=torch.long, device=x.device)
         if self.written + width > self.size:
-            self.prune()
-            while 2 * (self.written + width) > self.size:  # so that what is moved now need not be moved again soon
-                self.size *= 2
+            self.prune(width)
         rows = torch.full((1, width), self.step, device=x.device)
         self.start, self.written, self.step = self.written, self.written + width, self.step + 1
         self.calls.clear()
@@ -117,18 +115,18 @@ class TreeMemory(Memory):
         if self.past is not None:
             self.past = self.past.gather(1, parents[:, :, None].expand(-1, -1, self.written))
 
-    def prune(self) -> None:
-        """Lets go of the columns that lie behind no row, and moves the others together."""
+    def prune(self, width: int) -> None:
+        """Moves to a new place, with room for `width` columns more, without the columns that lie behind no row."""
         assert self.past is not None and self.places is not None
         lives = self.past.any(1)  # B S
         self.written = int(lives.sum(-1).max())
+        while 2 * (self.written + width) > self.size:  # so that it need not move again soon
+            self.size *= 2
         order = lives.int().argsort(dim=-1, descending=True, stable=True)[:, : self.written]
-        places = self.places.expand_as(lives).gather(1, order)
-        self.places = places.where(lives.gather(1, order), -1)
+        self.places = self.places.expand_as(lives).gather(1, order).where(lives.gather(1, order), -1)
         self.past = self.past.gather(2, order[:, None].expand(-1, self.past.shape[1], -1))
-        for kept in (kept for slot in self.slots.values() for kept in slot):
-            index = order[:, None, :, None].expand(-1, kept.shape[1], -1, kept.shape[3])
-            kept[:, :, : self.written] = kept.gather(2, index)
+        for owner, (k, v) in self.slots.items():
+            self.slots[owner] = moved(k, order, self.size), moved(v, order, self.size)
 
     def take(self, index: Tensor) -> None:
         super().take(index)
@@ -164,8 +162,15 @@ class Branching(Sight):
         return Branching(self.mask, self.rows[:, rows], self.columns, self.batch, self.bias, past)
 
 
+def moved(x: Tensor, order: Tensor, size: int) -> Tensor:
+    """The columns at `order` (B S) in a new place of `size`, whose other columns hold anything until written."""
+    wider = x.new_empty(*x.shape[:2], size, x.shape[-1])
+    wider[:, :, : order.shape[1]] = x.gather(2, order[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+    return wider
+
+
 def doubled(x: Tensor, least: int) -> Tensor:
-    """The same with twice the room, and again until it has `least` rows; what is not yet written holds anything."""
+    """The same with twice the room, and again until there is enough; what is not yet written holds anything."""
     size = x.shape[2]
     while size < least:
         size *= 2

@@ -174,8 +174,9 @@ class Sight:
         return self.once("dense", self._dense)
 
     def _dense(self) -> Tensor:
-        seen = self.mask.sees(*self.indices)
-        return seen if self.counted else seen & (self.indices[3] >= 0)
+        b, h, i, j = self.indices
+        seen = self.mask.sees(b, h, i, j)
+        return seen if self.counted else seen & (j >= 0)
 
     @property
     def blind(self) -> Tensor:

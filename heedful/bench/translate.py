@@ -22,7 +22,7 @@ from heedful.models import Transformer, build
 from heedful.models.transformer import END, PAD, TransformerSpec
 
 PEERS = ("transformers", "ctranslate2")  # beside torch itself; what is not installed is left out
-BATCH, LENGTH, NEW, BEAMS = 32, 32, 40, 5
+VOCAB, BATCH, LENGTH, NEW, BEAMS = 8000, 32, 32, 40, 5
 Contenders = dict[str, Callable[[], Any]]
 
 
@@ -48,7 +48,7 @@ def measured(
 
 def model() -> Transformer:
     """The model of Vaswani et al. (2017) with a vocabulary of 8,000, and dropout where all peers have it."""
-    return cast(Transformer, build("transformer", size="base", vocab=8000, order="post", dropout=0.1))
+    return cast(Transformer, build("transformer", size="base", vocab=VOCAB, order="post", dropout=0.1))
 
 
 def installed(name: str) -> bool:
@@ -74,7 +74,7 @@ Scored = Callable[[Tensor, Tensor], Tensor]
 
 def trainers(dtype: torch.dtype) -> Contenders:
     """A step of each contender: the scores of a batch, their loss, its gradients, and AdamW."""
-    source, target = torch.randint(END + 1, 8000, (BATCH, LENGTH)), torch.randint(END + 1, 8000, (BATCH, LENGTH + 1))
+    source, target = torch.randint(END + 1, VOCAB, (BATCH, LENGTH)), torch.randint(END + 1, VOCAB, (BATCH, LENGTH + 1))
     source[::2, -6:] = PAD  # half of the sources are shorter, so that masks have something to hide
     ours, engine = model(), Engine(model().spec)
     scored: dict[str, tuple[nn.Module, Scored]] = {
@@ -114,9 +114,8 @@ class Engine(nn.Module):
 
     places: Tensor
 
-    def __init__(self, spec: TransformerSpec) -> None:
+    def __init__(self, s: TransformerSpec) -> None:
         super().__init__()
-        s = spec
         self.table, self.drop = nn.Embedding(s.vocab, s.width), nn.Dropout(s.dropout)
         self.engine = nn.Transformer(s.width, s.heads, s.depth, s.depth, s.hidden or 0, s.dropout, batch_first=True)
         self.engine.encoder.norm = self.engine.decoder.norm = None  # after the last block's own norm, one too many
@@ -169,7 +168,7 @@ def writers(threads: int) -> Iterator[tuple[str, int, Contenders]]:
     if installed("ctranslate2"):
         searches.append(by_ctranslate2(ours, threads))
     for batch in (1, BATCH):
-        source = torch.randint(END + 1, 8000, (batch, LENGTH))
+        source = torch.randint(END + 1, VOCAB, (batch, LENGTH))
         for beams in (1, BEAMS):
             title = f"{'greedy' if beams == 1 else f'beam {beams}'}, batch {batch}, {LENGTH} tokens in and {NEW} out"
             contenders = {name: run for search in searches for name, run in search(source, beams).items()}
@@ -183,7 +182,7 @@ def writers(threads: int) -> Iterator[tuple[str, int, Contenders]]:
 def lively(model: Transformer) -> Transformer:
     """Random signs for the last norm: what has learned nothing would else say its last token again and again."""
     with torch.no_grad():
-        last = model.decoder.blocks[-1].norm3.weight
+        last: Tensor = model.get_parameter(f"decoder.blocks.{model.spec.depth - 1}.norm3.weight")
         last.copy_(torch.randint(0, 2, last.shape) * 2.0 - 1.0)
     return model
 

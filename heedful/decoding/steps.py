@@ -91,9 +91,9 @@ class Steps:
 
 
 class BranchingSteps(Steps):
-    """The same, with as many targets of each source side by side, B K, read as rows of one forward.
+    """The same with K targets of each source, side by side (B K), read as rows of one forward.
 
-    What is remembered of them is never copied when they change places, and what a source says is read once for all.
+    What is remembered of them is not copied when they change places, and what a source says is read once for all.
     """
 
     def __init__(self, model: Writer, source: Tensor, memory: TreeMemory) -> None:
@@ -103,10 +103,10 @@ class BranchingSteps(Steps):
 
     @staticmethod
     def can_write(model: Model, beams: int) -> bool:
-        """Whether so many targets of a source may be rows of one forward.
+        """Whether so many targets of a source may be rows of one forward; if not, each goes on by itself, as `Steps`.
 
-        A mechanism with a `recall` of its own keeps something else than columns, and what learned a place for each row
-        of a forward has no more places than that: those go on target by target, as `Steps`.
+        A mechanism with a `recall` of its own keeps no columns that rows could choose from: a running sum must be
+        copied for each target. And a forward has no more rows than a model has learned positions.
         """
         kinds = [type(part) for part in model.modules() if isinstance(part, Mechanism)]
         return all(kind.recall is Mechanism.recall for kind in kinds) and beams <= longest(model)

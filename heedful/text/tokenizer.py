@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import tokenizers
 
@@ -18,7 +21,11 @@ from heedful.text.pieces import is_named_byte, readable, words_of
 
 __all__ = ["SPECIAL", "Tokenizer"]
 
-AT_ONCE = 1 << 22  # characters that the engine gets in one batch: enough for every core, and soon forgotten
+T = TypeVar("T")
+R = TypeVar("R")
+
+AT_ONCE = 1 << 19  # characters that the engine gets in one batch
+AHEAD = 4  # batches that it works on, so that no core waits for a long text or for ids to become lists
 
 
 class Tokenizer:
@@ -82,12 +89,14 @@ class Tokenizer:
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         made: list[list[int]] = []
         try:
-            for batch in batches(texts):
-                ready = self._ready(batch) if self._ready else batch
-                made += [one.ids for one in self.engine.encode_batch_fast(ready)]
+            for batch in ahead(self._batch, list(batches(texts))):
+                made += [one.ids for one in batch]
         except Exception as error:  # the engine raises plain Exceptions
             raise unfit(texts, error) from None
         return made
+
+    def _batch(self, texts: list[str]) -> list[tokenizers.Encoding]:
+        return self.engine.encode_batch_fast(self._ready(texts) if self._ready else texts)
 
     def by_words(self, texts: Sequence[str]) -> Iterator[list[tuple[int, ...]]]:
         """The ids of each text, word by word, as the engine cuts it into words."""
@@ -161,6 +170,21 @@ class Tokenizer:
             return explained(self, self.engine.encode(ready))
         except (TypeError, UnicodeEncodeError) as error:
             raise unfit([text], error) from None
+
+
+def ahead(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
+    """What work makes of items, in order, while it is at the next ones."""
+    if len(items) == 1:
+        yield work(items[0])
+        return
+    with ThreadPoolExecutor(AHEAD) as pool:
+        begun: deque[Future[R]] = deque()
+        for item in items:
+            begun.append(pool.submit(work, item))
+            if len(begun) > AHEAD:
+                yield begun.popleft().result()
+        while begun:
+            yield begun.popleft().result()
 
 
 def batches(texts: Sequence[str]) -> Iterator[list[str]]:

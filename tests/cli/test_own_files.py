@@ -1,16 +1,18 @@
 """A user's own files, from training to looking: pairs, parallel files, sets and series."""
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Program
-from tests.cli.workshop import PAIRS, SERIES, SETS
+from tests.cli.workshop import ENGLISH, INVENTED, LINKS, PAIRS, SERIES, SETS
 
 SHORT = ["training.steps=3", "training.batch=16", "model.width=16", "model.depth=1", "model.heads=2", "model.hidden=32"]
 SOURCES, TARGETS = zip(*(pair.split("\t") for pair in PAIRS), strict=True)
 WINDOWS = ["data.longest=16", "data.horizon=4"]
+BRIEF = ["training.tokens=200", "decoding.beams=2", "decoding.max_new_tokens=9"]
 
 
 def write(place: Path, name: str, lines: object, end: str = "\n", first: str = "") -> str:
@@ -45,6 +47,34 @@ def characters_of_the_test_alone(place: Path) -> list[str]:
     return ["reverse", *(f"data.{part}={write(place, f'{part}.tsv', lines)}" for part, lines in parts.items())]
 
 
+def sentences(place: Path) -> list[str]:
+    lines = map("\t".join, zip(ENGLISH, INVENTED, strict=True))
+    return ["translate", f"data={write(place, 'sentences.tsv', lines)}", *BRIEF]
+
+
+def sentences_in_two_files(place: Path) -> list[str]:
+    source, target = write(place, "train.en", ENGLISH), write(place, "train.xx", INVENTED)
+    return ["translate", f"data.train.source={source}", f"data.train.target={target}", *BRIEF]
+
+
+def sentences_in_gzipped_files(place: Path) -> list[str]:
+    recipe, source, target, *brief = sentences_in_two_files(place)
+    zipped = []
+    for change in (source, target):
+        path = Path(change.partition("=")[2])
+        path.with_suffix(f"{path.suffix}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        zipped.append(f"{change}.gz")
+    return [recipe, *zipped, *brief]
+
+
+def sentences_with_links_for_each_part(place: Path) -> list[str]:
+    data = []
+    for part, lines in {"train": slice(80), "valid": slice(80, 100), "test": slice(100, 120)}.items():
+        for side, texts in {"source": ENGLISH, "target": INVENTED, "alignment": LINKS}.items():
+            data.append(f"data.{part}.{side}={write(place, f'{part}.{side}', texts[lines])}")
+    return ["translate", *data, "training.guidance=0.5", "data.bleu=char", *BRIEF]
+
+
 def sets(place: Path) -> list[str]:
     return ["sets", f"data={write(place, 'sets.csv', SETS)}"]
 
@@ -72,7 +102,7 @@ def a_constant_series(place: Path) -> list[str]:
     return ["series", f"data={write(place, 'series.csv', ['5,-7e14'] * 600)}", *WINDOWS]
 
 
-ASKED = {"reverse": "012", "sort": "012", "sets": "1,2; 3,4", "series": "1,2; 3,4"}
+ASKED = {"reverse": "012", "sort": "012", "sets": "1,2; 3,4", "series": "1,2; 3,4", "translate": "A dog runs ."}
 OTHERS: dict[object, str] = {series_of_one_channel_in_parts: "1; 2", a_constant_series: "5,-7e14; 5,-7e14"}
 KINDS = [
     pairs,
@@ -81,6 +111,10 @@ KINDS = [
     parallel_files,
     a_file_for_each_part,
     characters_of_the_test_alone,
+    sentences,
+    sentences_in_two_files,
+    sentences_in_gzipped_files,
+    sentences_with_links_for_each_part,
     sets,
     sets_with_a_header,
     series,
@@ -118,12 +152,21 @@ def test_a_forecast_that_is_not_finite_is_refused(heedful: Program, tmp_path: Pa
         )
 
 
-def test_files_that_mean_the_same_are_read_the_same(heedful: Program, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        (pairs, pairs_from_another_system, parallel_files),
+        (sentences, sentences_in_two_files, sentences_in_gzipped_files),
+    ],
+)
+def test_files_that_mean_the_same_are_read_the_same(
+    heedful: Program, tmp_path: Path, kinds: tuple[object, ...]
+) -> None:
     models = []
-    for kind in (pairs, pairs_from_another_system, parallel_files):
-        place = tmp_path / kind.__name__
+    for kind in kinds:
+        place = tmp_path / kind.__name__  # type: ignore[attr-defined]
         place.mkdir()
-        assert heedful("train", *kind(place), *SHORT, "--out", place / "run").status == 0
+        assert heedful("train", *kind(place), *SHORT, "--out", place / "run").status == 0  # type: ignore[operator]
         models.append((place / "run" / "model" / "model.safetensors").read_bytes())
     assert models[0] == models[1] == models[2]
 

@@ -4,11 +4,15 @@ import itertools
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from heedful.attention import Context, Memory, Sight
+from heedful.attention.mechanisms import Softmax
+from heedful.attention.memory import TreeMemory
 from heedful.decoding import Answer, beam, greedy
 from heedful.decoding.answer import penalty
 from heedful.decoding.beam import top
+from heedful.decoding.steps import ROOM
 from heedful.errors import Refusal
 from heedful.models import Transformer
 from heedful.models.transformer import BEGIN, END
@@ -141,3 +145,67 @@ def test_top_is_a_stable_sort_cut_short():
 def test_more_answers_than_beams_are_refused(beams, best):
     with pytest.raises(Refusal, match="as many beams as answers"):
         beam(writer(), sources(), beams, best)
+
+
+class Remembering(nn.Module):
+    """A writer that never ends and notes after each step what its memory holds, and where."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model, self.encode = model, model.encode
+        self.places: list[set[int]] = []
+        self.held: list[Tensor] = []
+
+    def decode(self, target: Tensor, context: Context, memory: TreeMemory) -> Tensor:
+        logits = self.model.decode(target, context, memory)
+        logits[..., END] = -torch.inf
+        slots = [kept for slot in memory.slots.values() for kept in slot]
+        self.places.append({kept.data_ptr() for kept in slots})
+        self.held.append(slots[0][:, :, : memory.written].clone())
+        return logits
+
+
+def test_beams_that_change_places_leave_keys_and_values_where_they_are(monkeypatch):
+    orders, follow = [], TreeMemory.follow
+    monkeypatch.setattr(TreeMemory, "follow", lambda tree, parents: (orders.append(parents), follow(tree, parents))[1])
+    model = Remembering(writer(4))
+    beam(model, sources((7, 7, 7)), 4, 4, ROOM)
+    assert sum(len({tuple(row) for row in order.tolist()} - {(0, 1, 2, 3)}) > 0 for order in orders[:-1]) > 10
+    assert len({frozenset(places) for places in model.places}) == 1
+    assert all(model.held[-1][:, :, : held.shape[2]].equal(held) for held in model.held)
+
+
+def test_a_source_is_read_once_for_all_its_beams():
+    model = writer(4)
+    shapes = []
+    cross = model.decoder.blocks[0].cross.mechanism
+    cross.register_forward_pre_hook(lambda m, given: shapes.append((given[0].shape[2], given[1].shape[0])))
+    beam(model, sources((7, 7)), 5, 1, 8)
+    assert {rows for rows, _ in shapes} == {1, 5}
+    assert {batch for _, batch in shapes} <= {1, 2}  # sources, not beams
+
+
+class Running(Softmax):
+    """A mechanism that keeps something else than columns: here, by the row, what it would have kept by the column."""
+
+    def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
+        assert type(memory) is Memory
+        return super().recall(q, k, v, sight, memory)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_rows_cannot_share_is_copied_for_each_beam(seed):
+    model = writer(seed)
+    expected = beam(model, sources(), 4, 3, 12)
+    for block in model.decoder.blocks:
+        block.attention.mechanism = Running()
+    for ours, theirs in zip(beam(model, sources(), 4, 3, 12), expected, strict=True):
+        same(ours, theirs)
+
+
+def test_more_beams_than_learned_positions_are_searched_all_the_same():
+    model = writer(position="learned", length=5)
+    for ours, theirs in zip(
+        beam(model, sources((5, 3)), 9, 9, 5), beam(model, sources((5, 3)), 9, 9, 5, remember=False), strict=True
+    ):
+        same(ours, theirs)

@@ -1,6 +1,7 @@
 """Merges left out while learning: other sub-words in each epoch, the same text, by seed, epoch and sample alone."""
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks import Translation
 from heedful.tasks.pairs import Encoded
+from tests.training.runs import loop_of, short
 
 DATA = DataSpec(name="invented", samples=150, held_out=40, tokenizer="bpe(size=400)", merge_dropout=0.2)
 
@@ -89,6 +91,15 @@ def test_batches_by_tokens_keep_within_them_in_every_epoch() -> None:
     for step in range(3 * plan.steps):
         batch = task.batch(task.fresh([splits.train[at] for at in plan.at(step)], plan.epoch(step)))
         assert len(batch["source"]) == 1 or max(batch["source"].numel(), batch["target"].numel()) <= 200
+
+
+def test_a_step_is_learned_from_as_its_epoch_has_it(tmp_path: Path) -> None:
+    loop = loop_of(tmp_path, short("translate", data__merge_dropout=0.2))
+    for step in range(loop.plan.steps + 4):
+        samples, epoch = [loop.splits.train[at] for at in loop.plan.at(step)], loop.plan.epoch(step)
+        assert epoch == (step >= loop.plan.steps)
+        assert ids(loop.samples(step)) == ids(loop.task.fresh(samples, epoch))
+    assert ids(loop.samples(step)) != ids(loop.task.fresh(samples, 0))
 
 
 def test_what_is_chosen_and_tested_by_is_left_whole_and_so_is_everything_without_dropout() -> None:
