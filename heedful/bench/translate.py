@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -27,14 +25,16 @@ Contenders = dict[str, Callable[[], Any]]
 
 
 def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]:
-    """Every case, with the name of the contender that the others are compared to: the fastest of the peers."""
+    """Every case, with the name of the contender that the others are compared to: the fastest of the peers.
+
+    All have as many threads as torch has: every core, where OMP_NUM_THREADS does not say otherwise.
+    """
     torch.manual_seed(0)
-    with all_cores() as threads:
-        for name, dtype in (("float32", torch.float32), ("bfloat16 autocast", torch.bfloat16)):
-            title = f"train step, {name}, {BATCH} x {LENGTH} tokens"
-            yield measured(title, BATCH * LENGTH, trainers(dtype), rounds, said)
-        for title, batch, contenders in writers(threads):
-            yield measured(title, batch * NEW, contenders, rounds, said)
+    for name, dtype in (("float32", torch.float32), ("bfloat16 autocast", torch.bfloat16)):
+        title = f"train step, {name}, {BATCH} x {LENGTH} tokens"
+        yield measured(title, BATCH * LENGTH, trainers(dtype), rounds, said)
+    for title, batch, contenders in writers(torch.get_num_threads()):
+        yield measured(title, batch * NEW, contenders, rounds, said)
 
 
 def measured(
@@ -54,17 +54,6 @@ def model() -> Transformer:
 def installed(name: str) -> bool:
     """Whether a peer is there."""
     return importlib.util.find_spec(name) is not None
-
-
-@contextmanager
-def all_cores() -> Iterator[int]:
-    """As many threads as there are cores to run on, for every contender."""
-    before, cores = torch.get_num_threads(), len(os.sched_getaffinity(0))
-    torch.set_num_threads(cores)
-    try:
-        yield cores
-    finally:
-        torch.set_num_threads(before)
 
 
 # ---------------------------------------------------------------------- training

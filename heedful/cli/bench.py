@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 from collections.abc import Iterator
 from importlib import import_module, metadata, util
 from pathlib import Path
@@ -37,9 +36,11 @@ def bench(
         for name, about in known.items():
             typer.echo(f"{name:10s} {about}")
         return
+    import torch
+
     found = [{"bench": name, **case} for name in names for case in measured(name, rounds)]
     if file is not None:
-        where = {"cores": len(os.sched_getaffinity(0)), "versions": versions(names)}
+        where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         file.write_text(json.dumps({**where, "cases": found}, indent=1) + "\n", encoding="utf-8")
 
 

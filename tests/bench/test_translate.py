@@ -3,7 +3,6 @@
 import gc
 import importlib.util
 import json
-from collections.abc import Iterator
 
 import pytest
 import torch
@@ -25,13 +24,10 @@ def small() -> Transformer:
 
 
 @pytest.fixture(autouse=True)
-def of_small_size(monkeypatch) -> Iterator[None]:
+def of_small_size(monkeypatch) -> None:
     for name, value in {"VOCAB": 40, "BATCH": 3, "LENGTH": 7, "NEW": NEW, "BEAMS": 3, "model": small}.items():
         monkeypatch.setattr(translate, name, value)
     monkeypatch.setattr(gc, "collect", lambda: 0)  # before every call; beside pytest it takes longer than the call
-    threads = torch.get_num_threads()
-    yield
-    assert torch.get_num_threads() == threads
 
 
 def without(monkeypatch, *missing: str) -> None:

@@ -39,8 +39,8 @@ class Echo:
         self.calls.append(("best", decoding, best, seed))
         return ([(f"{text}{rank}", -rank / 3) for rank in range(best)] for text in map(self.known, inputs))
 
-    def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int) -> Iterator[str]:
-        self.calls.append(("stream", decoding, seed))
+    def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int, number: int) -> Iterator[str]:
+        self.calls.append(("stream", decoding, seed, number))
         return iter(self.known(text))
 
 
@@ -105,7 +105,10 @@ def test_several_answers_come_with_their_scores_and_in_order(task: Echo, predict
 def test_a_stream_prints_the_same_and_reads_all_inputs_before_it_answers(task: Echo, predict: Call) -> None:
     assert predict("two", "words", "--stream") == (0, "two\nwords\n", "")
     assert predict("a", *WARM, "--seed", "4", "--stream") == (0, "a\n", "")
-    assert task.calls[1:] == [("stream", Decoding(), 0), ("stream", Decoding(temperature=0.8), 4)]
+    assert task.calls[1:] == [
+        ("stream", Decoding(), 0, 1),
+        ("stream", Decoding(temperature=0.8), 4, 0),
+    ]
     said = "heedful: input 2: the input is empty; give a word\n"
     assert predict("--stream", stdin="one\n\ntwo\n") == (2, "", said)
 

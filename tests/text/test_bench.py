@@ -12,9 +12,9 @@ def test_each_kind_is_measured_on_short_and_long_texts(monkeypatch):
     measured = list(bench.cases(1, lambda: said.append(1)))
     kinds = [f"tokenizer, {kind}, {name}" for kind in bench.KINDS for name in ("short lines", "long documents")]
     assert [case.name for case, _ in measured] == kinds
-    assert len(said) == 6 * 2 * 2
+    assert len(said) == 6 * 3 * 2
     for case, base in measured:
-        assert set(case.seconds) == {base, bench.OURS} and base == bench.BASE
+        assert set(case.seconds) == {base, bench.INSIDE, bench.OURS} and base == bench.BASE
         assert case.ratio(bench.OURS, base) > 0
 
 
