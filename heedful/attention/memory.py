@@ -123,7 +123,7 @@ class TreeMemory(Memory):
         while 2 * (self.written + width) > self.size:  # so that it need not move again soon
             self.size *= 2
         order = lives.int().argsort(dim=-1, descending=True, stable=True)[:, : self.written]
-        self.places = self.places.expand_as(lives).gather(1, order).where(lives.gather(1, order), -1)
+        self.places = self.places.expand_as(lives).gather(1, order)
         self.past = self.past.gather(2, order[:, None].expand(-1, self.past.shape[1], -1))
         for owner, (k, v) in self.slots.items():
             self.slots[owner] = moved(k, order, self.size), moved(v, order, self.size)

@@ -15,6 +15,7 @@ from heedful.bench.measure import Case, interleave
 from heedful.text import Tokenizer, train
 
 BASE, INSIDE, OURS = "tokenizers alone", "tokenizers, ids not taken out", "heedful"
+PEERS = ("tokenizers",)
 KINDS = ("bpe", "wordpiece", "unigram")
 SIZE, WORDS, KNOWN = 8000, 300_000, 20_000
 MEGABYTES, LIMIT = 500, 2_000_000_000
@@ -94,5 +95,5 @@ def memory(kind: str, megabytes: int = MEGABYTES) -> int:
 
 if __name__ == "__main__":
     for one in sys.argv[1:] or ("bpe", "unigram"):
-        taken = memory(one)
-        print(f"{one}: {taken / 1e9:.2f} GB to train on {MEGABYTES} MB; {'fits' if taken < LIMIT else 'TOO MUCH'}")
+        most = memory(one)
+        print(f"{one}: {most / 1e9:.2f} GB to train on {MEGABYTES} MB; {'fits' if most < LIMIT else 'TOO MUCH'}")

@@ -116,6 +116,14 @@ def put_in_its_place(model: nn.Linear) -> None:
     model.weight.data = model.weight * 2
 
 
+def turned_round(model: nn.Linear) -> None:
+    model.weight.copy_(model.weight.flip(0))
+
+
+def turned_round_in_another_place(model: nn.Linear) -> None:
+    model.weight.data = model.weight.flip(0)
+
+
 def a_new_parameter(model: nn.Linear) -> None:
     model.weight = nn.Parameter(model.weight * 2)
 
@@ -139,6 +147,8 @@ CHANGES = [
     through_data,
     one_number_through_data,
     put_in_its_place,
+    turned_round,
+    turned_round_in_another_place,
     a_new_parameter,
     loaded,
     learned,
