@@ -33,7 +33,7 @@ class MultiHead(nn.Module):
         self.to_qkv = nn.Linear(width, sum(self.parts), bias=bias)
 
     def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
-        q, k, v = self.to_qkv(x).split(self.parts, -1)
+        q, k, v = self.to_qkv(x).split_with_sizes(self.parts, -1)
         q, k, v = split(q, self.heads), split(k, self.groups), split(v, self.groups)  # B H T D, B G T D, B G T D
         if self.position is not None:
             q, k = self.position(q, sight.rows, sight), self.position(k, sight.rows, sight)

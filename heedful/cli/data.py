@@ -12,6 +12,7 @@ app = typer.Typer(help="List and fetch data sets.", no_args_is_help=True)
 MADE = {
     "reverse": "sequences of digits and letters, and the same backwards",
     "sort": "sequences of digits and letters, and the same in order",
+    "invented": "captions in English and in an invented language, with their alignments",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
     "toy": "of each recipe, a small version of its data",

@@ -48,7 +48,8 @@ class Pieces(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *outer: Any) -> tuple[Tensor | None, None, None, None, None]:
         """The gradient that was made on the way."""
-        return ctx.gradient.mul_(outer[0]), None, None, None, None
+        gradient, ctx.gradient = ctx.gradient, None  # used up, so that a second pass backwards fails
+        return gradient.mul_(outer[0]), None, None, None, None
 
 
 def one_piece(chances: Tensor, right: Tensor, smoothing: float, consistency: float) -> tuple[Tensor, Tensor]:

@@ -180,7 +180,7 @@ class Pairs(Task):
     ) -> Iterator[list[tuple[str, float]]]:
         """The n best answers to each input, with their scores."""
         for answers in self.searched(model, read_all(inputs, self.known), decoding, best, seed):
-            yield [(self.tokenizer.decode(answer.tokens), answer.score) for answer in answers]
+            yield [(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer to one input in pieces, as they are written; `number` is its place among several."""

@@ -21,9 +21,10 @@ from heedful.looking import look
 from heedful.looking.alignment import Alignment, agreement, guide, links
 from heedful.looking.page import Alignment as Aligned
 from heedful.looking.page import Example, Figures, Samples
+from heedful.models.transformer import UNKNOWN
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
 from heedful.tasks.pairs import Encoded, Pairs, alike
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, nonempty, pick, precise, to
+from heedful.tasks.task import PLAIN, Batch, Finding, Ids, Terms, device_of, nonempty, pick, precise, to
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen
 ROOM = 8192  # tokens of a batch that is read and not written
@@ -116,10 +117,14 @@ class Translation(Pairs):
 
     def words(self, sample: Encoded) -> Words:
         """The word of each of a sample's sub-words."""
-        return self._words(tuple(sample.source)), self._words(tuple(sample.target))
+        pair = sample.texts
+        return self.worded(sample.source, pair.source)[1], self.worded(sample.target, pair.target)[1]
 
-    def _words(self, ids: tuple[int, ...]) -> list[int]:
-        return self.tokenizer.words(ids)[1]
+    def worded(self, ids: Ids, text: str) -> tuple[list[str], list[int]]:
+        """The words of a text, and the word of each of its ids; an id that is not known stands where it was read."""
+        if UNKNOWN in ids:
+            return text.split(), self.tokenizer.placed(text)
+        return self.tokenizer.words(tuple(ids))
 
     def settle(self, model: nn.Module, splits: Splits[Encoded]) -> None:
         """Chooses layer and head: by the alignments given for validation, or by those of a lexicon of the data."""
@@ -160,7 +165,8 @@ class Translation(Pairs):
 
     def alignment(self, sample: Encoded, weights: Tensor, read: bool) -> Alignment:
         """The alignment that one head's weights (1 T S) show."""
-        source, target = (self.tokenizer.words(tuple(ids))[0] for ids in (sample.source, sample.target))
+        source, _ = self.worded(sample.source, sample.texts.source)
+        target, _ = self.worded(sample.target, sample.texts.target)
         matrix = of_words(weights, self.words(sample), read)[0]
         return Alignment(tuple(source), tuple(target), matrix, tuple(links(matrix)), sample.texts.links)
 

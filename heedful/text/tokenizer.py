@@ -17,7 +17,7 @@ from heedful.text import engines, reading
 from heedful.text.explaining import Explanation, explained
 from heedful.text.layout import SPECIAL, Layout
 from heedful.text.merging import grouped
-from heedful.text.pieces import is_named_byte, readable, words_of
+from heedful.text.pieces import goals_of, is_named_byte, readable, words_of
 
 __all__ = ["SPECIAL", "Tokenizer"]
 
@@ -162,6 +162,16 @@ class Tokenizer:
         for keep in kept:
             reached.append(reached[-1] + keep)
         return words_of([grown[at] for at in reached[1:]], kept)
+
+    def placed(self, text: str) -> list[int]:
+        """For each id of a text the place of its word, split at white space; what is not known has a place too."""
+        ready = self._ready([text])[0] if self._ready else text
+        begun = goals_of(ready)
+        places = []
+        for start, end in self.engine.encode(ready).offsets:
+            blank = next((at for at in range(start, end) if not ready[at].isspace()), end)
+            places.append(min(begun[blank], len(ready.split()) - 1))
+        return places
 
     def explain(self, text: str) -> Explanation:
         """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""

@@ -35,7 +35,7 @@ class Graphs:
 
     def __call__(self, batch: Batch) -> Losses:
         """The sum of the losses and their count, the gradients added to the parameters."""
-        batch = filled(batch)
+        batch = filled(batch, self.model.spec.length)  # type: ignore[union-attr, arg-type]
         shape = tuple((name, tensor.shape) for name, tensor in batch.items())
         if shape not in self.made:
             self.made[shape] = self.capture(batch)
@@ -70,10 +70,11 @@ class Graphs:
         return loss.detach(), count
 
 
-def filled(batch: Batch) -> Batch:
-    """The batch with rows and columns of zeros up to round numbers: B T -> B' T'."""
+def filled(batch: Batch, longest: int) -> Batch:
+    """The batch with rows and columns of zeros up to round numbers, columns never beyond the longest: B T -> B' T'."""
     made = {}
     for name, tensor in batch.items():
-        lengths = [side for length in reversed(tensor.shape[1:]) for side in (0, -length % LENGTHS)]
+        more = (min(-length % LENGTHS, max(0, longest - length)) for length in reversed(tensor.shape[1:]))
+        lengths = [side for length in more for side in (0, length)]
         made[name] = pad(tensor, (*lengths, 0, -len(tensor) % ROWS))
     return made

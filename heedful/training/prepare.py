@@ -81,13 +81,15 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     if left_out and short and too_long == "drop":
         doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
         splits = replace(splits, train=short)
-    for sample in (*splits.train, *splits.valid, *splits.test):
-        length = task.length(sample)
-        if length > spec.length:
-            raise Refusal(
-                f"{task.place(sample)}: {length} long and the model takes {spec.length}; "
-                f"set model.length={length}, shorten it, or leave such samples out with data.too_long=drop"
-            )
+    longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
+    length = task.length(longest)
+    if length > spec.length:
+        learned = too_long == "refuse" and any(sample is longest for sample in splits.train)
+        cure = ", or leave such samples out with data.too_long=drop" if learned else ""
+        raise Refusal(
+            f"{task.place(longest)}: {length} long and the model takes {spec.length}; "
+            f"set model.length={length} or shorten it{cure}"
+        )
     return splits
 
 

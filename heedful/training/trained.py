@@ -76,4 +76,5 @@ def alone(data: DataSpec, split: str) -> DataSpec:
     """The data of one split, where it has a file of its own: the others need not be there any more."""
     if split == "train" or getattr(data, split) is None:
         return data
-    return DataSpec(name="files", **{split: getattr(data, split)})
+    others = {name: None for name in ("train", "valid", "test") if name != split}
+    return data.model_copy(update={"name": "files"} | others)

@@ -45,7 +45,7 @@ def test_a_filled_batch_has_the_same_loss_and_the_same_gradients(tmp_path: Path,
     loop = loop_of(tmp_path, short(recipe, **PRECISE, **guided, **words))
     loop.model.train()
     batch, terms = loop.task.batch(first_samples(loop, 5)), Terms(**asked)
-    fuller = filled(batch)
+    fuller = filled(batch, 10**6)
     assert all(len(fuller[name]) > len(tensor) for name, tensor in batch.items())
     total, count, slopes = judged(loop, batch, terms)
     other, counted, others = judged(loop, fuller, terms)
@@ -65,7 +65,7 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
     shapes: dict[str, list[int]], rows: int
 ) -> None:
     batch = {name: torch.ones(rows, *shape[1:], dtype=torch.long) for name, shape in shapes.items()}
-    made = filled(batch)
+    made = filled(batch, 10**6)
     assert made.keys() == batch.keys()
     for name, tensor in batch.items():
         full = made[name]
@@ -78,7 +78,7 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
 
 def test_few_shapes_come_of_many_batches(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, short("translate", data__samples=600, training__tokens=400))
-    shapes = {tuple(tensor.shape for tensor in filled(loop.task.batch(loop.samples(step))).values())
+    shapes = {tuple(tensor.shape for tensor in filled(loop.task.batch(loop.samples(step)), 10**6).values())
               for step in range(loop.plan.steps)}  # fmt: skip
     assert len(shapes) < loop.plan.steps / 2
 
@@ -92,3 +92,10 @@ def test_on_a_cpu_graphs_change_nothing(tmp_path: Path) -> None:
         made.append({name: files[name] for name in files if name not in ("run.yaml", "report.html")})
     assert_same(*made)
     assert (tmp_path / "true" / "run.yaml").read_text().count("graphs: true") == 1
+
+
+def test_no_batch_is_filled_beyond_what_the_model_takes() -> None:
+    batch = {"source": torch.ones(3, 53, dtype=torch.long), "guide": torch.ones(3, 50, 53)}
+    made = filled(batch, 54)
+    assert made["source"].shape[1] == 54 and made["guide"].shape[1:] == (52, 54)
+    assert filled(batch, 53)["source"].shape[1] == 53

@@ -1,5 +1,6 @@
 """What is longer than the model is named by file and line before the first step, or left out where that was asked."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -52,10 +53,18 @@ def test_the_file_and_the_line_of_the_longer_side_are_named(files: dict[str, Any
     lengthen(path, 7)
     said = refused(**files)
     assert said.startswith(f"{path}, line 7: ") and " long and the model takes 60; set model.length=" in said
-    length = int(said.rpartition("model.length=")[2].split(",")[0])
+    (length,) = map(int, re.findall(r"set model\.length=(\d+)", said))
     ready = run.prepare(short("translate", **(files | {"model__length": length})), CPU)
     samples = [*ready.splits.train, *ready.splits.valid, *ready.splits.test]
     assert max(map(ready.task.length, samples)) == length  # what it says is enough
+
+
+def test_what_it_says_is_enough_where_several_are_too_long(files: dict[str, Any]) -> None:
+    lengthen(files["data__train__source"], 3)
+    lengthen(files["data__test__source"], 5)
+    lengthen(files["data__test__source"], 5)
+    (length,) = map(int, re.findall(r"set model\.length=(\d+)", refused(**files)))
+    run.prepare(short("translate", **(files | {"model__length": length})), CPU)
 
 
 def test_a_line_of_one_file_with_tabs_is_named_too(tmp_path: Path) -> None:
@@ -96,7 +105,7 @@ def test_what_is_chosen_or_tested_by_is_never_left_out(files: dict[str, Any], sp
 
 def test_where_all_is_too_long_it_is_not_left_out(files: dict[str, Any]) -> None:
     said = refused(data__too_long="drop", **(files | {"model__length": 3}))
-    assert said.startswith(f"{files['data__train__source']}, line 1: ") or "line 1: " in said
+    assert re.match(r".+\.(source|target), line \d+: \d+ long and the model takes 3; set model\.length=", said)
     assert "data.too_long=drop" not in said
 
 
