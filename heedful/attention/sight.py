@@ -210,14 +210,6 @@ class Sight:
             return seen if seen.is_cuda else self.once(dtype, lambda: zeros.masked_fill(~seen, -torch.inf))
         return kept(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
 
-    def lowered(self, dtype: torch.dtype) -> tuple[bool, Tensor | None, Tensor | None]:
-        """What the fused kernels are told, once for all layers: their causal flag, `added`, and which rows to zero."""
-        return kept(self._added, ("lowered", dtype), lambda: self._lowered(dtype))
-
-    def _lowered(self, dtype: torch.dtype) -> tuple[bool, Tensor | None, Tensor | None]:
-        seen = None if self.is_causal else self.added(dtype)
-        return self.is_causal, seen, self.blind if seen is not None and self.may_be_blind else None
-
     @property
     def pays_in_blocks(self) -> bool:
         """Whether flex attention should be used: on a GPU, for long sequences, where the causal flag does not say it.

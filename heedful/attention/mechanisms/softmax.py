@@ -78,14 +78,17 @@ class Dot(Softmax):
 
 def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:
     """softmax(q k^T scale + what the sight adds) v by PyTorch's kernels, never a T x S tensor where the mask allows."""
+    kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": q.shape[1] != k.shape[1]}
     if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
         with torch.autocast("cpu", enabled=False):
             return fused(q.float(), k.float(), v.float(), sight, scale, dropout).to(q.dtype)
+    if sight.is_causal:
+        return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
     if sight.pays_in_blocks and not dropout:
         return blockwise(q, k, v, sight, scale)
-    causal, seen, blind = sight.lowered(q.dtype)
-    y = scaled_dot_product_attention(q, k, v, seen, dropout, causal, scale=scale, enable_gqa=q.shape[1] != k.shape[1])
-    return y if blind is None else y.masked_fill(blind, 0.0)
+    seen = sight.added(q.dtype)
+    y = scaled_dot_product_attention(q, k, v, seen, **kernel)
+    return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
