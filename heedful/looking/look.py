@@ -49,7 +49,10 @@ class Seen:
             else:
                 chosen = torch.as_tensor(rows, dtype=torch.long, device=q.device)
                 weights = mechanism.rows(q, k, sight.afresh(), chosen)
-        return weights if heads is None else weights[:, list(heads)]
+        if heads is None:
+            return weights
+        # Not weights[:, heads]: an index is copied to the GPU, which no CUDA graph can hold.
+        return torch.cat([weights[:, :0], *(weights.narrow(1, head, 1) for head in heads)], 1)
 
     def _at(self, path: str) -> list[Call]:
         if not self._calls.get(path):

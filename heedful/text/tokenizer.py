@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -25,7 +26,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE = 1 << 19  # characters that the engine gets in one batch
-AHEAD = 4  # batches that it works on, so that no core waits for a long text or for ids to become lists
+LONG = 1 << 17  # characters of a text that ends its batch: the engine gives a text to one core, and others need work
+AHEAD = max(2, os.cpu_count() or 1)  # batches it works on: no core waits for a long text, or for ids to become lists
 
 
 class Tokenizer:
@@ -204,7 +206,7 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
     for text in texts:
         batch.append(text)
         room -= len(text) + 1
-        if room < 0:
+        if room < 0 or len(text) > LONG:
             yield batch
             batch, room = [], AT_ONCE
     if batch:
