@@ -169,10 +169,12 @@ def grid(maps: Sequence[Map], path: str | Path) -> None:
 
 
 def known(path: str | Path) -> None:
-    """Refuses a path whose ending says nothing."""
+    """Refuses a path whose ending says nothing, or whose folder is not there."""
     ending = Path(path).suffix.lower()
     if ending not in WRITERS:
         raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
+    if not Path(path).parent.is_dir():
+        raise Refusal(f"{path} cannot be written: there is no folder {Path(path).parent}; make it or choose another")
 
 
 def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:

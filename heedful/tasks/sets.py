@@ -30,6 +30,7 @@ class Sets(Task):
     name: ClassVar[str] = "sets"
     family: ClassVar[str] = "predictor"
     watch: ClassVar[str] = "accuracy"
+    terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
     ordered: ClassVar[bool] = False
     input: ClassVar[str] = "vectors as numbers with commas, a semicolon between two vectors: 0.1,0.2; 0.3,0.4"
 

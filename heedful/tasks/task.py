@@ -60,7 +60,7 @@ class Task(ABC):
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     input: ClassVar[str]  # what one input looks like, for help and errors
     writes: ClassVar[bool] = False  # token by token, so that answers are searched for
-    terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})  # of its loss, that it knows
+    terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
     decoding: Decoding = Decoding()  # how answers are searched for

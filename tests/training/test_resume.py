@@ -18,6 +18,7 @@ from tests.training.runs import assert_same, contents, killed_at, loop_of, short
 HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "training__smoothing": 0.1}
 WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-words and other batches in each epoch
 MORE = {
+    "series": {"training__smoothing": 0.0},  # it has no labels
     "translate": WORDS | {"training__guidance": 0.5},
     "translate-multi30k": WORDS | {"training__average_last": 2},
 }
@@ -38,14 +39,14 @@ def killed(spec: Any, out: Path, owner: Any, name: str, call: int, resume: bool 
 
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: str) -> None:
-    spec = short(recipe, **HARD, **MORE.get(recipe, {}))
+    spec = short(recipe, **HARD | MORE.get(recipe, {}))
     killed(spec, tmp_path / "cut", Loop, "step", 17)
     (place,) = checkpoint.all_of(tmp_path / "cut" / "checkpoints")[-1:]
     assert place.name == "step-00000014"
     plan = loop_of(tmp_path, spec).plan
     assert plan.epoch(14) == plan.epoch(13) and 14 % spec.training.log_every and 14 % spec.training.evaluate_every
     assert recipe == "series" or len({len(plan.at(step)) for step in range(plan.steps)}) > 1  # some are smaller
-    assert recipe not in MORE or plan.starts[1] != plan.starts[2] - plan.starts[1]  # and so are some epochs
+    assert "translate" not in recipe or plan.starts[1] != plan.starts[2] - plan.starts[1]  # and so are some epochs
     train(spec, tmp_path / "cut", resume=True)
     train(spec, tmp_path / "whole")
     one, other = contents(tmp_path / "cut"), contents(tmp_path / "whole")
