@@ -43,9 +43,10 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
         check_maps([json.loads(text).get("normalizer")])
         return tokenizers.Tokenizer.from_str(text), text
     try:
-        return converted(parse(data)), None
+        model = parse(data)
     except ValueError as error:
         raise ValueError(f"it is neither a tokenizer.json nor a SentencePiece model: {said(error)}") from None
+    return converted(model), None
 
 
 def check_maps(normalizers: Any) -> None:
