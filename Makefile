@@ -10,7 +10,7 @@ SETUP := .venv/.set-up
 DEMO := runs/reverse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types test-gpu wheel clean clean-demo
+.PHONY: help setup demo test lint format types prove test-gpu wheel clean clean-demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ format: $(SETUP) ## let ruff mend what it can
 
 types: $(SETUP) ## mypy
 	$(VENV)/mypy
+
+prove: $(SETUP) ## what takes too long for a test: a hundred kills and more, into docs/reliability.md
+	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.kills --out docs/reliability.md
 
 # With PYTHON=python3 this runs on a machine that brings its own torch, and sets nothing up.
 test-gpu: $(if $(filter $(VENV)/python,$(PYTHON)),$(SETUP)) ## kernels against their definitions on a GPU, into docs/gpu.json
