@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
+from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
 from heedful.training.spec import TrainingSpec
 
 FAMILIES = [
@@ -44,7 +44,7 @@ def test_a_step_is_the_one_of_torch(steps: int) -> None:
     matrices = [theirs[0].weight, theirs[3].weight]
     others = [theirs[0].bias, theirs[3].bias, theirs[1].weight, theirs[1].bias]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    learn(ours, adamw(ours, training), steps)
+    learn(ours, optimiser_of(ours, training), steps)
     learn(theirs, torch.optim.AdamW(groups, lr=0.03, betas=(0.8, 0.95), foreach=False, fused=False), steps)
     assert_close(ours.state_dict(), theirs.state_dict(), 1e-12)
 
@@ -53,7 +53,7 @@ def test_a_step_is_the_one_of_torch(steps: int) -> None:
 def test_norms_and_biases_do_not_decay_and_all_else_does(family: str, numbers: dict[str, object]) -> None:
     model = heedful.build(family, width=16, depth=1, heads=2, length=8, **numbers)
     before = copy.deepcopy(dict(model.named_parameters()))
-    optimiser = adamw(model, TrainingSpec(rate=0.5, weight_decay=0.1))
+    optimiser = optimiser_of(model, TrainingSpec(rate=0.5, weight_decay=0.1))
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimiser.step()
@@ -66,16 +66,16 @@ def test_a_parameter_that_is_frozen_stays() -> None:
     model = plain()
     model[0].requires_grad_(False)
     before = model[0].weight.clone()
-    learn(model, adamw(model, TrainingSpec(weight_decay=0.1)), 2)
+    learn(model, optimiser_of(model, TrainingSpec(weight_decay=0.1)), 2)
     assert torch.equal(before, model[0].weight)
 
 
 def test_an_optimiser_goes_on_from_its_tensors_to_the_bit() -> None:
     model = plain()
-    optimiser = adamw(model, TrainingSpec())
+    optimiser = optimiser_of(model, TrainingSpec())
     learn(model, optimiser, 3)
     again = copy.deepcopy(model)
-    fresh = adamw(again, TrainingSpec())
+    fresh = optimiser_of(again, TrainingSpec())
     kept = {name: tensor.clone() for name, tensor in optimiser_state(optimiser, model).items()}
     assert {key.rsplit("/")[1] for key in kept} == {"step", "exp_avg", "exp_avg_sq"}
     restore_optimiser(fresh, again, kept)
@@ -115,6 +115,6 @@ def test_the_average_does_not_move_with_the_model() -> None:
 
 def test_the_names_of_the_optimisers_tensors_are_those_of_the_parameters(tmp_path: Path) -> None:
     model = plain()
-    optimiser = adamw(model, TrainingSpec())
+    optimiser = optimiser_of(model, TrainingSpec())
     learn(model, optimiser, 1)
     assert {key.rsplit("/", 1)[0] for key in optimiser_state(optimiser, model)} == dict(model.named_parameters()).keys()
