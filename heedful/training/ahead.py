@@ -43,10 +43,12 @@ class Ahead:
 
     def take(self) -> Portion:
         """The next portion; what went wrong while it was made is raised here."""
-        self._ask()
+        if not self.waiting:
+            self._ask()
         portion = self.waiting.popleft().result()
         self.depth = max(1, min(MOST, ROOM // max(1, portion.bytes)))
-        self._ask()
+        if len(self.waiting) <= self.depth // 2:  # seldom and many: the thread that is asked begins at once, and a
+            self._ask()  # step that asks waits for it to let go
         return portion
 
     def _ask(self) -> None:

@@ -55,7 +55,7 @@ class Muon(Optimizer):
 
     def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
         inner = hidden(model)
-        chosen = {"name": "matrices in blocks, made orthogonal,", "params": inner}
+        chosen = {"name": "matrices of blocks made orthogonal", "params": inner}
         momentum = 0.95 if training.momentum is None else training.momentum
         named: dict[str, Any] = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
         orthogonal = torch.optim.Muon([chosen], lr=training.rate, weight_decay=training.weight_decay, **named)
@@ -90,7 +90,8 @@ def described(optimiser: Optimizer, name: str) -> str:
     said = []
     for group in (group for group in optimiser.param_groups if group["params"]):
         decay = f"with decay {group['weight_decay']:g}" if group["weight_decay"] else "without decay"
-        said.append(f"{len(group['params'])} {group['name']} {decay}")
+        them = group["name"] if len(group["params"]) > 1 else group["name"].replace("matrices", "matrix")
+        said.append(f"{len(group['params']):,} {them} {decay}")
     return f"{name}, {', '.join(said)}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ class Watch:
         """Goes on to the next step; the trace begins and ends here, and so does timing."""
         self.done += 1
         if self.done == self.warm:
+            os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # it would say on stderr that it begins and ends
             on = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * (self.device.type == "cuda")
             self.tracing = profile(activities=on)
             self.tracing.start()
