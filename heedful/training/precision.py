@@ -24,7 +24,9 @@ LEAST = 2.0**-16  # scale below which gradients are not large but broken
 
 
 def working_dtype(training: TrainingSpec, device: torch.device) -> torch.dtype:
-    """The precision of the matrix products."""
+    """The precision of the matrix products; one that the device lacks is refused."""
+    if training.dtype == "tf32" and device.type != "cuda":
+        raise Refusal("training.dtype=tf32 is a GPU's, and this run is on the CPU; use float32 or bfloat16")
     if training.dtype == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     return DTYPES[training.dtype]
@@ -40,8 +42,6 @@ class Precision:
     def __init__(self, training: TrainingSpec, device: torch.device) -> None:
         self.device, self.dtype = device, working_dtype(training, device)
         self.tf32 = training.dtype == "tf32"
-        if self.tf32 and device.type != "cuda":
-            raise Refusal("training.dtype=tf32 is a GPU's, and this run is on the CPU; use float32 or bfloat16")
         self.scaler = torch.amp.GradScaler(device.type, init_scale=FIRST, enabled=self.dtype == torch.float16)
 
     @contextlib.contextmanager

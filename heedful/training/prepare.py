@@ -19,6 +19,7 @@ from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.loop import seed_step
 from heedful.training.memory import answered
+from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
 
 
@@ -41,6 +42,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
         if not len(split):
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
     check_terms(run, task)
+    working_dtype(run.training, place)
     task.asked(terms(run), splits)
     task.decoding = run.decoding
     spec = suited(run, task)
