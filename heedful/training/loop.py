@@ -132,9 +132,7 @@ class Loop:
         """Samples as micro-batches."""
         size = -(-len(samples) // self.training.accumulate)
         made = [self.task.batch(samples[start : start + size]) for start in range(0, len(samples), size)]
-        if self.graphs is not None:
-            made = [filled(batch, self.graphs.longest) for batch in made]
-        return [pinned(batch) for batch in made] if self.device.type == "cuda" else made
+        return made if self.graphs is None else [filled(batch, self.graphs.longest) for batch in made]
 
     def step(self, batches: Sequence[Batch]) -> Tensor:
         """One step on its micro-batches; returns the loss before it."""
@@ -168,6 +166,8 @@ class Loop:
 
     def backward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count; the gradients of the sum are added to the weights'."""
+        if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
+            batch = pinned(batch)
         if self.graphs is not None:
             with self.stages("forward and backward"):
                 return self.graphs(batch)

@@ -72,15 +72,14 @@ def text(path: str) -> str:
 def cures(part: str, run: RunSpec, times: int) -> str:
     """The settings that take so many times less: those that change no result first."""
     training, model, said = run.training, run.model, []
-    if part in LEARNING:
-        batch = training.tokens or training.batch
-        if (pieces := training.accumulate * times) <= training.batch or training.tokens:
-            said.append(f"training.accumulate={pieces}, which makes the same step in smaller pieces")
-        if batch // times:
-            said.append(f"training.{'tokens' if training.tokens else 'batch'}={batch // times}")
-    elif part == "optimiser" and training.optimiser in ("adamw", "muon"):
+    if part in LEARNING and (training.tokens or training.accumulate * times <= training.batch):
+        said.append(f"training.accumulate={training.accumulate * times}, which makes the same step in smaller pieces")
+    if part in (*LEARNING, "data") and (training.tokens or training.batch) // times:
+        key, size = ("tokens", training.tokens) if training.tokens else ("batch", training.batch)
+        said.append(f"training.{key}={size // times}")
+    if part == "optimiser" and training.optimiser in ("adamw", "muon"):
         said.append("training.optimiser=adafactor, which keeps less")
     width, heads = int(model.get("width") or 0), int(model.get("heads") or 1)
-    if width >= 2 * heads:
+    if width >= 2 * heads and part != "data":
         said.append(f"model.width={width // 2 // heads * heads}")
-    return f"set {', or '.join(said)}" if said else "choose a smaller model"
+    return f"set {', or '.join(said)}" if said else "use a machine that has more"

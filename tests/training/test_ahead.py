@@ -51,6 +51,8 @@ def test_the_next_step_is_made_while_one_runs() -> None:
     with Ahead(make, 0, 10) as coming:
         coming.take()
         assert begun.wait(10)  # nobody asked for it yet
+        for _ in range(8):
+            assert coming.waiting and coming.take()
 
 
 @pytest.mark.parametrize(("bytes", "most"), [(8, 64), (2**26, 4), (2**30, 1)])

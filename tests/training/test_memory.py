@@ -11,6 +11,7 @@ import torch
 
 from heedful import cli
 from heedful.errors import Failure
+from heedful.tasks import Pairs
 from heedful.training.loop import Loop
 from heedful.training.memory import answered, room
 from heedful.training.precision import Precision
@@ -46,10 +47,15 @@ def said(tmp_path: Path, owner: Any, name: str, error: Exception, **changes: Any
 
 SAME = "which makes the same step in smaller pieces"
 PARTS = [(Loop, "portion", "data"), (Loop, "judged", "forward"), (Precision, "backward", "backward")]
-MORE = [(Precision, "step", "optimiser"), (Loop, "evaluate", "evaluation"), (Loop, "save", "saving")]
+MORE = [
+    (Pairs, "loss", "a first try of the model"),
+    (Precision, "step", "optimiser"),
+    (Loop, "evaluate", "evaluation"),
+    (Loop, "save", "saving"),
+]
 
 
-@pytest.mark.parametrize(("owner", "name", "part"), PARTS + MORE)
+@pytest.mark.parametrize(("owner", "name", "part"), FIRST + PARTS + MORE)
 def test_the_part_is_named_and_what_a_gpu_said(tmp_path: Path, owner: Any, name: str, part: str) -> None:
     line = said(tmp_path, owner, name, torch.OutOfMemoryError(GPU))
     assert line.startswith(f"out of memory in {part}: 6 GiB more was asked for and 1.75 GiB of 140 GiB is free; set ")
@@ -88,6 +94,14 @@ def test_what_would_fit_is_computed(tmp_path: Path, changes: dict[str, Any], cur
     assert line.endswith(f"free; {cure}")
 
 
+def test_data_are_cured_by_smaller_batches_alone(tmp_path: Path) -> None:
+    line = said(tmp_path, Loop, "portion", torch.OutOfMemoryError(GPU), training__batch=7)
+    assert line.endswith("free; set training.batch=1")
+    (again := tmp_path / "again").mkdir()
+    line = said(again, Loop, "portion", torch.OutOfMemoryError(GPU), training__batch=2)
+    assert line.endswith("free; use a machine that has more")
+
+
 def test_an_optimiser_is_cured_by_one_that_keeps_less(tmp_path: Path) -> None:
     line = said(tmp_path, Precision, "step", torch.OutOfMemoryError(GPU))
     assert "; set training.optimiser=adafactor, which keeps less, or model.width=" in line
@@ -106,7 +120,7 @@ def test_a_cure_can_be_taken(tmp_path: Path) -> None:
 
 
 def test_any_other_error_goes_through() -> None:
-    for error in (RuntimeError("shapes differ"), Failure("the loss is lost"), KeyError("out of memory")):
+    for error in (RuntimeError("shapes differ"), Failure("out of memory in forward: 1 GiB"), KeyError("out of memory")):
         with pytest.raises(type(error)) as seen, answered("forward", short("reverse")):
             raise error
         assert seen.value is error
@@ -123,18 +137,14 @@ def test_the_command_line_says_it_in_one_line_with_status_one(
     assert capsys.readouterr().err.splitlines()[-1].startswith("heedful: out of memory in forward: 6 GiB more ")
 
 
-WIDE = "model.width=8192 model.heads=8"
-LARGE = "training.batch=8000 model.width=256 model.heads=8 model.depth=2"
-
-
-@pytest.mark.parametrize(("changes", "part"), [(LARGE, "forward"), (WIDE, "a first try of the model")])
-def test_a_process_that_may_take_no_more_says_so(tmp_path: Path, changes: str, part: str) -> None:
+def test_a_process_that_may_take_no_more_says_so(tmp_path: Path) -> None:
     def little() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
 
-    words = ["train", "reverse", "data=toy", "training.threads=1", *changes.split(), "--device", "cpu"]
-    command = [sys.executable, "-m", "heedful", *words, "--out", str(tmp_path / "run")]
+    changes = "data=toy training.threads=1 training.batch=8000 model.width=256 model.heads=8 model.depth=2"
+    words = ["train", "reverse", *changes.split(), "--device", "cpu", "--out", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "heedful", *words]
     done = subprocess.run(command, cwd=ROOT, preexec_fn=little, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
     said = done.stderr.splitlines()[-1]
-    assert said.startswith(f"heedful: out of memory in {part}: ") and " of 3 GiB is free; set " in said
+    assert said.startswith("heedful: out of memory in forward: ") and " of 3 GiB is free; set training.acc" in said
