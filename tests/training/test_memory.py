@@ -45,10 +45,10 @@ def said(tmp_path: Path, owner: Any, name: str, error: Exception, **changes: Any
     return str(failure.value)
 
 
+FIRST = [(Pairs, "loss", "a first try of the model")]
 SAME = "which makes the same step in smaller pieces"
 PARTS = [(Loop, "portion", "data"), (Loop, "judged", "forward"), (Precision, "backward", "backward")]
 MORE = [
-    (Pairs, "loss", "a first try of the model"),
     (Precision, "step", "optimiser"),
     (Loop, "evaluate", "evaluation"),
     (Loop, "save", "saving"),
