@@ -1,8 +1,11 @@
 """The two ways in which heedful stops: it refuses what it was asked, or it fails at what it was doing."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import ClassVar
+
+SHORT = "out of memory|allocate memory|not enough memory|ALLOC_FAILED"  # as torch says it
 
 
 class Refusal(ValueError):
@@ -29,3 +32,8 @@ def unknown(what: str, word: str, known: Iterable[str]) -> Refusal:
     names = sorted(known)
     meant = nearest(word, names) or ";"
     return Refusal(f"unknown {what} {word!r}{meant} known: {', '.join(names) or 'none'}")
+
+
+def short_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there is not enough memory."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(re.search(SHORT, str(error))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
 import sys
 import warnings
 from typing import Any
@@ -14,11 +13,10 @@ import typer
 
 from heedful.cli import align, bench, check, data, eval, look, predict, recipes, table, tokenizer, train, verify_resume
 from heedful.cli.arguments import Asking, is_text
-from heedful.errors import Failure, Refusal, nearest
+from heedful.errors import Failure, Refusal, nearest, short_of_memory
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever was asked for
-SHORT = "out of memory|allocate memory|not enough memory"  # as torch says it
 
 app = typer.Typer(
     help="Train attention models on your own files with one command, and see where they look.",
@@ -111,7 +109,7 @@ def of_the_machine(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         cure, status = ("make room, or use another disk", 1) if error.errno in FULL else ("check the path", 2)
         return f"{error.filename or 'the system'}: {error.strerror or error}; {cure}", status
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and re.search(SHORT, str(error))):
+    if short_of_memory(error):
         return "there is not enough memory; choose a smaller model, batch or input", 1
     raise error
 

@@ -195,6 +195,11 @@ def to(batch: Batch, device: torch.device) -> Batch:
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
+def pinned(batch: Batch) -> Batch:
+    """The batch where a GPU can fetch it while other work goes on."""
+    return {name: tensor.pin_memory() for name, tensor in batch.items()}
+
+
 def maps(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
     """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at."""
     made = []

@@ -16,11 +16,16 @@ BACK = 2  # a pass backwards costs twice the pass forwards
 
 
 def operations(loop: Loop) -> int:
-    """The operations of all steps of a run, forwards and backwards, padding counted; matrix products alone."""
+    """The operations of all steps of a run."""
+    return round(operations_a_step(loop) * loop.progress.step)
+
+
+def operations_a_step(loop: Loop) -> float:
+    """The operations of a step, forwards and backwards, padding counted; matrix products alone."""
     steps = loop.plan.steps
     chosen = sorted({at * steps // COUNTED for at in range(COUNTED)})
     counted = [forwards(loop, loop.samples(step)) for step in chosen]
-    return round(sum(counted) / len(counted) * (1 + BACK) * loop.progress.step)
+    return sum(counted) / len(counted) * (1 + BACK)
 
 
 @torch.no_grad()

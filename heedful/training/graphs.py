@@ -20,14 +20,15 @@ Losses = tuple[Tensor, Tensor]
 class Graphs:
     """Forward, loss and backward of each shape of batch, captured when it first comes and replayed ever after.
 
-    Gradients are added to those of the parameters, as `backward` does. A batch is filled up with zeros, which
+    Gradients are added to those of the parameters, as `backward` does. A batch comes `filled` up with zeros, which
     must mean nothing to its task: padding. Dice are those of the step: a replay draws from the seed that is set then.
     """
 
-    def __init__(self, model: nn.Module, losses: Callable[[Batch], Losses]) -> None:
+    def __init__(self, model: nn.Module, losses: Callable[[Batch], Losses], back: Callable[[Tensor], object]) -> None:
         if any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
             raise Refusal("training.graphs would count padding into batch norms; use another model.norm")
-        self.model, self.losses = model, losses
+        self.model, self.losses, self.back = model, losses, back
+        self.longest: int = model.spec.length  # type: ignore[union-attr, assignment]
         self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}
         self.pool = torch.cuda.graph_pool_handle()
         for parameter in model.parameters():
@@ -35,13 +36,12 @@ class Graphs:
 
     def __call__(self, batch: Batch) -> Losses:
         """The sum of the losses and their count, the gradients added to the parameters."""
-        batch = filled(batch, self.model.spec.length)  # type: ignore[union-attr, arg-type]
         shape = tuple((name, tensor.shape) for name, tensor in batch.items())
         if shape not in self.made:
             self.made[shape] = self.capture(batch)
         graph, inputs, losses = self.made[shape]
         for name, tensor in batch.items():
-            inputs[name].copy_(tensor)
+            inputs[name].copy_(tensor, non_blocking=True)
         graph.replay()
         return losses
 
@@ -66,7 +66,7 @@ class Graphs:
     def backward(self, batch: Batch) -> Losses:
         """One pass forward and back."""
         loss, count = self.losses(batch)
-        loss.backward()
+        self.back(loss)
         return loss.detach(), count
 
 

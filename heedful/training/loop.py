@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import signal
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -19,16 +17,18 @@ from heedful.checkpoints.store import restore, state
 from heedful.data.batches import Plan, Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
-from heedful.tasks.task import Batch, Terms, pick, to
+from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint
-from heedful.training.graphs import Graphs
-from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
+from heedful.training.ahead import Ahead, Portion
+from heedful.training.graphs import Graphs, filled
+from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
+from heedful.training.precision import Precision
 from heedful.training.record import Record
 from heedful.training.saving import Saver, made_by
 from heedful.training.schedule import rate
+from heedful.training.signals import finishing_the_step
 from heedful.training.spec import RunSpec
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
+from heedful.training.stages import Stages
 
 
 class Interrupted(Exception):
@@ -46,7 +46,9 @@ class Loop:
         lengths = partial(task.lengths, splits.train)
         self.plan = Plan(lengths, self.training.batch, run.seed, self.training.tokens)
         self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
-        self.optimiser = adamw(model, self.training)
+        self.precision = Precision(self.training, self.device)
+        self.optimiser = optimiser_of(model, self.training)
+        self.stages = Stages(run, self.device, folder)
         self.average = Average(model, self.training.average) if self.training.average else None
         self.best: dict[str, Tensor] = {}
         self.progress = checkpoint.Progress()
@@ -54,7 +56,8 @@ class Loop:
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         if self.training.compile:
             model.compile()
-        self.graphs = Graphs(model, self.judged) if self.training.graphs and self.device.type == "cuda" else None
+        captured = self.training.graphs and self.device.type == "cuda"
+        self.graphs = Graphs(model, self.judged, self.precision.backward) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device))
 
     # ------------------------------------------------------------------ saving
@@ -66,7 +69,7 @@ class Loop:
             "optimiser": optimiser_state(self.optimiser, self.model),
             "best": self.best,
         }
-        parts["log"] = {"losses": self.losses}
+        parts["log"] = {"losses": self.losses} | self.precision.state()
         if self.average:
             parts["average"] = self.average.weights
         self.saver.save(self.progress, parts)
@@ -78,6 +81,7 @@ class Loop:
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}
         self.losses = parts["log"]["losses"].to(self.device)
+        self.precision.restore(parts["log"])
         if self.average:
             self.average.weights = {name: tensor.to(self.device) for name, tensor in parts["average"].items()}
 
@@ -86,11 +90,18 @@ class Loop:
     def train(self, record: Record) -> None:
         """Steps until the last one, until the score is good enough, or until it no longer grows."""
         began, seen = time.monotonic(), 0
-        with finishing_the_step() as stop, self.saver:
+        with (
+            finishing_the_step() as stop,
+            self.saver,
+            Ahead(self.portion, self.progress.step, self.training.steps) as ahead,
+            self.precision.products(),
+            contextlib.closing(self.stages) as stage,
+        ):
             while self.progress.step < self.training.steps and not self.done():
-                samples = self.samples(self.progress.step)
-                self.losses += self.step(samples)
-                seen += len(samples)
+                with stage("data"):
+                    portion = ahead.take()
+                self.losses += self.step(portion.batches)
+                seen += portion.samples
                 self.progress.step += 1
                 step, last = self.progress.step, self.progress.step == self.training.steps
                 record.advance(step)
@@ -99,14 +110,18 @@ class Loop:
                 if log or score or save or stopping:
                     self.check_finite()
                 if log:
-                    count = (step - 1) % self.training.log_every + 1
-                    speed = seen / (time.monotonic() - began)
-                    record.learned(step, float(self.losses) / count, rate(self.training, step - 1), speed)
+                    with stage("logging"):
+                        count = (step - 1) % self.training.log_every + 1
+                        speed = seen / (time.monotonic() - began)
+                        record.learned(step, float(self.losses) / count, rate(self.training, step - 1), speed)
                     began, seen, self.losses = time.monotonic(), 0, torch.zeros_like(self.losses)
                 if score:
-                    self.evaluate(record)
+                    with stage("evaluation"):
+                        self.evaluate(record)
                 if save or stopping:
-                    self.save()
+                    with stage("saving"):
+                        self.save()
+                stage.stepped(portion.samples)
                 if stopping and not last:
                     self.saver.wait()
                     raise Interrupted
@@ -116,58 +131,74 @@ class Loop:
         samples = [self.splits.train[at] for at in self.plan.at(step)]
         return self.task.fresh(samples, self.plan.epoch(step))
 
-    def step(self, samples: Sequence[Any]) -> Tensor:
-        """One step on its samples; returns the loss before it."""
+    def portion(self, step: int) -> Portion:
+        """What a step learns from, ready for the device."""
+        samples = self.samples(step)
+        return Portion(self.batches(samples), len(samples))
+
+    def batches(self, samples: Sequence[Any]) -> list[Batch]:
+        """Samples as micro-batches."""
+        size = -(-len(samples) // self.training.accumulate)
+        made = [self.task.batch(samples[start : start + size]) for start in range(0, len(samples), size)]
+        return made if self.graphs is None else [filled(batch, self.graphs.longest) for batch in made]
+
+    def step(self, batches: Sequence[Batch]) -> Tensor:
+        """One step on its micro-batches; returns the loss before it."""
         self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
-        size = -(-len(samples) // self.training.accumulate)
-        for micro, start in enumerate(range(0, len(samples), size)):
+        for micro, batch in enumerate(batches):
             seed_step(self.run.seed, self.progress.step, micro)
-            loss, losses = self.backward(self.task.batch(samples[start : start + size]))
+            loss, losses = self.backward(batch)
             total, count = total + loss, count + losses.to(self.device)
+        mean = total / count
+        bad = (self.first_bad < 0) & ~mean.isfinite()
+        self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
+        with self.stages("optimiser"):
+            self.move(count)
+        return mean
+
+    def move(self, count: Tensor) -> None:
+        """Moves the weights along the gradients of so many losses."""
+        self.precision.unscale(self.optimiser)
         gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, count.to(gradients[0].dtype))
         if self.training.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
-        mean = total / count
-        bad = (self.first_bad < 0) & ~mean.isfinite()
-        self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
-        self.optimiser.step()
+        self.precision.step(self.optimiser)
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
         if self.average:
             self.average.update(self.model, self.progress.step)
-        return mean
 
     def backward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count; the gradients of the sum are added to the weights'."""
+        if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
+            batch = pinned(batch)
         if self.graphs is not None:
-            return self.graphs(batch)
-        loss, count = self.judged(to(batch, self.device))
-        loss.backward()
+            with self.stages("forward and backward"):
+                return self.graphs(batch)
+        with self.stages("forward"):
+            loss, count = self.judged(to(batch, self.device))
+        with self.stages("backward"):
+            self.precision.backward(loss)
         return loss.detach(), count
 
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count."""
-        with self.autocast():
+        with self.precision.autocast():
             return self.task.loss(self.model, batch, self.terms)
-
-    def autocast(self) -> torch.autocast:
-        """Lower precision where it was asked for."""
-        return torch.autocast(
-            self.device.type, torch.bfloat16, enabled=working_dtype(self.run, self.device) == torch.bfloat16
-        )
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""
         largest = torch.stack(torch._foreach_norm(list(self.model.parameters()), float("inf")))
         lost = int(self.first_bad) > 0
-        if not lost and bool(largest.isfinite().all()):
+        if not lost and bool(largest.isfinite().all()) and not self.precision.lost:
             return
         what, step = ("loss is", int(self.first_bad)) if lost else ("weights are", self.progress.step)
         self.saver.wait()
+        what = "gradients of float16 are" if self.precision.lost else what
         raise Failure(
             f"the {what} not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; "
             f"{self.saver.last()}; "
@@ -233,35 +264,7 @@ class Loop:
             self.model.load_state_dict(own)
 
 
-def working_dtype(run: RunSpec, device: torch.device) -> torch.dtype:
-    """The precision of the matrix products."""
-    if run.training.dtype == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    return DTYPES[run.training.dtype]
-
-
 def seed_step(seed: int, step: int, micro: int, rank: int = 0) -> None:
     """Seeds all dice of a step from where it stands, so that none need be kept."""
     digest = hashlib.sha256(f"{seed} {step} {rank} {micro}".encode()).digest()
     torch.manual_seed(int.from_bytes(digest[:8], "big") >> 1)
-
-
-@contextlib.contextmanager
-def finishing_the_step() -> Iterator[list[bool]]:
-    """A list that is no longer empty once Ctrl-C was pressed; pressed twice, it stops at once."""
-    stop: list[bool] = []
-
-    def note(number: int, frame: FrameType | None) -> None:
-        if stop:
-            raise KeyboardInterrupt
-        stop.append(True)
-
-    try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not in the main thread: Ctrl-C is somebody else's
-        yield stop
-        return
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, before)

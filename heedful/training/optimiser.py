@@ -1,22 +1,98 @@
-"""The optimiser, and the moving average of weights."""
+"""The optimisers, which parameters decay, and the moving average of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
+from heedful.blocks import Block, CrossBlock
 from heedful.training.spec import TrainingSpec
 
+Group = dict[str, Any]
 
-def adamw(model: nn.Module, training: TrainingSpec) -> torch.optim.AdamW:
-    """AdamW; norms, biases and other vectors do not decay (Loshchilov and Hutter, 2019)."""
-    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for _, p in named if p.dim() > 1], "weight_decay": training.weight_decay},
-        {"params": [p for _, p in named if p.dim() <= 1], "weight_decay": 0.0},
+
+def optimiser_of(model: nn.Module, training: TrainingSpec) -> Optimizer:
+    """The optimiser that was asked for, over parameters in groups by rule."""
+    return KINDS[training.optimiser](model, training)
+
+
+def groups(model: nn.Module, training: TrainingSpec, apart: frozenset[Tensor] = frozenset()) -> list[Group]:
+    """Matrices, which decay, and norms, biases and other vectors, which do not; less those that stand apart."""
+    learned = [p for p in model.parameters() if p.requires_grad and p not in apart]
+    return [
+        {"name": "matrices", "params": [p for p in learned if p.dim() > 1], "weight_decay": training.weight_decay},
+        {"name": "norms and biases", "params": [p for p in learned if p.dim() <= 1], "weight_decay": 0.0},
     ]
+
+
+def adamw(model: nn.Module, training: TrainingSpec, apart: frozenset[Tensor] = frozenset()) -> Optimizer:
+    """Moments of each gradient and a decay of its own (Loshchilov and Hutter, 2019)."""
     first, second = training.betas
-    return torch.optim.AdamW(groups, lr=training.rate, betas=(first, second), fused=True)
+    return torch.optim.AdamW(groups(model, training, apart), lr=training.rate, betas=(first, second), fused=True)
+
+
+def sgd(model: nn.Module, training: TrainingSpec) -> Optimizer:
+    """Gradients with momentum (Sutskever et al., 2013)."""
+    momentum = 0.9 if training.momentum is None else training.momentum
+    fused = training.dtype != "float16"  # fused, a first step that is skipped leaves the momentum as it was found
+    return torch.optim.SGD(groups(model, training), lr=training.rate, momentum=momentum, fused=fused)
+
+
+def adafactor(model: nn.Module, training: TrainingSpec) -> Optimizer:
+    """A row and a column in the place of each matrix of moments (Shazeer and Stern, 2018)."""
+    return torch.optim.Adafactor(groups(model, training), lr=training.rate)
+
+
+class Muon(Optimizer):
+    """Steps of the matrices in the blocks made orthogonal (Jordan et al., 2024); all else is AdamW's.
+
+    They are as long as AdamW's (Liu et al., 2025), so that one rate suits both.
+    """
+
+    def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
+        inner = hidden(model)
+        chosen = {"name": "matrices of blocks made orthogonal", "params": inner}
+        momentum = 0.95 if training.momentum is None else training.momentum
+        named: dict[str, Any] = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
+        orthogonal = torch.optim.Muon([chosen], lr=training.rate, weight_decay=training.weight_decay, **named)
+        self.parts = orthogonal, adamw(model, training, frozenset(inner))
+        super().__init__([group for part in self.parts for group in part.param_groups], {})  # the groups are shared,
+        for part in self.parts:
+            part.state = self.state  # and so are the tensors
+
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One step of both."""
+        for part in self.parts:
+            part.step()
+
+
+def hidden(model: nn.Module) -> list[Tensor]:
+    """The matrices between the inputs and the outputs: of every linear map in a block."""
+    blocks = [part for part in model.modules() if isinstance(part, Block | CrossBlock)]
+    maps = {part: None for block in blocks for part in block.modules() if isinstance(part, nn.Linear)}
+    return [part.weight for part in maps if part.weight.requires_grad]
+
+
+KINDS: dict[str, Callable[[nn.Module, TrainingSpec], Optimizer]] = {
+    "adamw": adamw,
+    "sgd": sgd,
+    "adafactor": adafactor,
+    "muon": Muon,
+}
+
+
+def described(optimiser: Optimizer, name: str) -> str:
+    """The optimiser and its groups, in a line."""
+    said = []
+    for group in (group for group in optimiser.param_groups if group["params"]):
+        decay = f"with decay {group['weight_decay']:g}" if group["weight_decay"] else "without decay"
+        them = group["name"] if len(group["params"]) > 1 else group["name"].replace("matrices", "matrix")
+        said.append(f"{len(group['params']):,} {them} {decay}")
+    return f"{name}, {', '.join(said)}"
 
 
 class Average:
@@ -37,20 +113,23 @@ class Average:
             self.weights[name].copy_(now[name])
 
 
-def optimiser_state(optimiser: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+def optimiser_state(optimiser: Optimizer, model: nn.Module) -> dict[str, Tensor]:
     """The optimiser's tensors by the names of the parameters they belong to."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in model.named_parameters()}
     return {
         f"{names[parameter]}/{key}": torch.as_tensor(value)
         for parameter, state in optimiser.state.items()
         for key, value in state.items()
+        if value is not None
     }
 
 
-def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, tensors: dict[str, Tensor]) -> None:
-    """Puts an optimiser's tensors back."""
+def restore_optimiser(optimiser: Optimizer, model: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Puts an optimiser's tensors back; steps are counted where the optimiser counts them."""
     parameters = dict(model.named_parameters())
+    fused = {p for group in optimiser.param_groups if group.get("fused") for p in group["params"]}
     for key, value in tensors.items():
         name, field = key.rsplit("/", 1)
         parameter = parameters[name]
-        optimiser.state[parameter][field] = value.to(parameter.device)
+        counted = field == "step" and parameter not in fused
+        optimiser.state[parameter][field] = value.cpu() if counted else value.to(parameter.device)

@@ -13,11 +13,13 @@ from torch import nn
 from heedful import models
 from heedful.data.batches import Splits
 from heedful.decoding.spec import Decoding
-from heedful.errors import Failure, Refusal, unknown
+from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.loop import seed_step
+from heedful.training.memory import answered
+from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
 
 
@@ -40,6 +42,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
         if not len(split):
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
     check_terms(run, task)
+    working_dtype(run.training, place)
     task.asked(terms(run), splits)
     task.decoding = run.decoding
     spec = suited(run, task)
@@ -47,12 +50,14 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
     models.check_size(spec)
     seed_step(run.seed, -1, 0)
-    model = models.assemble(spec)
-    task.prepare(model)
-    model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
-    rehearse(task, model, [longest, splits.train[0]])
+    run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
+    with answered("a first try of the model", run):
+        model = models.assemble(spec)
+        task.prepare(model)
+        model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
+        rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
-    return Ready(run.model_copy(update={"model": spec.model_dump(exclude_none=True)}), task, splits, model)
+    return Ready(run, task, splits, model)
 
 
 def terms(run: RunSpec) -> Terms:
@@ -118,6 +123,8 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
     except (Refusal, Failure):
         raise
     except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+        if short_of_memory(error):
+            raise
         raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; mend its words") from None
     model.train()
 

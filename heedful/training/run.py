@@ -19,8 +19,10 @@ from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.cost import operations
 from heedful.training.lock import holding
-from heedful.training.loop import Loop, working_dtype
+from heedful.training.loop import Loop
+from heedful.training.optimiser import described
 from heedful.training.prepare import Ready, doubt, prepare
+from heedful.training.profile import told
 from heedful.training.record import Record
 from heedful.training.report import report
 from heedful.training.saving import changed
@@ -67,9 +69,11 @@ def train(
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
         go_on(loop)
         with Record(out, run.training.steps, loop.progress.step, name_of(place)) as record:
-            record.say(introduction(ready, place, out, resume, loop.progress.step, loop.plan))
+            record.say(introduction(ready, loop, resume))
             began = time.monotonic()
             loop.train(record)
+            if loop.stages.watch:
+                record.say(told(loop, loop.stages.watch))
             return finish(loop, ready, record, time.monotonic() - began)
 
 
@@ -149,18 +153,20 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return made
 
 
-def introduction(ready: Ready, place: torch.device, out: Path, resume: bool, step: int, plan: Plan) -> str:
+def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     """What is about to happen, in a few lines."""
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
-    dtype = str(working_dtype(ready.run, place)).removeprefix("torch.")
+    dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
+    step, place = loop.progress.step, loop.device
     where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
     lines = [
         f"{ready.run.about or ready.run.task}",
         f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
-        f"batches   {batches(ready, plan)}",
-        f"folder    {out} ({where})",
+        f"batches   {batches(ready, loop.plan)}",
+        f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
+        f"folder    {loop.folder} ({where})",
     ]
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())

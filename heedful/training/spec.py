@@ -18,6 +18,7 @@ Whole = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+BETAS = [0.9, 0.98]
 
 
 class TrainingSpec(BaseModel):
@@ -33,15 +34,17 @@ class TrainingSpec(BaseModel):
     schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
     warmup: Whole = 100  # steps in which the rate rises
     decay: Share = 0.2  # the share of the steps in which stable_decay falls
-    weight_decay: NotNegative = 0.01
-    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = [0.9, 0.98]
+    optimiser: Literal["adamw", "sgd", "adafactor", "muon"] = "adamw"
+    momentum: Share | None = None  # of sgd, 0.9 where not given, and of muon, 0.95
+    weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
+    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
     clip: NotNegative = 1.0  # the longest gradient; 0: any
     smoothing: Share = 0.0  # of labels
     consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
     guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
-    dtype: Literal["auto", "float32", "bfloat16", "float64"] = "auto"  # auto: bfloat16 on a GPU, float32 elsewhere
+    dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
     compile: bool = False
     graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
     threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
@@ -51,12 +54,22 @@ class TrainingSpec(BaseModel):
     log_every: Count = 50  # steps
     save_every: Count = 500  # steps
     keep: Count = 2  # checkpoints
+    profile: bool = False  # says where the time of a step goes, and writes a trace of a few
 
     @model_validator(mode="after")
     def _enough_checkpoints_are_kept(self) -> TrainingSpec:
         if self.average_last > self.keep:
             last = self.average_last
             raise ValueError(f"training.average_last={last} needs as many checkpoints; set training.keep={last}")
+        return self
+
+    @model_validator(mode="after")
+    def _the_optimiser_knows_what_it_is_told(self) -> TrainingSpec:
+        name = self.optimiser
+        if self.momentum is not None and name not in ("sgd", "muon"):
+            raise ValueError(f"training.momentum is for sgd and muon, not {name}; leave it out")
+        if self.betas != BETAS and name not in ("adamw", "muon"):
+            raise ValueError(f"training.betas are for adamw, not {name}; leave them out")
         return self
 
 

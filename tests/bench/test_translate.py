@@ -137,7 +137,7 @@ def test_a_peer_that_is_not_installed_is_named_and_left_out(monkeypatch, capsys,
 def test_without_a_name_what_can_be_measured_is_listed(capsys):
     assert run() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {line.split()[0] for line in lines} == {"tokenizer", "translate"}
+    assert {line.split()[0] for line in lines} == {"saving", "tokenizer", "translate", "waiting"}
     assert all(line.endswith(".") for line in lines)
 
 

@@ -1,14 +1,16 @@
-"""AdamW, what decays, and the moving average."""
+"""The optimisers are torch's own; what decays; and the moving average."""
 
 import copy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
+from heedful.checkpoints.store import read_tensors, write_tensors
+from heedful.training.optimiser import Average, described, optimiser_of, optimiser_state, restore_optimiser
 from heedful.training.spec import TrainingSpec
 
 FAMILIES = [
@@ -37,23 +39,107 @@ def assert_close(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: fl
         torch.testing.assert_close(tensor, other[name], rtol=0, atol=tolerance)
 
 
+NAMES = ("adamw", "sgd", "adafactor", "muon")
+SETTINGS: dict[str, dict[str, Any]] = {
+    "adamw": {"betas": [0.8, 0.95]},
+    "sgd": {"momentum": 0.7},
+    "muon": {"momentum": 0.8},
+}
+
+
+def named(name: str) -> TrainingSpec:
+    return TrainingSpec(optimiser=name, rate=0.03, weight_decay=0.1, **SETTINGS.get(name, {}))
+
+
+def with_blocks(family: str = "predictor", **numbers: Any) -> nn.Module:
+    torch.manual_seed(0)
+    given = dict(FAMILIES)[family] | numbers
+    return heedful.build(family, width=16, depth=2, heads=2, length=8, **given).double()
+
+
+def moved(model: nn.Module, optimiser: torch.optim.Optimizer, steps: int) -> None:
+    """Steps along made-up gradients, the same for every model of one kind."""
+    dice = torch.Generator().manual_seed(3)
+    for _ in range(steps):
+        for parameter in model.parameters():
+            parameter.grad = torch.randn(parameter.shape, generator=dice, dtype=parameter.dtype)
+        optimiser.step()
+
+
+def torchs_own(name: str, model: nn.Module) -> list[torch.optim.Optimizer]:
+    """The same by torch alone, plainly and without fused kernels; groups by the names of parameters."""
+    alike = list(model.named_parameters())
+    bare = [p for key, p in alike if "norm" in key or key.endswith("bias")]
+    inner = [p for key, p in alike if ".blocks." in key and p.dim() == 2] if name == "muon" else []
+    seen = {id(p) for p in [*bare, *inner]}
+    rest = [p for _, p in alike if id(p) not in seen]
+    groups = [{"params": rest, "weight_decay": 0.1}, {"params": bare, "weight_decay": 0.0}]
+    plainly: dict[str, Any] = {"lr": 0.03, "foreach": False}
+    if name == "sgd":
+        return [torch.optim.SGD(groups, momentum=0.7, fused=False, **plainly)]
+    if name == "adafactor":
+        return [torch.optim.Adafactor(groups, **plainly)]
+    if name == "adamw":
+        return [torch.optim.AdamW(groups, betas=(0.8, 0.95), fused=False, **plainly)]
+    orthogonal = torch.optim.Muon(inner, lr=0.03, weight_decay=0.1, momentum=0.8, adjust_lr_fn="match_rms_adamw")
+    return [orthogonal, torch.optim.AdamW(groups, betas=(0.9, 0.98), fused=False, **plainly)]
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("steps", [1, 5])
-def test_a_step_is_the_one_of_torch(steps: int) -> None:
-    ours, theirs = plain(), plain()
-    training = TrainingSpec(rate=0.03, weight_decay=0.1, betas=[0.8, 0.95])
-    matrices = [theirs[0].weight, theirs[3].weight]
-    others = [theirs[0].bias, theirs[3].bias, theirs[1].weight, theirs[1].bias]
-    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    learn(ours, adamw(ours, training), steps)
-    learn(theirs, torch.optim.AdamW(groups, lr=0.03, betas=(0.8, 0.95), foreach=False, fused=False), steps)
+def test_a_step_is_the_one_of_torch(steps: int, name: str) -> None:
+    ours, theirs = with_blocks(), with_blocks()
+    moved(ours, optimiser_of(ours, named(name)), steps)
+    parts = torchs_own(name, theirs)
+    dice = torch.Generator().manual_seed(3)
+    for _ in range(steps):
+        for parameter in theirs.parameters():
+            parameter.grad = torch.randn(parameter.shape, generator=dice, dtype=parameter.dtype)
+        for part in parts:
+            part.step()
     assert_close(ours.state_dict(), theirs.state_dict(), 1e-12)
+    assert any((a - b).abs().max() > 1e-3 for a, b in zip(ours.parameters(), with_blocks().parameters(), strict=True))
+
+
+def test_torchs_defaults_of_momentum_are_said() -> None:
+    model = with_blocks()
+    momentum = {
+        name: optimiser_of(model, TrainingSpec(optimiser=name)).param_groups[0]["momentum"]
+        for name in SETTINGS
+        if name != "adamw"
+    }
+    assert momentum == {"sgd": 0.9, "muon": 0.95}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("family", "numbers"), FAMILIES)
+def test_every_parameter_is_in_one_group_and_norms_and_biases_alone_do_not_decay(
+    family: str, numbers: dict[str, Any], name: str
+) -> None:
+    model = with_blocks(family)
+    groups = optimiser_of(model, named(name)).param_groups
+    decay = {id(p): group["weight_decay"] for group in groups for p in group["params"]}
+    assert sum(len(group["params"]) for group in groups) == len(decay) == len(list(model.parameters()))
+    for key, parameter in model.named_parameters():
+        assert decay[id(parameter)] == (0.0 if "norm" in key or key.endswith("bias") else 0.1), key
+
+
+@pytest.mark.parametrize("order", ["pre", "post"])
+@pytest.mark.parametrize(("family", "numbers"), FAMILIES)
+def test_the_matrices_of_blocks_alone_are_made_orthogonal(family: str, numbers: dict[str, Any], order: str) -> None:
+    model = with_blocks(family, order=order)
+    first, *others = optimiser_of(model, named("muon")).param_groups
+    inner = {id(p) for p in first["params"]}
+    assert inner and inner.isdisjoint(id(p) for group in others for p in group["params"])
+    for key, parameter in model.named_parameters():
+        assert (id(parameter) in inner) == (".blocks." in key and parameter.dim() == 2), key
 
 
 @pytest.mark.parametrize(("family", "numbers"), FAMILIES)
 def test_norms_and_biases_do_not_decay_and_all_else_does(family: str, numbers: dict[str, object]) -> None:
     model = heedful.build(family, width=16, depth=1, heads=2, length=8, **numbers)
     before = copy.deepcopy(dict(model.named_parameters()))
-    optimiser = adamw(model, TrainingSpec(rate=0.5, weight_decay=0.1))
+    optimiser = optimiser_of(model, TrainingSpec(rate=0.5, weight_decay=0.1))
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimiser.step()
@@ -62,27 +148,55 @@ def test_norms_and_biases_do_not_decay_and_all_else_does(family: str, numbers: d
         torch.testing.assert_close(parameter, before[name] * kept, rtol=1e-6, atol=0)
 
 
+def test_the_groups_are_told_in_a_line() -> None:
+    model = with_blocks()
+    assert described(optimiser_of(model, named("sgd")), "sgd") == (
+        "sgd, 10 matrices with decay 0.1, 15 norms and biases without decay"
+    )
+    assert described(optimiser_of(model, TrainingSpec(optimiser="muon", weight_decay=0)), "muon") == (
+        "muon, 8 matrices of blocks made orthogonal without decay, 2 matrices without decay, "
+        "15 norms and biases without decay"
+    )
+
+
 def test_a_parameter_that_is_frozen_stays() -> None:
     model = plain()
     model[0].requires_grad_(False)
     before = model[0].weight.clone()
-    learn(model, adamw(model, TrainingSpec(weight_decay=0.1)), 2)
+    learn(model, optimiser_of(model, TrainingSpec(weight_decay=0.1)), 2)
     assert torch.equal(before, model[0].weight)
 
 
-def test_an_optimiser_goes_on_from_its_tensors_to_the_bit() -> None:
-    model = plain()
-    optimiser = adamw(model, TrainingSpec())
-    learn(model, optimiser, 3)
+FIELDS = {
+    "adamw": {"step", "exp_avg", "exp_avg_sq"},
+    "sgd": {"momentum_buffer"},
+    "adafactor": {"step", "row_var", "col_var", "variance"},
+    "muon": {"step", "exp_avg", "exp_avg_sq", "momentum_buffer"},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_optimiser_goes_on_from_its_tensors_to_the_bit(tmp_path: Path, name: str) -> None:
+    model = with_blocks().float()
+    optimiser = optimiser_of(model, named(name))
+    moved(model, optimiser, 3)
     again = copy.deepcopy(model)
-    fresh = adamw(again, TrainingSpec())
-    kept = {name: tensor.clone() for name, tensor in optimiser_state(optimiser, model).items()}
-    assert {key.rsplit("/")[1] for key in kept} == {"step", "exp_avg", "exp_avg_sq"}
+    fresh = optimiser_of(again, named(name))
+    write_tensors(optimiser_state(optimiser, model), tmp_path / "optimiser.safetensors")
+    kept = read_tensors(tmp_path / "optimiser.safetensors")
+    assert {key.rsplit("/")[1] for key in kept} == FIELDS[name]
     restore_optimiser(fresh, again, kept)
-    learn(model, optimiser, 3, seed=2)
-    learn(again, fresh, 3, seed=2)
+    moved(model, optimiser, 3)
+    moved(again, fresh, 3)
     assert_close(again.state_dict(), model.state_dict(), 0)
     assert_close(optimiser_state(fresh, again), optimiser_state(optimiser, model), 0)
+
+
+def test_without_momentum_there_is_nothing_to_keep() -> None:
+    model = plain()
+    optimiser = optimiser_of(model, TrainingSpec(optimiser="sgd", momentum=0.0))
+    learn(model, optimiser, 2)
+    assert optimiser_state(optimiser, model) == {}
 
 
 def test_the_average_is_young_at_first_and_then_keeps_its_share() -> None:
@@ -115,6 +229,6 @@ def test_the_average_does_not_move_with_the_model() -> None:
 
 def test_the_names_of_the_optimisers_tensors_are_those_of_the_parameters(tmp_path: Path) -> None:
     model = plain()
-    optimiser = adamw(model, TrainingSpec())
+    optimiser = optimiser_of(model, TrainingSpec())
     learn(model, optimiser, 1)
     assert {key.rsplit("/", 1)[0] for key in optimiser_state(optimiser, model)} == dict(model.named_parameters()).keys()

@@ -8,9 +8,10 @@ import pytest
 
 from heedful import recipes
 from heedful.checkpoints import files, store
+from heedful.checkpoints.store import read_tensors
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
-from heedful.training import checkpoint, run
+from heedful.training import checkpoint, precision, run
 from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
 from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
@@ -54,6 +55,30 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: 
     assert {f"checkpoints/step-00000023/{part}.safetensors" for part in parts} < one.keys()
     assert {"metrics.jsonl", "model/model.safetensors", "result.json", "report.html", "run.yaml"} < one.keys()
     assert_same(one, other)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"training__optimiser": "sgd", "training__dtype": "bfloat16"},
+        {"training__optimiser": "adafactor"},
+        {"training__optimiser": "muon", "training__dtype": "float16"},
+        {"training__optimiser": "adamw", "training__dtype": "float16"},
+    ],
+    ids=lambda how: " ".join(map(str, how.values())),
+)
+def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
+    tmp_path: Path, how: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "FIRST", 2.0**20)  # so that the first steps overflow and the scale comes down
+    spec = short("reverse", training__evaluate_every=11, **HARD | how)
+    killed(spec, tmp_path / "cut", Loop, "step", 17)
+    kept = read_tensors(tmp_path / "cut" / "checkpoints" / "step-00000014" / "log.safetensors")
+    assert ("scale" in kept) == (how.get("training__dtype") == "float16")
+    assert kept.get("scale", 1) < 2.0**20
+    train(spec, tmp_path / "cut", resume=True)
+    train(spec, tmp_path / "whole")
+    assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Training: how long a step waits for its data, when batches are made ahead and when they are made in between."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import torch
+
+from heedful import recipes
+from heedful.bench.measure import Case
+from heedful.data import sets
+from heedful.errors import Refusal
+from heedful.training.ahead import Ahead, Portion
+from heedful.training.loop import Loop
+from heedful.training.prepare import prepare
+from heedful.training.run import device
+
+BASE, AHEAD, BETWEEN = "a step with all its data", "waiting, batches made ahead", "waiting, batches made in between"
+SECONDS = 4.0  # of a round
+
+
+def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]:
+    """The time a batch is waited for, as a share of the time of a step; it should be less than 0.02."""
+    with tempfile.TemporaryDirectory() as folder:
+        name, loop = translating(Path(folder))
+        learn(loop, loop.portion)  # caches, kernels and CUDA graphs are made
+        seconds: dict[str, list[float]] = {BASE: [], AHEAD: [], BETWEEN: []}
+        for _ in range(rounds):
+            with Ahead(loop.portion, loop.progress.step, 2**62) as ahead:
+                ahead.take()
+                whole, waited = learn(loop, lambda step: ahead.take())
+            seconds[BASE].append(whole)
+            seconds[AHEAD].append(waited)
+            said()
+            seconds[BETWEEN].append(learn(loop, loop.portion)[1])
+            said()
+        yield Case(f"waiting, {name}, on {loop.device.type}, a batch", "batches", 1, seconds), BASE
+
+
+def translating(folder: Path) -> tuple[str, Loop]:
+    """The recipe of Multi30k, ready to learn; where that set is not here, its small stand-in, and it is called so."""
+    try:
+        sets.home("multi30k")
+        name, changes = "Multi30k", []
+    except Refusal:
+        name, changes = "invented sentences for want of Multi30k", ["data=toy"]
+    ready = prepare(recipes.resolve("translate-multi30k", changes), device())
+    return name, Loop(ready.run, ready.task, ready.splits, ready.model, folder)
+
+
+def learn(loop: Loop, take: Callable[[int], Portion]) -> tuple[float, float]:
+    """Learns for a few seconds; the seconds of a step, data included, and those in which it waited for them."""
+    began, waited, steps = time.perf_counter(), 0.0, 0
+    while not steps or time.perf_counter() - began < SECONDS:
+        asked = time.perf_counter()
+        portion = take(loop.progress.step)
+        waited += time.perf_counter() - asked
+        loop.step(portion.batches)
+        loop.progress.step, steps = loop.progress.step + 1, steps + 1
+    if loop.device.type == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - began) / steps, waited / steps
