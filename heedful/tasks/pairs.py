@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from heedful.checkpoints.opening import inside
 from heedful.data.batches import Splits
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
@@ -245,7 +246,7 @@ class Pairs(Task):
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
         try:
-            task = cls(Tokenizer.read(folder / "tokenizer.json"))
+            task = cls(Tokenizer.read(inside(folder / "tokenizer.json")))
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
         task.decoding = Decoding.model_validate(state.get("decoding", {}))

@@ -95,6 +95,8 @@ class Tokenizer:
                 made += [one.ids for one in batch]
         except Exception as error:  # the engine raises plain Exceptions
             raise unfit(texts, error) from None
+        except BaseException as error:  # and panics at a pattern for which it would search without end
+            raise unfit(texts, error) if reading.panicked(error) else error from None
         return made
 
     def _batch(self, texts: list[str]) -> list[tokenizers.Encoding]:
@@ -213,7 +215,7 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def unfit(texts: Sequence[str], error: Exception) -> Exception:
+def unfit(texts: Sequence[str], error: BaseException) -> Exception:
     """What to say of texts that the engine did not take."""
     for text in texts:
         try:

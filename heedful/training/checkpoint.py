@@ -10,7 +10,9 @@ from pathlib import Path
 
 from torch import Tensor
 
+from heedful.checkpoints.opening import inside
 from heedful.checkpoints.store import read_json, read_tensors, remove_folder, write_folder, write_tensors
+from heedful.errors import Refusal
 
 Tensors = dict[str, Tensor]
 
@@ -23,6 +25,13 @@ class Progress:
     best_step: int = 0
     best_score: float | None = None
     since_best: int = 0  # evaluations
+
+    def __post_init__(self) -> None:
+        counts = self.step, self.best_step, self.since_best
+        if not all(type(count) is int and 0 <= count < 1 << 60 for count in counts):
+            raise TypeError("its steps are no whole numbers")
+        if self.best_score is not None and not isinstance(self.best_score, (int, float)):
+            raise TypeError("its best score is no number")
 
 
 def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int) -> Path:
@@ -48,7 +57,9 @@ def all_of(folder: Path) -> list[Path]:
 
 def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
-    progress = Progress(**read_json(place / "progress.json"))
+    progress = Progress(**read_json(inside(place) / "progress.json"))
+    if place.name != f"step-{progress.step:08d}":
+        raise Refusal(f"{place / 'progress.json'} says step {progress.step}; copy or train it again")
     return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}
 
 

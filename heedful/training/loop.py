@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.checkpoints.store import restore, state
+from heedful.checkpoints.store import compare, restore, state
 from heedful.data.batches import Plan, Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
@@ -72,6 +72,9 @@ class Loop:
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
         self.progress, parts = checkpoint.read(place)
+        for name in ("best", "average"):
+            if parts.get(name):  # there may be none yet
+                compare(self.model.state_dict() if name == "average" else state(self.model), parts[name], str(place))
         restore(self.model, parts["model"], str(place))
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from heedful.errors import Refusal
 from heedful.training.spec import TrainingSpec
 
 
@@ -53,4 +54,6 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, tensor
     for key, value in tensors.items():
         name, field = key.rsplit("/", 1)
         parameter = parameters[name]
+        if value.dim() and (value.shape, value.dtype) != (parameter.shape, parameter.dtype):
+            raise Refusal(f"the optimiser's {key} is {list(value.shape)}, not {list(parameter.shape)}")
         optimiser.state[parameter][field] = value.to(parameter.device)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from heedful.checkpoints import store
+from heedful.checkpoints.opening import check_all
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
@@ -89,6 +90,7 @@ def occupied(out: Path, resume: bool) -> bool:
         raise Refusal(f"{out} holds other things and no run; choose another --out")
     if not resume:
         raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
+    check_all(out)  # whoever left it there: all that is in it is read, and written anew
     return True
 
 
@@ -113,7 +115,7 @@ def go_on(loop: Loop, saved: list[Path]) -> None:
     try:
         if saved:
             loop.restore(saved[-1])
-    except (Refusal, KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise Refusal(f"{saved[-1]} is not whole: {error}; remove it to go on from what was saved before") from None
 
 
