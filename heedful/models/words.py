@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, TypeVar
 
 from torch import nn
@@ -54,7 +53,7 @@ FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
     "gelu": (FeedForward, nn.GELU),
     "gated": (GatedFeedForward, nn.SiLU),
 }
-FITTING: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,), str: (str,)}
+FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 NAMED = {"True": True, "False": False, "None": None}
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
@@ -93,11 +92,15 @@ def plain(text: str) -> Any:
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
-@cache
-def arguments(part: Part) -> Mapping[str, inspect.Parameter]:
+def arguments(part: Part) -> dict[str, inspect.Parameter]:
     """What a part can be given by name."""
-    every = inspect.signature(part, eval_str=True).parameters
+    every = inspect.signature(part).parameters
     return {key: argument for key, argument in every.items() if argument.kind is argument.POSITIONAL_OR_KEYWORD}
+
+
+def kind_of(argument: inspect.Parameter) -> str:
+    """The name of an argument's type, as it is written in the part: it is not evaluated."""
+    return str(getattr(argument.annotation, "__name__", argument.annotation))
 
 
 def named(what: str, word: str, known: Mapping[str, Entry]) -> Entry:
@@ -117,8 +120,8 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
     for key, value in given.items():
         if key not in takes:
             raise unknown(f"argument of {what} {name!r}:", key, takes)
-        if type(value) not in FITTING.get(takes[key].annotation, (type(value),)):
-            raise Refusal(f"{what} {word!r}: {key} should be {takes[key].annotation.__name__}, not {value!r}")
+        if type(value) not in FITTING.get(kind_of(takes[key]), (type(value),)):
+            raise Refusal(f"{what} {word!r}: {key} should be {kind_of(takes[key])}, not {value!r}")
         if key in ("width", "heads") and filled.get(key, value) != value:
             raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
     every = {key: value for key, value in filled.items() if key in takes} | given

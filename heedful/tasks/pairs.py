@@ -245,8 +245,9 @@ class Pairs(Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        path = inside(folder / "tokenizer.json")
         try:
-            task = cls(Tokenizer.read(inside(folder / "tokenizer.json")))
+            task = cls(Tokenizer.read(path))
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
         task.decoding = Decoding.model_validate(state.get("decoding", {}))

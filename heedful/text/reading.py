@@ -20,6 +20,7 @@ from heedful.text.protobuf import parse
 T = TypeVar("T")
 LARGEST = 1 << 26  # bytes; the largest tokenizer.json in use are about half of it
 LARGEST_MODEL = 1 << 24  # bytes of a SentencePiece model; the largest in use are a third of it
+MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
 GROWTH = 1000  # how many characters may be put in the place of one, by all replacements together
 
 
@@ -47,6 +48,7 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         text = data.decode("utf-8-sig")
         parts = json_of(text)
+        check_ids(parts)
         for part in ("normalizer", "decoder"):
             check_maps([parts.get(part)])
             if growth(parts.get(part)) > GROWTH:
@@ -67,6 +69,15 @@ def check_maps(normalizers: Any) -> None:
             sound(base64.b64decode(str(part.get("precompiled_charsmap")), validate=True))
         elif isinstance(part, dict):
             check_maps(part.get("normalizers"))
+
+
+def check_ids(parts: dict[str, Any]) -> None:
+    """Refuses ids that no vocabulary is large enough for: a table of all of them is made."""
+    vocab = parts["model"].get("vocab") if isinstance(parts.get("model"), dict) else None
+    found = list(vocab.values()) if isinstance(vocab, dict) else []
+    found += [token.get("id") for token in parts.get("added_tokens") or () if isinstance(token, dict)]
+    if any(isinstance(at, int) and at >= MOST for at in found):
+        raise ValueError(f"an id is above {MOST}, which is more than any vocabulary has")
 
 
 def growth(part: Any) -> int:
