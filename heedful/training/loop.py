@@ -72,9 +72,10 @@ class Loop:
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
         self.progress, parts = checkpoint.read(place)
-        for name in ("best", "average"):
+        own = {"best": state(self.model), "average": self.model.state_dict(), "log": {"losses": self.losses}}
+        for name, tensors in own.items():
             if parts.get(name):  # there may be none yet
-                compare(self.model.state_dict() if name == "average" else state(self.model), parts[name], str(place))
+                compare(tensors, parts[name], str(place / f"{name}.safetensors"))
         restore(self.model, parts["model"], str(place))
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}

@@ -50,6 +50,10 @@ RESUMED = {
     ),
     "the optimiser knows no name": part("optimiser", lambda found: found.update({"os.system": torch.zeros(())})),
     "the optimiser knows another name": part("optimiser", lambda found: found.update({"../a/step": torch.zeros(())})),
+    "the optimiser counts in truths": part(
+        "optimiser", lambda found: found.update({name: torch.tensor(True) for name in found if name.endswith("/step")})
+    ),
+    "the log is of another shape": part("log", lambda found: found.update(losses=torch.zeros(3))),
     "the log is gone": begun(in_checkpoint(lambda place: (place / "log.safetensors").unlink())),
     "a pipe for the weights": begun(
         in_checkpoint(pipe("model.safetensors")), r"model.safetensors is no plain file; remove it"
