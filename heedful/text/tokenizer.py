@@ -110,11 +110,17 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
-        return self.engine.decode(self._heard(ids))
+        return self._decoded([self._heard(ids)])[0]
 
     def decode_all(self, many: Sequence[Sequence[int]]) -> list[str]:
         """The texts of many rows of ids, special tokens left out."""
-        return self.engine.decode_batch([self._heard(ids) for ids in many])
+        return self._decoded([self._heard(ids) for ids in many])
+
+    def _decoded(self, many: list[list[int]]) -> list[str]:
+        try:
+            return self.engine.decode_batch(many)
+        except BaseException as error:  # it panics at a pattern for which it would search without end
+            raise unfit([], error) if reading.panicked(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -141,7 +147,8 @@ class Tokenizer:
             yield rest
 
     def _beyond(self, said: list[int], new: list[int]) -> str:
-        return self.engine.decode(said + new)[len(self.engine.decode(said)) :]
+        both, before = self._decoded([said + new, said])
+        return both[len(before) :]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The tokens of ids, each as text; bytes that are no whole character by their names, such as <0xE2>."""
@@ -161,7 +168,7 @@ class Tokenizer:
         kept = [at not in self._silent for at in self._checked(ids)]
         heard = self._heard(ids)
         grown = [""]
-        grown += self.engine.decode_batch([heard[:end] for end in range(1, len(heard) + 1)])
+        grown += self._decoded([heard[:end] for end in range(1, len(heard) + 1)])
         reached = [0]
         for keep in kept:
             reached.append(reached[-1] + keep)
@@ -222,4 +229,5 @@ def unfit(texts: Sequence[str], error: BaseException) -> Exception:
             text.encode()
         except UnicodeEncodeError:
             return Refusal(f"{text[:50]!r} holds half characters (surrogates), which are no text; drop or mend them")
-    return Refusal(f"a text cannot be encoded: {error}; use another tokenizer")
+    what = "encoded" if texts else "decoded"
+    return Refusal(f"a text cannot be {what}: {error}; use another tokenizer")

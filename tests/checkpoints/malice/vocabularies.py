@@ -81,6 +81,13 @@ JSONS = {
         rf"{NONE}its decoder makes texts", decoder={"type": "Sequence", "decoders": [REPEATED] * 9}
     ),
     "a pattern without end": bad(r"a text cannot be encoded: .*retry-limit", pre_tokenizer=pattern("(a+)+$")),
+    "a pattern without end on the way back": bad(
+        r"a text cannot be decoded: .*retry-limit",
+        decoder={
+            "type": "Sequence",
+            "decoders": [{"type": "Fuse"}, {"type": "Replace", "pattern": {"Regex": "(a+)+[bc]"}, "content": ""}],
+        },
+    ),
     "a pattern of brackets": bad(rf"{NONE}.*parse depth limit", pre_tokenizer=pattern("(" * 20_000 + ")" * 20_000)),
     "a pattern of repeats": bad(rf"{NONE}.*too big number", pre_tokenizer=pattern("a{100000}{100000}")),
     "merges of nothing": changed(NONE, lambda parts: parts.update(model=bpe(merges=[["a", "never"]] * 10_000))),
