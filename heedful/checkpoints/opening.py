@@ -65,9 +65,10 @@ def amount(size: int) -> str:
 def check_all(folder: Path) -> None:
     """Refuses a folder to be written in, where something in it is neither plain nor a folder, or leads out of it."""
     for path in everything(folder):
-        if path.is_symlink() and not within(path, folder):
-            raise Refusal(f"{path} is a link that leads out of the folder; {CURE}")
-        if not path.is_symlink() and not path.is_dir() and not path.is_file():
+        if path.is_symlink():
+            if not within(path, folder):
+                raise Refusal(f"{path} is a link that leads out of the folder; {CURE}")
+        elif path.exists() and not path.is_dir() and not path.is_file():  # another process may have moved it away
             raise Refusal(f"{path} is no plain file; remove it")
 
 

@@ -1,20 +1,17 @@
-"""The native store: safetensors and JSON, written aside and moved into place. Nothing in a folder is executed."""
+"""The native store: a model as safetensors and JSON. Nothing in a folder is executed."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable
 from functools import cached_property
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from heedful.checkpoints.files import write_folder, write_tensors
 from heedful.checkpoints.header import described
 from heedful.checkpoints.opening import content, inside
 from heedful.checkpoints.plain import json_of
@@ -28,46 +25,6 @@ if TYPE_CHECKING:
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 LARGEST = 1 << 24  # bytes of a JSON file other than a tokenizer; labels and names are all that can be many in one
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".keras", ".msgpack")
-
-
-def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Fills a folder aside and moves it into place, so that it is there whole or not at all."""
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
-    try:
-        fill(aside)
-        for path in (*aside.iterdir(), aside):
-            _flush(path)
-        remove_folder(folder)
-        aside.rename(folder)
-        _flush(folder.parent)
-    finally:
-        for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
-            shutil.rmtree(stray, ignore_errors=True)
-
-
-def remove_folder(folder: Path) -> None:
-    """Removes a folder that may not be there; it is moved aside first, so that no half of it keeps the name."""
-    if folder.exists():
-        aside = folder.with_name(f".{folder.name}.old.aside")
-        shutil.rmtree(aside, ignore_errors=True)
-        folder.rename(aside)
-        shutil.rmtree(aside)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    """Tensors as safetensors; those that share storage, as tied weights do, are written once each by name."""
-    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
-    path.chmod(path.parent.stat().st_mode & 0o666)  # who may read the folder may read what is in it
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

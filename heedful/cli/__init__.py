@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from heedful.cli import align, bench, check, data, eval, look, predict, recipes, table, tokenizer, train
+from heedful.cli import align, bench, check, data, eval, look, predict, recipes, table, tokenizer, train, verify_resume
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import Failure, Refusal, nearest
 
@@ -32,8 +32,9 @@ app.command("train")(train.train)
 app.command("eval")(eval.evaluate)
 app.command("predict", cls=Asking)(predict.predict)
 app.command("look", cls=Asking)(look.look)
-app.command("align")(align.align)
+app.command("align", cls=Asking)(align.align)
 app.command("check")(check.check)
+app.command("verify-resume")(verify_resume.verify_resume)
 app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
 app.command("bench")(bench.bench)

@@ -18,6 +18,8 @@ def table(
     """
     from heedful.training import table as runs
 
+    if out is not None:
+        runs.known(out)
     header, found, cells = runs.table(folders)
     typer.echo(runs.markdown(header, cells), nl=False)
     if out is not None:

@@ -195,9 +195,15 @@ class Pairs(Task):
         return self.tokenizer.encode(nonempty(text, self.input))
 
     def doubt(self, text: str) -> str | None:
-        if UNKNOWN not in self.tokenizer.encode(text.strip()):
+        ids = self.tokenizer.encode(text.strip())
+        if len(ids) >= self.longest > 0:
+            return (
+                f"{text[:60]!r} and so on is {len(ids) + 1:,} tokens long, and the model learned from {self.longest:,}"
+            )
+        if UNKNOWN not in ids:
             return None
-        strange = sorted({sign for sign in text.strip() if UNKNOWN in self.tokenizer.encode(sign)})
+        parts = text.split() if self.tokenizer.kind == "words" else text.strip()
+        strange = sorted({part for part in parts if UNKNOWN in self.tokenizer.encode(part)})
         return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}"
 
     def look(self, model: nn.Module, text: str) -> Example:

@@ -57,9 +57,10 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
     if len(data) > LARGEST_MODEL:
         raise ValueError(f"it is no tokenizer.json, and larger than {opening.amount(LARGEST_MODEL)}")
     try:
-        return converted(parse(data)), None
+        model = parse(data)
     except ValueError as error:
         raise ValueError(f"it is neither a tokenizer.json nor a SentencePiece model: {said(error)}") from None
+    return converted(model), None
 
 
 def check_maps(normalizers: Any) -> None:

@@ -42,8 +42,9 @@ def blocks(path: Path, heard: Callable[[int], object]) -> Iterator[bytes]:
     with opened(path) as (file, raw):
         rest, before = b"", 0
         while data := file.read(BLOCK):
-            heard(raw.tell() - before)
-            before = raw.tell()
+            now = raw.tell() if raw.seekable() else before + len(data)  # a pipe has no place to tell
+            heard(now - before)
+            before = now
             rest += data
             line, word = rest.rfind(b"\n") + 1, rest.rfind(b" ")
             if line:

@@ -1,17 +1,19 @@
-"""Checkpoints of a run: weights, average, best and optimiser, written aside and moved into place."""
+"""Checkpoints of a run: weights, average, best and optimiser; the latest is the newest whose manifest holds."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
+from heedful.checkpoints import files
+from heedful.checkpoints.files import remove_folder, write_folder, write_tensors
 from heedful.checkpoints.opening import inside
-from heedful.checkpoints.store import read_json, read_tensors, remove_folder, write_folder, write_tensors
+from heedful.checkpoints.store import read_json, read_tensors
 from heedful.errors import Refusal
 
 Tensors = dict[str, Tensor]
@@ -34,31 +36,62 @@ class Progress:
             raise TypeError("its best score is no number")
 
 
-def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int) -> Path:
-    """Writes a checkpoint and drops all but the last `keep`, and what was left of one that was never finished."""
+def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int, made: dict[str, Any]) -> Path:
+    """Writes a checkpoint and what it was `made` by, and drops what need not be kept.
+
+    Kept are the last `keep`, and the one of the best score where there is one. What claims to be newer than this one
+    was passed over when the run went on, for it was not whole: that goes too.
+    """
 
     def fill(aside: Path) -> None:
         for name, tensors in parts.items():
             write_tensors(tensors, aside / f"{name}.safetensors")
         (aside / "progress.json").write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
+        files.seal(aside, step=progress.step, made=made)
 
-    place = folder / f"step-{progress.step:08d}"
+    place = folder / name_of(progress.step)
     write_folder(place, fill)
-    for old in (*all_of(folder)[:-keep], *folder.glob(".*.aside")):
-        remove_folder(old)
+    saved = all_of(folder)
+    known = [old for old in saved if step_of(old) <= progress.step]
+    kept = {*known[-keep:], folder / name_of(progress.best_step)}
+    for old in (*saved, *folder.glob(".*.aside")):
+        if old not in kept:
+            remove_folder(old)
     return place
 
 
+def name_of(step: int) -> str:
+    """What the checkpoint of a step is called."""
+    return f"step-{step:08d}"
+
+
 def all_of(folder: Path) -> list[Path]:
-    """The checkpoints of a run, oldest first."""
-    found = (path for path in folder.glob("step-*") if re.fullmatch(r"step-\d{8,}", path.name))
-    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+    """The checkpoints of a run that have a manifest, in the order of the steps that it tells."""
+    told = {place: step_of(place) for place in folder.glob("step-*")}
+    return sorted((place for place, step in told.items() if step >= 0), key=told.__getitem__)
+
+
+def step_of(place: Path) -> int:
+    """The step of a checkpoint, by its manifest; -1 where that does not tell."""
+    step = (files.manifest(place) or {}).get("step")
+    return step if isinstance(step, int) else -1
+
+
+def latest(folder: Path) -> tuple[Path | None, list[str]]:
+    """The newest checkpoint that is whole, and what is wrong with others that are newer or do not tell."""
+    faults: list[str] = []
+    for place in sorted(folder.glob("step-*"), key=lambda place: (step_of(place) < 0, step_of(place)), reverse=True):
+        fault = files.fault(place)
+        if fault is None and step_of(place) >= 0:
+            return place, faults
+        faults.append(f"{place} is not whole: {fault or 'it does not tell its step'}")
+    return None, faults
 
 
 def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
     progress = Progress(**read_json(inside(place) / "progress.json"))
-    if place.name != f"step-{progress.step:08d}":
+    if {place.name, name_of(step_of(place))} != {name_of(progress.step)}:
         raise Refusal(f"{place / 'progress.json'} says step {progress.step}; copy or train it again")
     return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}
 

@@ -24,6 +24,7 @@ from heedful.training import checkpoint
 from heedful.training.graphs import Graphs
 from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
 from heedful.training.record import Record
+from heedful.training.saving import Saver, made_by
 from heedful.training.schedule import rate
 from heedful.training.spec import RunSpec
 
@@ -54,11 +55,12 @@ class Loop:
         if self.training.compile:
             model.compile()
         self.graphs = Graphs(model, self.judged) if self.training.graphs and self.device.type == "cuda" else None
+        self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device))
 
     # ------------------------------------------------------------------ saving
 
-    def save(self) -> Path:
-        """Writes a checkpoint."""
+    def save(self) -> None:
+        """Begins to write a checkpoint; the steps go on meanwhile."""
         parts = {
             "model": state(self.model),
             "optimiser": optimiser_state(self.optimiser, self.model),
@@ -67,7 +69,7 @@ class Loop:
         parts["log"] = {"losses": self.losses}
         if self.average:
             parts["average"] = self.average.weights
-        return checkpoint.write(self.folder / "checkpoints", self.progress, parts, self.training.keep)
+        self.saver.save(self.progress, parts)
 
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
@@ -88,7 +90,7 @@ class Loop:
     def train(self, record: Record) -> None:
         """Steps until the last one, until the score is good enough, or until it no longer grows."""
         began, seen = time.monotonic(), 0
-        with finishing_the_step() as stop:
+        with finishing_the_step() as stop, self.saver:
             while self.progress.step < self.training.steps and not self.done():
                 samples = self.samples(self.progress.step)
                 self.losses += self.step(samples)
@@ -110,6 +112,7 @@ class Loop:
                 if save or stopping:
                     self.save()
                 if stopping and not last:
+                    self.saver.wait()
                     raise Interrupted
 
     def samples(self, step: int) -> Sequence[Any]:
@@ -168,10 +171,10 @@ class Loop:
         if not lost and bool(largest.isfinite().all()):
             return
         what, step = ("loss is", int(self.first_bad)) if lost else ("weights are", self.progress.step)
-        saved = checkpoint.all_of(self.folder / "checkpoints")
-        back = f"the last good checkpoint is {saved[-1]}" if saved else "nothing was saved before it"
+        self.saver.wait()
         raise Failure(
-            f"the {what} not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; {back}; "
+            f"the {what} not finite at step {step}, at a rate of {rate(self.training, step - 1):.3g}; "
+            f"{self.saver.last()}; "
             "train anew with a lower training.rate or training.clip, or a longer training.warmup"
         )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from heedful.checkpoints.files import replace_file
 from heedful.checkpoints.opening import content, inside
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
@@ -115,7 +115,5 @@ def rows(path: Path) -> list[dict[str, Any]]:
 def cut_back(path: Path, step: int) -> list[dict[str, Any]]:
     """Drops what was written after a step, the test too, so that no resumed run tells it twice; returns the rest."""
     kept = [row for row in rows(path) if row["step"] <= step and row.get("split") != "test"]
-    aside = path.with_name(f".{path.name}.aside")
-    aside.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
-    os.replace(aside, path)
+    replace_file(path, "".join(json.dumps(row) + "\n" for row in kept))
     return kept

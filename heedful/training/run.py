@@ -13,15 +13,18 @@ from typing import Any
 import torch
 
 from heedful.checkpoints import store
+from heedful.checkpoints.files import manifest, replace_file, write_folder
 from heedful.checkpoints.opening import check_all
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.cost import operations
+from heedful.training.lock import holding
 from heedful.training.loop import Loop, working_dtype
-from heedful.training.prepare import Ready, prepare
+from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.record import Record
 from heedful.training.report import report
+from heedful.training.saving import changed
 from heedful.training.spec import RunSpec, read, validated
 from heedful.training.trained import samples, trained
 
@@ -61,13 +64,14 @@ def train(
         torch.set_num_threads(run.training.threads)
     ready = prepare(run, place)
     make_folder(out, ready.run)
-    loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
-    go_on(loop, checkpoint.all_of(out / "checkpoints"))
-    with Record(out, run.training.steps, loop.progress.step, name_of(place)) as record:
-        record.say(introduction(ready, place, out, resume, loop.progress.step, loop.plan))
-        began = time.monotonic()
-        loop.train(record)
-        return finish(loop, ready, record, time.monotonic() - began)
+    with holding(out):
+        loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
+        go_on(loop)
+        with Record(out, run.training.steps, loop.progress.step, name_of(place)) as record:
+            record.say(introduction(ready, place, out, resume, loop.progress.step, loop.plan))
+            began = time.monotonic()
+            loop.train(record)
+            return finish(loop, ready, record, time.monotonic() - began)
 
 
 def finished(out: Path, resume: bool) -> dict[str, Any]:
@@ -100,9 +104,7 @@ def make_folder(out: Path, run: RunSpec) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if not (out / SPEC).exists():
-            aside = out / f".{SPEC}.aside"
-            aside.write_text(run.text(), encoding="utf-8")
-            aside.replace(out / SPEC)
+            replace_file(out / SPEC, run.text())
     except OSError as error:
         for place in missing:
             with contextlib.suppress(OSError):
@@ -110,13 +112,22 @@ def make_folder(out: Path, run: RunSpec) -> None:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
 
 
-def go_on(loop: Loop, saved: list[Path]) -> None:
-    """Goes back to the last checkpoint, where there is one."""
+def go_on(loop: Loop) -> None:
+    """Goes back to the latest checkpoint that is whole; says where a newer one is not, and where bits may differ."""
+    place, faults = checkpoint.latest(loop.saver.folder)
+    if place is None and faults:
+        raise Refusal(f"{faults[0]}, and there is no other; remove {loop.saver.folder} to begin at step 0")
+    if place is None:
+        return
     try:
-        if saved:
-            loop.restore(saved[-1])
+        loop.restore(place)
     except (KeyError, TypeError, ValueError) as error:
-        raise Refusal(f"{saved[-1]} is not whole: {error}; remove it to go on from what was saved before") from None
+        raise Refusal(f"{place} is not of this run: {error}; remove it to go on from what was saved before") from None
+    for fault in faults:
+        doubt(f"{fault}; going on from {place.name}")
+    told = changed((manifest(place) or {}).get("made", {}), loop.saver.made)
+    if told:
+        doubt(f"{place} was made with {told}: the run goes on, but perhaps not to the same bits")
 
 
 def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:
@@ -179,14 +190,12 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         store.write_model(ready.model, aside)
         ready.task.write(aside)
 
-    store.write_folder(out / "model", fill)
+    write_folder(out / "model", fill)
     report(ready.run, ready.task, ready.model, ready.splits, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
     result |= {"weights": weights, "operations": operations(loop)}
-    aside = out / f".{RESULT}.aside"
-    aside.write_text(json.dumps(result) + "\n", encoding="utf-8")
-    os.replace(aside, out / RESULT)
+    replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
     record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, step {loop.progress.step})")
     record.say(f"report    {out / 'report.html'}")

@@ -33,6 +33,7 @@ def trained(folder: Path) -> tuple[nn.Module, Task]:
     for key, value in task.numbers().items():
         if getattr(model.spec, key, None) != value:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
+    task.suits(model.spec)  # type: ignore[arg-type]
     return model, task
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.checkpoints import store
+from heedful.checkpoints import files
 from heedful.errors import Refusal
 from heedful.training import checkpoint
 from heedful.training.checkpoint import Progress
@@ -17,13 +17,15 @@ from heedful.training.loop import Loop
 from tests.checkpoints.crashes import crash_at, full, listing
 from tests.training.runs import killed_at, short, train
 
+MADE = {"torch": "2"}
+
 
 def parts(step: int) -> dict[str, dict[str, torch.Tensor]]:
     return {"model": {"a": torch.full((3,), step)}, "best": {}, "log": {"losses": torch.tensor(step)}}
 
 
 def write(folder: Path, step: int, keep: int = 2) -> Path:
-    return checkpoint.write(folder, Progress(step), parts(step), keep)
+    return checkpoint.write(folder, Progress(step), parts(step), keep, MADE)
 
 
 def steps(folder: Path) -> list[int]:
@@ -54,7 +56,7 @@ def test_progress_reads_back_as_plain_json(tmp_path: Path) -> None:
         raise AssertionError(f"{word} is no JSON")
 
     for progress in (Progress(3), Progress(9, best_step=6, best_score=-0.25, since_best=2)):
-        place = checkpoint.write(tmp_path, progress, parts(3), keep=2)
+        place = checkpoint.write(tmp_path, progress, parts(3), 2, MADE)
         json.loads((place / "progress.json").read_text(), parse_constant=refuse)
         assert checkpoint.read(place)[0] == progress
 
@@ -71,7 +73,7 @@ def test_there_is_none_where_there_is_no_folder(tmp_path: Path) -> None:
 
 
 POINTS = [
-    *[(store, "save_file", call) for call in (1, 2, 3)],
+    *[(files, "save_file", call) for call in (1, 2, 3)],
     (Path, "write_text", 1),
     *[(os, "fsync", call) for call in (1, 5, 6)],  # four files, the folder, the folder above
     *[(Path, "rename", call) for call in (1, 2)],  # into place, and the oldest out of it
@@ -94,7 +96,7 @@ def test_a_crash_leaves_the_earlier_ones_whole(tmp_path: Path, owner: Any, name:
 
 def test_a_disk_that_is_full_leaves_the_earlier_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, 10)
-    monkeypatch.setattr(store, "save_file", full)
+    monkeypatch.setattr(files, "save_file", full)
     with pytest.raises(OSError, match="disk full"):
         write(tmp_path, 20)
     assert os.listdir(tmp_path) == ["step-00000010"] and steps(tmp_path) == [10]

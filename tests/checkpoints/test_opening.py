@@ -136,7 +136,7 @@ def test_plain_values_are_read_as_they_were_written(value: Any) -> None:
 
 
 def test_a_checkpoint_under_another_name_is_refused(tmp_path: Path) -> None:
-    place = checkpoint.write(tmp_path, checkpoint.Progress(10), {"model": {"a": torch.zeros(1)}}, 1)
+    place = checkpoint.write(tmp_path, checkpoint.Progress(10), {"model": {"a": torch.zeros(1)}}, 1, {})
     shutil.copytree(place, tmp_path / "step-00000099")
     with pytest.raises(Refusal, match=r"progress.json says step 10; copy or train it again"):
         checkpoint.read(tmp_path / "step-00000099")

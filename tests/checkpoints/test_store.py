@@ -11,7 +11,7 @@ from safetensors import safe_open
 from torch import nn
 
 import heedful
-from heedful.checkpoints import store
+from heedful.checkpoints import files
 from heedful.errors import Refusal
 from tests.checkpoints.crashes import crash_at, full, listing
 
@@ -66,7 +66,7 @@ def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
     assert listing(tmp_path) == before
 
 
-POINTS = [(store, "save_file", 1), (os, "fsync", 1), (os, "fsync", 3), (Path, "rename", 1)]
+POINTS = [(files, "save_file", 1), (os, "fsync", 1), (os, "fsync", 3), (Path, "rename", 1)]
 
 
 @pytest.mark.parametrize(("owner", "name", "call"), POINTS)
@@ -85,7 +85,7 @@ def test_a_crash_leaves_no_half_folder(tmp_path: Path, owner: Any, name: str, ca
 def test_what_was_written_aside_is_removed_when_it_cannot_be_finished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "save_file", full)
+    monkeypatch.setattr(files, "save_file", full)
     with pytest.raises(OSError, match="disk full"):
         heedful.save(build("transformer"), tmp_path / "model")
     assert os.listdir(tmp_path) == []
@@ -104,7 +104,7 @@ def fill(name: str) -> Any:
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
     for name in ("old", "new"):
-        store.write_folder(tmp_path / "folder", fill(name))
+        files.write_folder(tmp_path / "folder", fill(name))
     assert listing(tmp_path) == {"folder/new": b"new"}
 
 
@@ -112,23 +112,23 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
 def test_a_crash_before_a_folder_is_replaced_leaves_the_old_one(
     tmp_path: Path, owner: Any, name: str, call: int
 ) -> None:
-    store.write_folder(tmp_path / "folder", fill("old"))
+    files.write_folder(tmp_path / "folder", fill("old"))
     with crash_at(owner, name, call):
-        store.write_folder(tmp_path / "folder", fill("new"))
+        files.write_folder(tmp_path / "folder", fill("new"))
     assert listing(tmp_path / "folder") == {"old": b"old"}
 
 
 def test_a_crash_while_a_folder_is_removed_leaves_no_half_of_it(tmp_path: Path) -> None:
-    store.write_folder(tmp_path / "folder", fill("old"))
+    files.write_folder(tmp_path / "folder", fill("old"))
     with crash_at(shutil, "rmtree", 2):  # the first makes room aside
-        store.remove_folder(tmp_path / "folder")
+        files.remove_folder(tmp_path / "folder")
     assert not (tmp_path / "folder").exists()
 
 
 def test_everything_is_on_the_disk_before_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    flush, rename = store._flush, Path.rename
-    monkeypatch.setattr(store, "_flush", lambda path: (done.append(path.name), flush(path))[1])
+    flush, rename = files.flush, Path.rename
+    monkeypatch.setattr(files, "flush", lambda path: (done.append(path.name), flush(path))[1])
     monkeypatch.setattr(Path, "rename", lambda path, to: (done.append("rename"), rename(path, to))[1])
-    store.write_folder(tmp_path / "folder", fill("file"))
+    files.write_folder(tmp_path / "folder", fill("file"))
     assert done == ["file", f".folder.{os.getpid()}.aside", "rename", tmp_path.name]

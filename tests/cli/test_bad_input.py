@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.checkpoints import store
+from heedful.checkpoints import files
 from heedful.cli import main
 from tests.cli.conftest import Program
 from tests.cli.workshop import BROKEN, SMALL, listing
@@ -145,11 +145,12 @@ def test_a_full_disk_is_a_failure_in_one_line(
     def full(tensors: Any, path: Path) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(store, "save_file", full)
+    monkeypatch.setattr(files, "save_file", full)
     answer = heedful("train", "reverse", *SMALL, "--out", tmp_path / "run")
     assert answer.status == 1
     assert re.search(
-        r"\nheedful: .*model\.safetensors: No space left on device; make room, or use another disk\n$", answer.err
+        r"\nheedful: .*checkpoints cannot be written: No space left on device; nothing was saved .* with --resume\n$",
+        answer.err,
     )
 
 

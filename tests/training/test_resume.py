@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from heedful import recipes
-from heedful.checkpoints import store
+from heedful.checkpoints import files, store
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
 from heedful.training import checkpoint, run
@@ -66,7 +66,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: 
         [(Loop, "evaluate", 4)],
         [(Loop, "save", 2)],
         [(Pairs, "score", 6)],  # in the last evaluation
-        [(store, "save_file", 8)],  # inside a checkpoint
+        [(files, "save_file", 8)],  # inside a checkpoint
         [(Path, "rename", 2)],  # before one is moved into place
         [(checkpoint, "remove_folder", 1)],  # before an old one is dropped
         [(Record, "_write", 3)],

@@ -3,15 +3,20 @@
 import torch
 
 from tests.checkpoints.malice.good import Bad
-from tests.checkpoints.malice.tools import PICKLE, Spoil, holds, in_checkpoint, leads, pipe, says, tensors
+from tests.checkpoints.malice.tools import PICKLE, Spoil, holds, in_checkpoint, leads, of_size, pipe, says, tensors
 
 STEP = "checkpoints/step-00000002"
-NOT_WHOLE = rf"{STEP} is not whole: .*; remove it to go on from what was saved before$"
+NOT_OURS = rf"{STEP} is not of this run: .*; remove it to go on from what was saved before$"
+NO_OTHER = rf"{STEP} is not whole: .*, and there is no other; remove .* to begin at step 0$"
 OUT = r"is a link that leads out of the folder; put what it leads to in its place$"
 
 
-def begun(spoil: Spoil, said: str = NOT_WHOLE) -> Bad:
+def begun(spoil: Spoil, said: str = NOT_OURS) -> Bad:
     return Bad(spoil, said, "begun", "resume")
+
+
+def manifest(content: str | bytes) -> Bad:
+    return begun(in_checkpoint(holds("manifest.json", content), sealed=False), NO_OTHER)
 
 
 def progress(**values: object) -> Bad:
@@ -34,8 +39,15 @@ RESUMED = {
     "progress that scores in words": progress(best_score="inf"),
     "progress that is more": progress(__class__="os.system"),
     "progress that is no number": begun(in_checkpoint(holds("progress.json", '{"step": NaN}'))),
+    "a manifest that is a pickle": manifest(PICKLE),
+    "a manifest that leads out": manifest('{"step": 2, "files": {"../../../../outside/spec.json": {"bytes": 1}}}'),
+    "a manifest that leads far out": manifest('{"step": 2, "files": {"/dev/zero": {}, "..": {}}}'),
+    "a manifest of no step": manifest('{"step": "__import__", "files": {}}'),
+    "a deep manifest": manifest("[" * 10**6),
+    "a manifest of gigabytes": begun(in_checkpoint(of_size("manifest.json", 8 << 30, b"{"), sealed=False), NO_OTHER),
+    "a manifest of another step": begun(in_checkpoint(says("manifest.json", step=10**18), sealed=False), NOT_OURS),
     "progress that is a pickle": begun(in_checkpoint(holds("progress.json", PICKLE))),
-    "progress that leads to another's": begun(in_checkpoint(leads("progress.json", "../../model/spec.json"))),
+    "progress that leads to another's": begun(in_checkpoint(leads("progress.json", "../../run.yaml"))),
     "progress that leads out": begun(in_checkpoint(leads("progress.json", "../../../outside/run.yaml")), OUT),
     "the best is a pickle": begun(in_checkpoint(holds("best.safetensors", PICKLE))),
     "the best is of whole numbers": part("best", lambda found: found.update({first(found): found[first(found)].int()})),
@@ -56,7 +68,7 @@ RESUMED = {
     "the log is of another shape": part("log", lambda found: found.update(losses=torch.zeros(3))),
     "the log is gone": begun(in_checkpoint(lambda place: (place / "log.safetensors").unlink())),
     "a pipe for the weights": begun(
-        in_checkpoint(pipe("model.safetensors")), r"model.safetensors is no plain file; remove it"
+        in_checkpoint(pipe("model.safetensors"), sealed=False), r"model.safetensors is no plain file; remove it"
     ),
     "checkpoints lead out": begun(leads("checkpoints", "OUTSIDE/checkpoints"), rf"checkpoints {OUT}"),
     "a checkpoint leads out": begun(leads(STEP, "OUTSIDE/checkpoints/step-00000002"), rf"{STEP} {OUT}"),

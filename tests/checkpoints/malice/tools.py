@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+
+from heedful.checkpoints.files import seal
 
 OUTSIDE = "outside"  # a folder beside the bad ones, with good copies of all their files, that nobody may open
 WEIGHTS = "model.safetensors"
@@ -88,8 +91,9 @@ def leads(name: str, target: str) -> Spoil:
 
     def spoil(folder: Path) -> None:
         path = folder / name
-        if path.exists():
-            path.rename(folder.parent / f"{folder.name}.{path.name}.was")
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
         path.symlink_to(target.replace("OUTSIDE", str(folder.parent / OUTSIDE)))
 
     return spoil
@@ -131,9 +135,15 @@ def tensors(change: Callable[[dict[str, torch.Tensor]], object], name: str = WEI
     return spoil
 
 
-def in_checkpoint(spoil: Spoil) -> Spoil:
+def in_checkpoint(spoil: Spoil, sealed: bool = True) -> Spoil:
+    """A change to a checkpoint, with a manifest that says that it was always so."""
+
     def within(folder: Path) -> None:
         (place,) = (folder / "checkpoints").iterdir()
+        told = json.loads((place / "manifest.json").read_text())
         spoil(place)
+        if sealed:
+            (place / "manifest.json").unlink()
+            seal(place, step=told["step"], made=told["made"])
 
     return within

@@ -31,6 +31,7 @@ SECONDS = 60  # after which the kernel ends it
 IN_OPEN, IN_ISDIR = 0x20, 0x40000000
 HARMLESS = {"os.listdir", "os.scandir", "os.walk", "pathlib.Path.glob", "glob.glob"}  # names, and no contents
 HARMLESS |= {"object.__getattr__", "sys._getframe", "builtins.id"}
+HARMLESS |= {"fcntl.flock", "socket.gethostname"}  # of a run's lock; nothing is sent
 WRITING = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "os.truncate"}
 
 

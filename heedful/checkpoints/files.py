@@ -1,0 +1,121 @@
+"""Folders that are there whole or not at all: written aside, flushed, sealed by a manifest and moved into place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from heedful.checkpoints.opening import content
+from heedful.checkpoints.plain import json_of
+
+MANIFEST = "manifest.json"
+LARGEST = 1 << 24  # bytes of a manifest
+AT_ONCE = 1 << 22  # bytes that are read to be summed
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Fills a folder aside and moves it into place, so that it is there whole or not at all."""
+    aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    try:
+        fill(aside)
+        for path in (*sorted(aside.iterdir()), aside):
+            flush(path)
+        remove_folder(folder)
+        aside.rename(folder)
+        flush(folder.parent)
+    finally:
+        for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
+            shutil.rmtree(stray, ignore_errors=True)
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes a folder that may not be there; it is moved aside first, so that no half of it keeps the name."""
+    if folder.exists():
+        aside = folder.with_name(f".{folder.name}.old.aside")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+        shutil.rmtree(aside)
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Writes a file aside and moves it into place, so that it is there whole, as it was, or not at all."""
+    aside = path.with_name(f".{path.name}.aside")
+    aside.write_text(text, encoding="utf-8")
+    flush(aside)
+    os.replace(aside, path)
+    flush(path.parent)
+
+
+def flush(path: Path) -> None:
+    """Waits until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    """Tensors as safetensors; those that share storage, as tied weights do, are written once each by name."""
+    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+    path.chmod(path.parent.stat().st_mode & 0o666)  # who may read the folder may read what is in it
+
+
+# ---------------------------------------------------------------------- manifests
+
+
+def seal(folder: Path, **told: Any) -> None:
+    """Writes the manifest of a folder, last of all: what is `told` of it, and the size and SHA-256 of each file."""
+    files = {}
+    for path in sorted(folder.iterdir()):
+        flush(path)
+        files[path.name] = {"bytes": path.stat().st_size, "sha256": sum_of(path)}
+    (folder / MANIFEST).write_text(json.dumps(told | {"files": files}, indent=1) + "\n", encoding="utf-8")
+
+
+def sum_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    summed = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(AT_ONCE):
+            summed.update(part)
+    return summed.hexdigest()
+
+
+def manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder; none where it is not there or says nothing of files."""
+    try:
+        told = json_of(content(folder / MANIFEST, LARGEST).decode("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return told if isinstance(told, dict) and isinstance(told.get("files"), dict) else None
+
+
+def fault(folder: Path) -> str | None:
+    """What is wrong with a folder by its manifest; none where every file is as it was written."""
+    told = manifest(folder)
+    if told is None:
+        return f"{MANIFEST} is missing or cannot be read"
+    for name, wanted in told["files"].items():
+        path = folder / name
+        if path.name != name or not isinstance(wanted, dict):
+            return f"{MANIFEST} is not one that was written here"
+        if not path.is_file():
+            return f"{name} is missing"
+        size = path.stat().st_size
+        if size != wanted.get("bytes"):
+            return f"{name} has {size} bytes and not the {wanted.get('bytes')} that were written"
+        if sum_of(path) != wanted.get("sha256"):
+            return f"{name} has other bytes than were written"
+    return None
