@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 SHORT = "out of memory|allocate memory|not enough memory|ALLOC_FAILED"  # as torch says it
+LONGEST = 1000  # characters of a refusal
 
 
 class Refusal(ValueError):
     """What a user can cause and cure: one sentence that names the cure, shown without a traceback."""
 
     status: ClassVar[int] = 2
+
+    def __init__(self, line: str) -> None:
+        plain = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", line)  # what a file holds could be meant for the terminal
+        super().__init__(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]} ... {plain[-LONGEST // 4 :]}")
 
 
 class Failure(RuntimeError):
@@ -23,7 +28,7 @@ class Failure(RuntimeError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """Say which known word was likely meant, as the end of a sentence; nothing where none is near."""
     folded = {name.casefold(): name for name in known}
-    near = difflib.get_close_matches(word.casefold(), folded, n=1)
+    near = difflib.get_close_matches(word[:100].casefold(), folded, n=1)
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 

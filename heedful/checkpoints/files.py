@@ -14,7 +14,11 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor
 
+from heedful.checkpoints.opening import content
+from heedful.checkpoints.plain import json_of
+
 MANIFEST = "manifest.json"
+LARGEST = 1 << 24  # bytes of a manifest
 AT_ONCE = 1 << 22  # bytes that are read to be summed
 
 
@@ -92,7 +96,7 @@ def sum_of(path: Path) -> str:
 def manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a folder; none where it is not there or says nothing of files."""
     try:
-        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        told = json_of(content(folder / MANIFEST, LARGEST).decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return told if isinstance(told, dict) and isinstance(told.get("files"), dict) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,31 +12,49 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from heedful.checkpoints.files import write_folder, write_tensors
+from heedful.checkpoints.header import described
+from heedful.checkpoints.opening import content, inside
+from heedful.checkpoints.plain import json_of
 from heedful.errors import Refusal
-from heedful.models import Spec, assemble, depths
+from heedful.models import Spec, assemble, check_size, depths
 from heedful.models import spec as spec_of
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
+LARGEST = 1 << 24  # bytes of a JSON file other than a tokenizer; labels and names are all that can be many in one
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".keras", ".msgpack")
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file."""
+    described_in(path)
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
-    except FileNotFoundError:
-        raise Refusal(f"{path} does not exist, so the folder is not whole; copy or train it again") from None
     except (SafetensorError, OSError) as error:
         raise Refusal(f"{path} cannot be read: {error}; copy or train it again") from None
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file."""
+def described_in(path: Path) -> dict[str, Tensor]:
+    """What tensors a safetensors file of a folder holds, without their numbers."""
+    inside(path)
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        return described(path)
+    except FileNotFoundError:
+        raise Refusal(
+            f"{path} does not exist, so the folder is not whole; {cure(path.parent) or 'copy or train it again'}"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise Refusal(f"{path} cannot be read: {error}; copy or train it again") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a folder."""
+    inside(path)
+    try:
+        value = json_of(content(path, LARGEST).decode("utf-8"))
     except FileNotFoundError:
         raise Refusal(f"{path} does not exist, so the folder is not whole; copy or train it again") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -44,6 +62,17 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refusal(f"{path} should hold one JSON object; copy or train it again")
     return value
+
+
+def cure(folder: Path) -> str:
+    """What to do about a model that is not there; where other weights lie there, why those are not read."""
+    for name in sorted(os.listdir(folder)) if folder.is_dir() else [folder.name]:
+        if name.lower().endswith(PICKLES):
+            return (
+                f"{name} is never opened, for such files can run code: load it with the tool that wrote it, "
+                "and save the weights as safetensors"
+            )
+    return ""
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
@@ -75,6 +104,9 @@ def compare(own: dict[str, Tensor], tensors: dict[str, Tensor], where: str) -> N
         shape, wanted = list(tensors[name].shape), list(tensor.shape)
         if shape != wanted:
             raise Refusal(f"{where}: tensor {name!r} is {shape}, not {wanted}; is it of another spec?")
+        kinds = tensors[name].dtype, tensor.dtype
+        if kinds[0] != kinds[1] and not all(kind.is_floating_point for kind in kinds):
+            raise Refusal(f"{where}: tensor {name!r} holds {kinds[0]}, not {kinds[1]}; is it of another spec?")
 
 
 def write_model(model: nn.Module, folder: Path) -> None:
@@ -94,26 +126,30 @@ def save(model: nn.Module, folder: str | Path) -> None:
 def model_folder(folder: str | Path) -> Path:
     """The folder itself or the `model/` in it, whichever holds a model."""
     folder = Path(folder)
-    for place in (folder, folder / "model"):
-        if (place / SPEC).is_file():
-            return place
+    if os.path.lexists(folder / SPEC):
+        return folder
+    if os.path.lexists(folder / "model" / SPEC):
+        return inside(folder / "model")
     if not folder.exists():
         raise Refusal(f"{folder} does not exist; name a run folder or the model/ in it")
-    raise Refusal(f"{folder} holds no model; name a run folder or the model/ in it, or finish the run with --resume")
+    known = "name a run folder or the model/ in it, or finish the run with --resume"
+    raise Refusal(f"{folder} holds no model; {cure(folder) or known}")
 
 
 def load(folder: str | Path) -> nn.Module:
     """The model of a run folder or of the `model/` in it, ready to be asked, with the `tokenizer` of its folder."""
     place = model_folder(folder)
-    spec, tensors = read_spec(place / SPEC), read_tensors(place / WEIGHTS)
+    spec, there = read_spec(place / SPEC), described_in(place / WEIGHTS)
     for key, depth in depths(spec).items():
-        if depth > len(tensors):
-            raise Refusal(f"{place / SPEC}: {len(tensors)} tensors are too few for {key} {depth}; mend the spec")
+        if depth > len(there):
+            raise Refusal(f"{place / SPEC}: {len(there)} tensors are too few for {key} {depth}; mend the spec")
     with torch.device("meta"):  # names and shapes, before any memory is asked for
-        compare(state(assemble(spec)), tensors, str(place / WEIGHTS))
+        compare(state(assemble(spec)), there, str(place / WEIGHTS))
+    check_size(spec)
+    tensors = read_tensors(place / WEIGHTS)
     model = assemble(spec).to(dtype_of(tensors))
     restore(model, tensors, str(place / WEIGHTS))
-    if (place / TOKENIZER).is_file():
+    if os.path.lexists(place / TOKENIZER):
         vars(model)["tokenizer"] = Beside(place / TOKENIZER)
     return model.eval()
 
@@ -129,7 +165,7 @@ class Beside:
         """The tokenizer itself."""
         from heedful.text import Tokenizer
 
-        return Tokenizer.read(self.path)
+        return Tokenizer.read(inside(self.path))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -53,22 +53,54 @@ FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
     "gelu": (FeedForward, nn.GELU),
     "gated": (GatedFeedForward, nn.SiLU),
 }
-FITTING: dict[Any, tuple[type, ...]] = {int: (int,), float: (float, int), bool: (bool,), str: (str,)}
+FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
+NAMED = {"True": True, "False": False, "None": None}
+WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
+PAIR = re.compile(  # and what stands behind it: a comma, or the end
+    r"\s*([^\W\d]\w*)\s*=\s*"
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
+)
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
 
 
 def parse(word: str) -> tuple[str, dict[str, Any]]:
-    """A word and its arguments: "window(size=128)" -> ("window", {"size": 128}). Nothing is executed."""
+    """A word and its arguments: "window(size=128)" -> ("window", {"size": 128}). Nothing is executed, nor compiled."""
     wrong = Refusal(f"{word!r} cannot be read; write a word, or word(key=value, ...) with plain values")
-    try:
-        tree = ast.parse(word.strip(), mode="eval").body
-        if isinstance(tree, ast.Name):
-            return tree.id, {}
-        if not (isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name)) or tree.args:
+    whole = WORD.fullmatch(word)
+    if not whole:
+        raise wrong
+    rest, at = (whole[2] or "").strip(), 0
+    given: dict[str, Any] = {}
+    while at < len(rest):
+        pair = PAIR.match(rest, at)
+        if not pair or pair[1] in given:
             raise wrong
-        return tree.func.id, {str(pair.arg): ast.literal_eval(pair.value) for pair in tree.keywords}
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        raise wrong from None
+        try:
+            given[pair[1]] = plain(pair[2])
+        except ValueError:  # a number without end
+            raise wrong from None
+        at = pair.end()
+    return whole[1], given
+
+
+def plain(text: str) -> Any:
+    """The value that a text writes: a number, a quoted text, True, False or None."""
+    if text[0] in "'\"":
+        return text[1:-1]
+    if text in NAMED:
+        return NAMED[text]
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)
+
+
+def arguments(part: Part) -> dict[str, inspect.Parameter]:
+    """What a part can be given by name."""
+    every = inspect.signature(part).parameters
+    return {key: argument for key, argument in every.items() if argument.kind is argument.POSITIONAL_OR_KEYWORD}
+
+
+def kind_of(argument: inspect.Parameter) -> str:
+    """The name of an argument's type, as it is written in the part: it is not evaluated."""
+    return str(getattr(argument.annotation, "__name__", argument.annotation))
 
 
 def named(what: str, word: str, known: Mapping[str, Entry]) -> Entry:
@@ -84,21 +116,20 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
     part = named(what, name, known)
     if part is None:
         return None
-    every = inspect.signature(part, eval_str=True).parameters
-    takes = {key: argument for key, argument in every.items() if argument.kind is argument.POSITIONAL_OR_KEYWORD}
+    takes = arguments(part)
     for key, value in given.items():
         if key not in takes:
             raise unknown(f"argument of {what} {name!r}:", key, takes)
-        if type(value) not in FITTING.get(takes[key].annotation, (type(value),)):
-            raise Refusal(f"{what} {word!r}: {key} should be {takes[key].annotation.__name__}, not {value!r}")
+        if type(value) not in FITTING.get(kind_of(takes[key]), (type(value),)):
+            raise Refusal(f"{what} {word!r}: {key} should be {kind_of(takes[key])}, not {value!r}")
         if key in ("width", "heads") and filled.get(key, value) != value:
             raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
-    arguments = {key: value for key, value in filled.items() if key in takes} | given
+    every = {key: value for key, value in filled.items() if key in takes} | given
     for key, argument in takes.items():
-        if argument.default is argument.empty and key not in arguments:
+        if argument.default is argument.empty and key not in every:
             raise Refusal(f"{what} {name!r} needs {key}; write {name}({key}=...)")
     try:
-        return part(**arguments)
+        return part(**every)
     except ValueError as error:
         raise Refusal(f"{what} {word!r}: {error}") from None
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from heedful.checkpoints.opening import inside
 from heedful.data.batches import Splits
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
@@ -250,8 +251,9 @@ class Pairs(Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        path = inside(folder / "tokenizer.json")
         try:
-            task = cls(Tokenizer.read(folder / "tokenizer.json"))
+            task = cls(Tokenizer.read(path))
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
         task.decoding = Decoding.model_validate(state.get("decoding", {}))

@@ -24,6 +24,7 @@ from heedful.tasks.numbers import read_rows, words, write_rows
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all
 
 Numbers = NDArray[np.float32]
+MANY = 10_000_000  # steps or channels, at most, that a file may say there are: as many as data may have
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,9 @@ class Series(Task):
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
         channels, past, horizon = (int(state[key]) for key in ("channels", "past", "horizon"))
         mean, deviation = ([float(number) for number in state[key]] for key in ("mean", "deviation"))
-        if min(channels, past, horizon) < 1 or {len(mean), len(deviation)} != {channels}:
+        if not all(1 <= number <= MANY for number in (channels, past, horizon)):
+            raise ValueError(f"its numbers are not between 1 and {MANY}")
+        if {len(mean), len(deviation)} != {channels}:
             raise ValueError("its numbers do not fit together")
         return cls(channels, past, horizon, mean, deviation)
 

@@ -75,6 +75,8 @@ def piece(data: bytes) -> Piece:
     text, score, kind = values.get(1, b""), values.get(2, bytes(4)), values.get(3, 1)
     if not (isinstance(text, bytes) and isinstance(score, bytes) and isinstance(kind, int) and len(score) == 4):
         raise ValueError("a piece has fields of the wrong kind")
+    if not text:
+        raise ValueError("a piece is empty")  # two bytes each: told here, before there are millions
     return Piece(text.decode("utf-8"), struct.unpack("<f", score)[0], kind)
 
 

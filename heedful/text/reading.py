@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import base64
-import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tokenizers
 
+from heedful.checkpoints import opening
+from heedful.checkpoints.plain import json_of
 from heedful.errors import Refusal
 from heedful.text.charsmap import sound
 from heedful.text.converted import converted
 from heedful.text.protobuf import parse
 
 T = TypeVar("T")
-LARGEST = 1 << 28  # bytes; the largest in use are a tenth of it
+LARGEST = 1 << 26  # bytes; the largest tokenizer.json in use are about half of it
+LARGEST_MODEL = 1 << 24  # bytes of a SentencePiece model; the largest in use are a third of it
+MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
+GROWTH = 1000  # how many characters may be put in the place of one, by all replacements together
 
 
 def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
@@ -24,6 +29,8 @@ def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T
     data = content(path)
     try:
         engine, text = opened(data)
+        engine.no_padding()  # a file could ask for more of it than there is memory
+        engine.no_truncation()
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
         return make(engine, text)
     except MemoryError:
@@ -31,7 +38,7 @@ def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T
     except Exception as error:  # the engine raises plain Exceptions
         raise Refusal(f"{path} is no tokenizer: {said(error)}") from None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if not panicked(error):
             raise
         raise Refusal(f"{path} is no tokenizer: {said(error)}") from None
 
@@ -40,8 +47,15 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
     """The engine of a file's bytes, and its text where it is a `tokenizer.json`."""
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         text = data.decode("utf-8-sig")
-        check_maps([json.loads(text).get("normalizer")])
+        parts = json_of(text)
+        check_ids(parts)
+        for part in ("normalizer", "decoder"):
+            check_maps([parts.get(part)])
+            if growth(parts.get(part)) > GROWTH:
+                raise ValueError(f"its {part} makes texts more than {GROWTH} times as long")
         return tokenizers.Tokenizer.from_str(text), text
+    if len(data) > LARGEST_MODEL:
+        raise ValueError(f"it is no tokenizer.json, and larger than {opening.amount(LARGEST_MODEL)}")
     try:
         model = parse(data)
     except ValueError as error:
@@ -58,20 +72,42 @@ def check_maps(normalizers: Any) -> None:
             check_maps(part.get("normalizers"))
 
 
+def check_ids(parts: dict[str, Any]) -> None:
+    """Refuses ids that no vocabulary is large enough for: a table of all of them is made."""
+    vocab = parts["model"].get("vocab") if isinstance(parts.get("model"), dict) else None
+    found = list(vocab.values()) if isinstance(vocab, dict) else []
+    found += [token.get("id") for token in parts.get("added_tokens") or () if isinstance(token, dict)]
+    if any(isinstance(at, int) and at >= MOST for at in found):
+        raise ValueError(f"an id is above {MOST}, which is more than any vocabulary has")
+
+
+def growth(part: Any) -> int:
+    """How many times as long all replacements of a part can make a text: each may repeat what the last has made."""
+    if not isinstance(part, dict):
+        return 1
+    within = (part.get(key) for key in ("normalizers", "decoders"))
+    inner = math.prod(growth(one) for many in within if isinstance(many, list) for one in many)
+    return inner * max(1, len(str(part.get("content", ""))) if part.get("type") == "Replace" else 1)
+
+
 def content(path: Path) -> bytes:
     """The bytes of a file, where it is one of a size that a tokenizer can have."""
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name the tokenizer.json in it")
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        data = opening.content(path, LARGEST)
     except OSError as error:
         raise Refusal(f"{path} is no tokenizer: {error.strerror}") from None
+    except ValueError as error:
+        raise Refusal(f"{path} is no tokenizer: {error}") from None
     if not data:
         raise Refusal(f"{path} is no tokenizer: it is empty")
-    if len(data) > LARGEST:
-        raise Refusal(f"{path} is no tokenizer: it is larger than {LARGEST >> 20} MB")
     return data
+
+
+def panicked(error: BaseException) -> bool:
+    """Whether the engine gave up, as it does where others raise."""
+    return type(error).__name__ == "PanicException"
 
 
 def said(error: BaseException) -> str:

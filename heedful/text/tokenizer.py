@@ -95,6 +95,8 @@ class Tokenizer:
                 made += [one.ids for one in batch]
         except Exception as error:  # the engine raises plain Exceptions
             raise unfit(texts, error) from None
+        except BaseException as error:  # and panics at a pattern for which it would search without end
+            raise unfit(texts, error) if reading.panicked(error) else error from None
         return made
 
     def _batch(self, texts: list[str]) -> list[tokenizers.Encoding]:
@@ -108,11 +110,17 @@ class Tokenizer:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
-        return self.engine.decode(self._heard(ids))
+        return self._decoded([self._heard(ids)])[0]
 
     def decode_all(self, many: Sequence[Sequence[int]]) -> list[str]:
         """The texts of many rows of ids, special tokens left out."""
-        return self.engine.decode_batch([self._heard(ids) for ids in many])
+        return self._decoded([self._heard(ids) for ids in many])
+
+    def _decoded(self, many: list[list[int]]) -> list[str]:
+        try:
+            return self.engine.decode_batch(many)
+        except BaseException as error:  # it panics at a pattern for which it would search without end
+            raise unfit([], error) if reading.panicked(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -139,7 +147,8 @@ class Tokenizer:
             yield rest
 
     def _beyond(self, said: list[int], new: list[int]) -> str:
-        return self.engine.decode(said + new)[len(self.engine.decode(said)) :]
+        both, before = self._decoded([said + new, said])
+        return both[len(before) :]
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """The tokens of ids, each as text; bytes that are no whole character by their names, such as <0xE2>."""
@@ -159,7 +168,7 @@ class Tokenizer:
         kept = [at not in self._silent for at in self._checked(ids)]
         heard = self._heard(ids)
         grown = [""]
-        grown += self.engine.decode_batch([heard[:end] for end in range(1, len(heard) + 1)])
+        grown += self._decoded([heard[:end] for end in range(1, len(heard) + 1)])
         reached = [0]
         for keep in kept:
             reached.append(reached[-1] + keep)
@@ -213,11 +222,12 @@ def batches(texts: Sequence[str]) -> Iterator[list[str]]:
         yield batch
 
 
-def unfit(texts: Sequence[str], error: Exception) -> Exception:
+def unfit(texts: Sequence[str], error: BaseException) -> Exception:
     """What to say of texts that the engine did not take."""
     for text in texts:
         try:
             text.encode()
         except UnicodeEncodeError:
             return Refusal(f"{text[:50]!r} holds half characters (surrogates), which are no text; drop or mend them")
-    return Refusal(f"a text cannot be encoded: {error}; use another tokenizer")
+    what = "encoded" if texts else "decoded"
+    return Refusal(f"a text cannot be {what}: {error}; use another tokenizer")

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from heedful.checkpoints import files
 from heedful.checkpoints.files import remove_folder, write_folder, write_tensors
+from heedful.checkpoints.opening import inside
 from heedful.checkpoints.store import read_json, read_tensors
+from heedful.errors import Refusal
 
 Tensors = dict[str, Tensor]
 
@@ -25,6 +27,13 @@ class Progress:
     best_step: int = 0
     best_score: float | None = None
     since_best: int = 0  # evaluations
+
+    def __post_init__(self) -> None:
+        counts = self.step, self.best_step, self.since_best
+        if not all(type(count) is int and 0 <= count < 1 << 60 for count in counts):
+            raise TypeError("its steps are no whole numbers")
+        if self.best_score is not None and not isinstance(self.best_score, (int, float)):
+            raise TypeError("its best score is no number")
 
 
 def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int, made: dict[str, Any]) -> Path:
@@ -81,7 +90,9 @@ def latest(folder: Path) -> tuple[Path | None, list[str]]:
 
 def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
-    progress = Progress(**read_json(place / "progress.json"))
+    progress = Progress(**read_json(inside(place) / "progress.json"))
+    if {place.name, name_of(step_of(place))} != {name_of(progress.step)}:
+        raise Refusal(f"{place / 'progress.json'} says step {progress.step}; copy or train it again")
     return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.checkpoints.store import restore, state
+from heedful.checkpoints.store import compare, restore, state
 from heedful.data.batches import Plan, Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
@@ -77,6 +77,14 @@ class Loop:
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
         self.progress, parts = checkpoint.read(place)
+        own = {
+            "best": state(self.model),
+            "average": self.model.state_dict(),
+            "log": {"losses": self.losses} | self.precision.state(),
+        }
+        for name, tensors in own.items():
+            if parts.get(name):  # there may be none yet
+                compare(tensors, parts[name], str(place / f"{name}.safetensors"))
         restore(self.model, parts["model"], str(place))
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
+from heedful.errors import Refusal
 from heedful.training.spec import TrainingSpec
 
 Group = dict[str, Any]
@@ -131,5 +132,14 @@ def restore_optimiser(optimiser: Optimizer, model: nn.Module, tensors: dict[str,
     for key, value in tensors.items():
         name, field = key.rsplit("/", 1)
         parameter = parameters[name]
+        if value.shape not in shapes(field, parameter) or value.dtype not in (torch.float32, parameter.dtype):
+            raise Refusal(f"the optimiser's {key} is {list(value.shape)}, not {list(parameter.shape)}")
         counted = field == "step" and parameter not in fused
         optimiser.state[parameter][field] = value.cpu() if counted else value.to(parameter.device)
+
+
+def shapes(field: str, parameter: Tensor) -> tuple[torch.Size, ...]:
+    """What may be kept for a parameter: kernels take what they are given for as large as the weights."""
+    whole = parameter.shape
+    factors = {"row_var": torch.Size((*whole[:-1], 1)), "col_var": torch.Size((*whole[:-2], 1, *whole[-1:]))}
+    return (factors[field],) if field in factors else (torch.Size(()), whole)

@@ -12,7 +12,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from heedful.checkpoints.files import replace_file
+from heedful.checkpoints.opening import content, inside
+from heedful.errors import Refusal
 from heedful.looking.page import Samples
+
+LARGEST = 1 << 28  # bytes of a file of lines: millions of evaluations
 
 
 class Record:
@@ -26,7 +30,8 @@ class Record:
         self.score = ""
         cut_back(folder / "metrics.jsonl", start)
         times = cut_back(folder / "timing.jsonl", start)
-        self.began = time.monotonic() - (times[-1]["seconds"] if times else 0.0)
+        spent = times[-1].get("seconds") if times else None
+        self.began = time.monotonic() - (spent if isinstance(spent, float) else 0.0)
         self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
         self.bar = Progress(
             TextColumn("{task.description}"),
@@ -89,13 +94,21 @@ class Record:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines; a last line that was cut short is left out."""
-    made = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+    """The rows of a file of JSON lines, each with its step; a last line that was cut short is left out."""
+    made: list[dict[str, Any]] = []
+    inside(path)
+    try:
+        lines = content(path, LARGEST).decode("utf-8").splitlines() if path.exists() else []
+    except ValueError as error:
+        raise Refusal(f"{path} cannot be read: {error}; remove it") from None
+    for line in lines:
         try:
-            made.append(json.loads(line))
-        except ValueError:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
             break
+        if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+            break
+        made.append(row)
     return made
 
 

@@ -14,6 +14,7 @@ import torch
 
 from heedful.checkpoints import store
 from heedful.checkpoints.files import manifest, replace_file, write_folder
+from heedful.checkpoints.opening import check_all
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
@@ -97,6 +98,7 @@ def occupied(out: Path, resume: bool) -> bool:
         raise Refusal(f"{out} holds other things and no run; choose another --out")
     if not resume:
         raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
+    check_all(out)  # whoever left it there: all that is in it is read, and written anew
     return True
 
 
@@ -123,7 +125,7 @@ def go_on(loop: Loop) -> None:
         return
     try:
         loop.restore(place)
-    except (Refusal, KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise Refusal(f"{place} is not of this run: {error}; remove it to go on from what was saved before") from None
     for fault in faults:
         doubt(f"{fault}; going on from {place.name}")

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from heedful.checkpoints.opening import content
+from heedful.checkpoints.plain import yaml_of
 from heedful.data.spec import DataSpec
 from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
@@ -19,6 +21,8 @@ Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 BETAS = [0.9, 0.98]
+
+LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
 
 
 class TrainingSpec(BaseModel):
@@ -114,7 +118,7 @@ def validated(values: dict[str, Any], where: str = "") -> RunSpec:
 def read(path: Path) -> dict[str, Any]:
     """The values of a YAML file."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml_of(content(path, LARGEST).decode("utf-8"))
     except FileNotFoundError:
         raise Refusal(f"{path} does not exist; `heedful recipes` lists what can be trained") from None
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.checkpoints import store
+from heedful.checkpoints.opening import inside
 from heedful.errors import Refusal
 from heedful.looking.page import Samples, write
 from heedful.tasks import TASKS
@@ -47,7 +48,7 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
     if not (folder / RESULT).is_file():
         raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
-    run, result = validated(read(folder / SPEC), str(folder / SPEC)), store.read_json(folder / RESULT)
+    run, result = validated(read(inside(folder / SPEC)), str(folder / SPEC)), store.read_json(folder / RESULT)
     times = rows(folder / "timing.jsonl")
     last: dict[str, Any] = times[-1] if times else {}
     try:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from heedful.checkpoints import store
+from heedful.checkpoints.opening import inside
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.recipes import TOY, parse, put, toy_data
@@ -27,7 +28,7 @@ def trained(folder: Path) -> tuple[nn.Module, Task]:
         task = TASKS[name].read(place, state)
     except Refusal:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise Refusal(f"{place / 'task.json'} is not whole: {error}; copy or train it again") from None
     for key, value in task.numbers().items():
         if getattr(model.spec, key, None) != value:
@@ -61,7 +62,7 @@ def begun(folder: Path) -> dict[str, Any] | None:
     """The spec of the run that a folder belongs to, where it is there."""
     for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
         if place.is_file():
-            return validated(read(place), str(place)).model_dump(mode="json", exclude_none=True)
+            return validated(read(inside(place)), str(place)).model_dump(mode="json", exclude_none=True)
     return None
 
 

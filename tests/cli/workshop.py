@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -87,6 +88,9 @@ FILES: dict[str, str | bytes] = {
     "number_model.yaml": "task: pairs\ndata: pairs.tsv\nmodel: 3\n",
     "number_data.yaml": "task: pairs\ndata: 3\nmodel: {}\n",
     "deep.yaml": "[" * 3000,
+    "aliases.yaml": "task: &a [x]\ndata: [*a, *a]\n",
+    "code.yaml": "task: !!python/object/apply:os.mkdir [run_by_a_recipe]\n",
+    "large.yaml": "#" * 70_000,
     "no_date.yaml": "about: 2024-13-45\n",
     "latin.yaml": "about: ü\n".encode("latin-1"),
 }
@@ -127,6 +131,22 @@ def cut_short(model: Path) -> None:
     (model / "model.safetensors").write_bytes(whole[: len(whole) // 2])
 
 
+def only_a_pickle(model: Path) -> None:
+    for path in model.iterdir():
+        path.unlink()
+    (model / "pytorch_model.bin").write_bytes(b"\x80\x02.")
+
+
+def leads_out(model: Path) -> None:
+    (model / "model.safetensors").unlink()
+    (model / "model.safetensors").symlink_to("../../runs/reverse/model/model.safetensors")
+
+
+def a_pipe(model: Path) -> None:
+    (model / "model.safetensors").unlink()
+    os.mkfifo(model / "model.safetensors")
+
+
 TABLE = "inputs.table.weight"
 BROKEN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "spec_is_broken": ("reverse", holds("spec.json", "{")),
@@ -164,6 +184,10 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "task_that_looks_at_no_layer": ("translate", task(gaze={"layer": "decoder.cross", "head": 0, "read": False})),
     "tokenizer_gone": ("reverse", lacks("tokenizer.json")),
     "tokenizer_is_broken": ("reverse", holds("tokenizer.json", "{}")),
+    "only_a_pickle": ("reverse", only_a_pickle),
+    "weights_that_lead_out": ("reverse", leads_out),
+    "weights_are_a_pipe": ("reverse", a_pipe),
+    "spec_with_a_key_twice": ("reverse", holds("spec.json", '{"width": 8, "width": 16}')),
 }
 
 
@@ -187,6 +211,8 @@ def make(place: Path) -> None:
     (place / "broken" / "run_lacks_data" / "run.yaml").write_text("task: pairs\nmodel: {}\n")
     shutil.copytree(place / "runs" / "unfinished", place / "broken" / "checkpoint_cut_short")
     cut_short(next((place / "broken" / "checkpoint_cut_short" / "checkpoints").iterdir()))
+    shutil.copytree(place / "runs" / "unfinished", place / "broken" / "run_that_leads_out")
+    (place / "broken" / "run_that_leads_out" / ".metrics.jsonl.aside").symlink_to(place / "pairs.tsv")
     shutil.copytree(place / "runs" / "reverse" / "model", place / "model_alone")
 
 
