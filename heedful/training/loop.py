@@ -22,7 +22,9 @@ from heedful.tasks import Task
 from heedful.tasks.task import Batch, Terms, pick, to
 from heedful.training import checkpoint
 from heedful.training.graphs import Graphs
+from heedful.training.layouts import layout, local, parted_all, together
 from heedful.training.optimiser import Average, adamw, optimiser_state, restore_optimiser
+from heedful.training.parallel import ONE, Ranks
 from heedful.training.record import Record
 from heedful.training.schedule import rate
 from heedful.training.spec import RunSpec
@@ -37,14 +39,19 @@ class Interrupted(Exception):
 class Loop:
     """Model, optimiser, averages and progress of a run, and the steps that move them."""
 
-    def __init__(self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path) -> None:
+    def __init__(
+        self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path, ranks: Ranks = ONE
+    ) -> None:
         self.run, self.task, self.splits, self.model, self.folder = run, task, splits, model, folder
+        self.ranks = ranks
         self.training = run.training
         self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
         lengths = partial(task.lengths, splits.train)
         self.plan = Plan(lengths, self.training.batch, run.seed, self.training.tokens)
         self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
+        low = working_dtype(run, self.device) == torch.bfloat16
+        self.layout = layout(model, self.judged, self.training, ranks, low)
         self.optimiser = adamw(model, self.training)
         self.average = Average(model, self.training.average) if self.training.average else None
         self.best: dict[str, Tensor] = {}
@@ -57,7 +64,7 @@ class Loop:
 
     # ------------------------------------------------------------------ saving
 
-    def save(self) -> Path:
+    def save(self) -> None:
         """Writes a checkpoint."""
         parts = {
             "model": state(self.model),
@@ -67,17 +74,19 @@ class Loop:
         parts["log"] = {"losses": self.losses}
         if self.average:
             parts["average"] = self.average.weights
-        return checkpoint.write(self.folder / "checkpoints", self.progress, parts, self.training.keep)
+        parts = {name: together(tensors, self.ranks.first) for name, tensors in parts.items()}
+        if self.ranks.first:
+            checkpoint.write(self.folder / "checkpoints", self.progress, parts, self.training.keep)
 
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
         self.progress, parts = checkpoint.read(place)
-        restore(self.model, parts["model"], str(place))
+        restore(self.model, parted_all(parts["model"], state(self.model), self.device), str(place))
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}
         self.losses = parts["log"]["losses"].to(self.device)
         if self.average:
-            self.average.weights = {name: tensor.to(self.device) for name, tensor in parts["average"].items()}
+            self.average.weights = parted_all(parts["average"], self.average.weights, self.device)
 
     # ------------------------------------------------------------------ learning
 
@@ -93,7 +102,7 @@ class Loop:
                 step, last = self.progress.step, self.progress.step == self.training.steps
                 record.advance(step)
                 log, score, save = (step % every == 0 or last for every in self.every)
-                stopping = bool(stop)  # asked once: Ctrl-C may be pressed at any line
+                stopping = self.ranks.any(bool(stop))  # asked once: Ctrl-C may be pressed at any line
                 if log or score or save or stopping:
                     self.check_finite()
                 if log:
@@ -122,10 +131,13 @@ class Loop:
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         size = -(-len(samples) // self.training.accumulate)
         for micro, start in enumerate(range(0, len(samples), size)):
-            seed_step(self.run.seed, self.progress.step, micro)
-            loss, losses = self.backward(self.task.batch(samples[start : start + size]))
+            seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
+            own, there = self.ranks.share(samples[start : start + size])
+            with self.layout.adding(last=start + size >= len(samples)):
+                loss, losses = self.backward(self.task.batch(own), there)
             total, count = total + loss, count + losses.to(self.device)
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))
+        gradients = [local(p.grad) for p in self.model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, count.to(gradients[0].dtype))
         if self.training.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
@@ -138,13 +150,13 @@ class Loop:
             self.average.update(self.model, self.progress.step)
         return mean
 
-    def backward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The sum of a batch's losses and their count; the gradients of the sum are added to the weights'."""
+    def backward(self, batch: Batch, there: float = 1.0) -> tuple[Tensor, Tensor]:
+        """The sum of a batch's losses and their count, times `there`; so are the gradients, added to the weights'."""
         if self.graphs is not None:
             return self.graphs(batch)
-        loss, count = self.judged(to(batch, self.device))
-        loss.backward()
-        return loss.detach(), count
+        loss, count = self.layout(to(batch, self.device))
+        loss.backward(torch.full_like(loss, there))
+        return loss.detach() * there, count * there
 
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count."""
@@ -159,9 +171,10 @@ class Loop:
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""
-        largest = torch.stack(torch._foreach_norm(list(self.model.parameters()), float("inf")))
+        parts = [part for p in self.model.parameters() if (part := local(p)).numel()]
+        finite = not parts or bool(torch.stack(torch._foreach_norm(parts, float("inf"))).isfinite().all())
         lost = int(self.first_bad) > 0
-        if not lost and bool(largest.isfinite().all()):
+        if not self.ranks.any(lost or not finite):
             return
         what, step = ("loss is", int(self.first_bad)) if lost else ("weights are", self.progress.step)
         saved = checkpoint.all_of(self.folder / "checkpoints")
@@ -175,12 +188,8 @@ class Loop:
 
     def evaluate(self, record: Record) -> None:
         """Scores the model, or its average, on validation data and keeps the best."""
-        with self.averaged():
-            scores = self.task.score(self.model, self.splits.valid)
-            record.scored(self.progress.step, "valid", scores)
-            if self.task.told:
-                record.showed(self.progress.step, self.task.show(self.model, pick(self.splits.valid, self.task.told)))
-            score, best = scores[self.task.watch], self.best_score
+        with self.averaged(), self.layout.whole() as model:
+            score, best = self.ranks.told(lambda: self.score(model, record)), self.best_score
             if score != score:
                 raise Failure(
                     f"the score {self.task.watch!r} is not a number at step {self.progress.step}; look at data.valid"
@@ -188,7 +197,16 @@ class Loop:
             self.progress.since_best = 0 if score > best else self.progress.since_best + 1
             if score >= best:  # of two that are equal the later one, which has learned for longer
                 self.progress.best_score, self.progress.best_step = score, self.progress.step
-                self.best = {name: tensor.clone() for name, tensor in state(self.model).items()}
+                if self.ranks.first:
+                    self.best = {name: tensor.clone() for name, tensor in state(model).items()}
+
+    def score(self, model: nn.Module, record: Record) -> float:
+        """Scores a model on validation data, tells what it came to, and returns the score to choose by."""
+        scores = self.task.score(model, self.splits.valid)
+        record.scored(self.progress.step, "valid", scores)
+        if self.task.told:
+            record.showed(self.progress.step, self.task.show(model, pick(self.splits.valid, self.task.told)))
+        return scores[self.task.watch]
 
     def try_mean(self, record: Record) -> None:
         """Puts the mean of the last checkpoints into the model, where it scores better than the best of them."""

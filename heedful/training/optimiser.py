@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from heedful.training.layouts import local, parted
 from heedful.training.spec import TrainingSpec
 
 
@@ -32,7 +33,8 @@ class Average:
         share = 1 - min(self.kept, (1 + step) / (10 + step))
         now = model.state_dict()
         moving = [name for name, tensor in now.items() if tensor.is_floating_point()]
-        torch._foreach_lerp_([self.weights[name] for name in moving], [now[name] for name in moving], share)
+        own, new = ([local(weights[name]) for name in moving] for weights in (self.weights, now))
+        torch._foreach_lerp_(own, new, share)
         for name in now.keys() - set(moving):
             self.weights[name].copy_(now[name])
 
@@ -53,4 +55,4 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, model: nn.Module, tensor
     for key, value in tensors.items():
         name, field = key.rsplit("/", 1)
         parameter = parameters[name]
-        optimiser.state[parameter][field] = value.to(parameter.device)
+        optimiser.state[parameter][field] = parted(value.to(parameter.device), parameter)
