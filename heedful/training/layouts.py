@@ -68,8 +68,6 @@ def recomputed(model: nn.Module) -> None:
     """Lets every block keep only what it is given, and work out the rest again on the way back (Chen et al., 2016)."""
     from torch.utils.checkpoint import checkpoint
 
-    if any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
-        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
     for block in blocks(model):
         vars(block)["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
 
@@ -145,14 +143,16 @@ class Sharded(Lone):
     """
 
     def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks, low: bool) -> None:
+        from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
         super().__init__(model, judged)
         self.twin = copy.deepcopy(model).cpu() if ranks.first else None
+        mesh = init_device_mesh(next(model.parameters()).device.type, (ranks.size,))
         plain = MixedPrecisionPolicy(cast_forward_inputs=False)
         lower = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-        parts = [fully_shard(block, mp_policy=lower if low else plain) for block in blocks(model)]
-        self.engine: Any = fully_shard(Judge(model, judged), mp_policy=plain)
+        parts = [fully_shard(block, mesh=mesh, mp_policy=lower if low else plain) for block in blocks(model)]
+        self.engine: Any = fully_shard(Judge(model, judged), mesh=mesh, mp_policy=plain)
         for part in (*parts, self.engine):  # the sum, where torch would take the mean: the loop divides
             part.set_gradient_divide_factor(1.0)
             part.set_force_sum_reduction_for_comms(True)
@@ -182,8 +182,7 @@ def layout(
     model: nn.Module, judged: Callable[[Batch], Losses], training: TrainingSpec, ranks: Ranks, low: bool
 ) -> Lone:
     """The layout that a run asks for; `low`: blocks compute in bfloat16."""
-    kind = training.parallel if training.parallel != "auto" else ("ddp" if distributed() else "none")
-    check(model, training, kind)
+    kind = kind_of(training)
     if kind == "fsdp":
         made: Lone = Sharded(model, judged, ranks, low)
     else:
@@ -193,13 +192,19 @@ def layout(
     return made
 
 
+def kind_of(training: TrainingSpec) -> str:
+    """Which layout a run asks for: none, ddp or fsdp."""
+    return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
+
+
 def distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def check(model: nn.Module, training: TrainingSpec, kind: str) -> None:
-    """Refuses what cannot work."""
+def check(model: nn.Module, training: TrainingSpec) -> None:
+    """Refuses layouts that cannot work."""
+    kind = kind_of(training)
     if kind != "none" and not distributed():
         raise Refusal(
             f"training.parallel={kind} needs several processes; "
@@ -209,11 +214,11 @@ def check(model: nn.Module, training: TrainingSpec, kind: str) -> None:
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
     if training.recompute and training.guidance:
         raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
+    if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
+        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
     graphs = training.graphs and kind != "none" and next(model.parameters()).is_cuda
     for key, wrong in (("graphs", graphs), ("compile", training.compile and kind == "fsdp")):
         if wrong:
             raise Refusal(f"training.{key} does not go with training.parallel={kind}; set training.{key}=false")
     if kind != "none" and any(isinstance(part, BatchNorm) for part in model.modules()):
-        raise Refusal(
-            "model.norm=batch would count each process's samples alone; use another model.norm, or one process"
-        )
+        raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

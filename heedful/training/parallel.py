@@ -1,4 +1,4 @@
-"""Many processes, one run: who does what, what is said to all, and who is missing. A lone process is the simplest case."""
+"""Many processes, one run: who does what, what is said to all, and who is missing. One alone is the simplest case."""
 
 from __future__ import annotations
 
@@ -127,7 +127,12 @@ def launched() -> bool:
 
 def restarted() -> bool:
     """Whether torchrun started this process again after a failure: what was begun goes on."""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+    return attempt() > 0
+
+
+def attempt() -> int:
+    """How many times torchrun has started these processes before."""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
 def own_device(place: torch.device) -> torch.device:
@@ -153,7 +158,8 @@ def joined(cpu: bool = False) -> Iterator[Ranks]:
     if not launched():
         yield ONE
         return
-    store, rank, size = next(iter(rendezvous("env://", timeout=PATIENCE)))
+    shared, rank, size = next(iter(rendezvous("env://", timeout=PATIENCE)))
+    store = PrefixStore(f"attempt-{attempt()}", shared)  # torchrun keeps the same one when it starts again
     backend = "gloo" if cpu or not torch.cuda.is_available() else "cpu:gloo,cuda:nccl"
     dist.init_process_group(backend, store=PrefixStore("group", store), rank=rank, world_size=size, timeout=PATIENCE)
     ranks = Many(rank, size, store)

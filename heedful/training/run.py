@@ -18,6 +18,7 @@ from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.cost import operations
+from heedful.training.layouts import check
 from heedful.training.loop import Loop, working_dtype
 from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, prepare
@@ -68,6 +69,7 @@ def train(
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     ready = prepare(run, place)
+    check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
         make_folder(out, ready.run)
@@ -132,7 +134,7 @@ def go_on(loop: Loop, saved: list[Path]) -> None:
         raise Refusal(f"{saved[-1]} is not whole: {error}; remove it to go on from what was saved before") from None
     if loop.ranks.told(lambda: loop.progress.step) != loop.progress.step:
         raise Refusal(
-            f"{loop.folder} is another folder to rank {loop.ranks.rank} than to rank 0; name one that all machines share"
+            f"{loop.folder} is another folder to rank {loop.ranks.rank} than to rank 0; name one that all share"
         )
 
 
