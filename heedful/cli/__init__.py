@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from heedful.cli import align, bench, check, data, eval, look, predict, recipes, table, tokenizer, train
+from heedful.cli import align, bench, check, data, eval, look, plan, predict, recipes, table, tokenizer, train
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import Failure, Refusal, nearest
 
@@ -36,6 +36,7 @@ app.command("align")(align.align)
 app.command("check")(check.check)
 app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
+app.command("plan")(plan.plan)
 app.command("bench")(bench.bench)
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")

@@ -143,12 +143,11 @@ class Sharded(Lone):
     """
 
     def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks, low: bool) -> None:
-        from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
         super().__init__(model, judged)
         self.twin = copy.deepcopy(model).cpu() if ranks.first else None
-        mesh = init_device_mesh(next(model.parameters()).device.type, (ranks.size,))
+        mesh = ranks.mesh(next(model.parameters()).device.type)
         plain = MixedPrecisionPolicy(cast_forward_inputs=False)
         lower = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
         parts = [fully_shard(block, mesh=mesh, mp_policy=lower if low else plain) for block in blocks(model)]

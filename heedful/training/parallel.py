@@ -31,6 +31,7 @@ class Ranks:
     """A lone process: it has all samples, and speaks for all."""
 
     rank, size = 0, 1
+    made: Any = None
 
     @property
     def first(self) -> bool:
@@ -61,6 +62,13 @@ class Ranks:
     def wait(self) -> None:
         """Goes on when all have come so far."""
         return
+
+    def mesh(self, device: str) -> Any:
+        """All processes in a row, as torch wants to know them."""
+        from torch.distributed.device_mesh import init_device_mesh
+
+        self.made = self.made or init_device_mesh(device, (self.size,))
+        return self.made
 
 
 ONE = Ranks()
