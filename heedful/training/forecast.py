@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 from heedful import models
@@ -23,6 +23,7 @@ from heedful.attention.mechanisms import softmax
 from heedful.data.batches import Splits
 from heedful.models import Spec
 from heedful.tasks import TASKS, Task
+from heedful.tasks.task import Batch
 from heedful.training.layouts import Sharded, local
 from heedful.training.loop import Loop
 from heedful.training.parallel import Ranks
@@ -137,6 +138,16 @@ def as_on_a_gpu() -> Iterator[None]:
         yield
 
 
+def in_earnest(make: Callable[[Sequence[Any]], Batch]) -> Callable[[Sequence[Any]], Batch]:
+    """Makes batches of tensors that hold something: how large they are is in the samples."""
+
+    def made(samples: Sequence[Any]) -> Batch:
+        with _disable_current_modes():
+            return make(samples)
+
+    return made
+
+
 def size_of(tensor: Tensor) -> int:
     """The bytes of a tensor."""
     return tensor.numel() * tensor.element_size()
@@ -181,7 +192,8 @@ def loop_of(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, ranks: Ra
 def measured(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
     """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
     ranks = Imagined(gpus, min(gpus, ROW))
-    with FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
+    batches = mock.patch.object(task, "batch", in_earnest(task.batch))
+    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
         loop = loop_of(run, task, splits, spec, ranks)
         samples = widest(loop)
         loop.step(samples)
