@@ -11,7 +11,21 @@ from typing import Any
 
 import typer
 
-from heedful.cli import align, bench, check, data, eval, look, predict, recipes, table, tokenizer, train, verify_resume
+from heedful.cli import (
+    align,
+    bench,
+    check,
+    data,
+    eval,
+    look,
+    plan,
+    predict,
+    recipes,
+    table,
+    tokenizer,
+    train,
+    verify_resume,
+)
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import Failure, Refusal, nearest, short_of_memory
 
@@ -35,6 +49,7 @@ app.command("check")(check.check)
 app.command("verify-resume")(verify_resume.verify_resume)
 app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
+app.command("plan")(plan.plan)
 app.command("bench")(bench.bench)
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")

@@ -29,20 +29,23 @@ def train(
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
     from heedful import recipes
-    from heedful.training import run
+    from heedful.training import parallel, run
     from heedful.training.loop import Interrupted
 
-    place, changes = run.device(device), changes or []
-    spec = recipes.resolve(recipe, changes)
-    asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
-    folder = out or Path("runs") / Path(recipe).stem
+    changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run.RESULT).exists()
     try:
-        run.train(spec, folder, resume, place, asked)
+        with parallel.joined(device == "cpu") as ranks:
+            place = parallel.own_device(run.device(device))
+            spec = recipes.resolve(recipe, changes)
+            asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
+            run.train(spec, folder, resume or parallel.restarted(), place, asked, ranks)
     except Interrupted:
+        if not ranks.first:
+            raise typer.Exit(130) from None
         where = ["--out", str(folder), *(["--device", device] if device else [])]
         again = shlex.join(["heedful", "train", recipe, *changes, *where, "--resume"])
         typer.echo(f"heedful: stopped and saved; go on with: {again}", err=True)
         raise typer.Exit(130) from None
-    if already:
+    if already and ranks.first:
         typer.echo(f"{folder} is finished; its report is {folder / 'report.html'}")

@@ -15,10 +15,11 @@ ROOM = 1 << 28  # bytes that may lie ready; where batches are large, fewer steps
 
 @dataclass(frozen=True)
 class Portion:
-    """What one step learns from: its micro-batches, and how many samples they hold."""
+    """What one step learns from: its micro-batches, how many samples it has, and how much each micro-batch counts."""
 
     batches: Sequence[Batch]
     samples: int
+    there: Sequence[float] = ()
 
     @property
     def bytes(self) -> int:

@@ -91,7 +91,7 @@ def latest(folder: Path) -> tuple[Path | None, list[str]]:
 def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
     progress = Progress(**read_json(inside(place) / "progress.json"))
-    if {place.name, name_of(step_of(place))} != {name_of(progress.step)}:
+    if step_of(place) != progress.step:
         raise Refusal(f"{place / 'progress.json'} says step {progress.step}; copy or train it again")
     return progress, {path.stem: read_tensors(path) for path in sorted(place.glob("*.safetensors"))}
 

@@ -21,7 +21,9 @@ from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint
 from heedful.training.ahead import Ahead, Portion
 from heedful.training.graphs import Graphs, filled
+from heedful.training.layouts import layout, local, parted_all, together
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
+from heedful.training.parallel import ONE, Ranks
 from heedful.training.precision import Precision
 from heedful.training.record import Record
 from heedful.training.saving import Saver, made_by
@@ -38,8 +40,11 @@ class Interrupted(Exception):
 class Loop:
     """Model, optimiser, averages and progress of a run, and the steps that move them."""
 
-    def __init__(self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path) -> None:
+    def __init__(
+        self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path, ranks: Ranks = ONE
+    ) -> None:
         self.run, self.task, self.splits, self.model, self.folder = run, task, splits, model, folder
+        self.ranks = ranks
         self.training = run.training
         self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
@@ -47,8 +52,9 @@ class Loop:
         self.plan = Plan(lengths, self.training.batch, run.seed, self.training.tokens)
         self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
         self.precision = Precision(self.training, self.device)
+        self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
         self.optimiser = optimiser_of(model, self.training)
-        self.stages = Stages(run, self.device, folder)
+        self.stages = Stages(run, self.device, folder, ranks.first)
         self.average = Average(model, self.training.average) if self.training.average else None
         self.best: dict[str, Tensor] = {}
         self.progress = checkpoint.Progress()
@@ -58,7 +64,7 @@ class Loop:
             model.compile()
         captured = self.training.graphs and self.device.type == "cuda"
         self.graphs = Graphs(model, self.judged, self.precision.backward) if captured else None
-        self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device))
+        self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
     # ------------------------------------------------------------------ saving
 
@@ -72,7 +78,9 @@ class Loop:
         parts["log"] = {"losses": self.losses} | self.precision.state()
         if self.average:
             parts["average"] = self.average.weights
-        self.saver.save(self.progress, parts)
+        parts = {name: together(tensors, self.ranks.first) for name, tensors in parts.items()}
+        if self.ranks.first:
+            self.saver.save(self.progress, parts)
 
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
@@ -85,13 +93,13 @@ class Loop:
         for name, tensors in own.items():
             if parts.get(name):  # there may be none yet
                 compare(tensors, parts[name], str(place / f"{name}.safetensors"))
-        restore(self.model, parts["model"], str(place))
+        restore(self.model, parted_all(parts["model"], state(self.model), self.device), str(place))
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}
         self.losses = parts["log"]["losses"].to(self.device)
         self.precision.restore(parts["log"])
         if self.average:
-            self.average.weights = {name: tensor.to(self.device) for name, tensor in parts["average"].items()}
+            self.average.weights = parted_all(parts["average"], self.average.weights, self.device)
 
     # ------------------------------------------------------------------ learning
 
@@ -108,13 +116,13 @@ class Loop:
             while self.progress.step < self.training.steps and not self.done():
                 with stage("data"):
                     portion = ahead.take()
-                self.losses += self.step(portion.batches)
+                self.losses += self.step(portion.batches, portion.there)
                 seen += portion.samples
                 self.progress.step += 1
                 step, last = self.progress.step, self.progress.step == self.training.steps
                 record.advance(step)
                 log, score, save = (step % every == 0 or last for every in self.every)
-                stopping = bool(stop)  # asked once: Ctrl-C may be pressed at any line
+                stopping = self.ranks.any(bool(stop))  # asked once: Ctrl-C may be pressed at any line
                 if log or score or save or stopping:
                     self.check_finite()
                 if log:
@@ -142,25 +150,36 @@ class Loop:
     def portion(self, step: int) -> Portion:
         """What a step learns from, ready for the device."""
         samples = self.samples(step)
-        return Portion(self.batches(samples), len(samples))
+        return Portion(self.batches(samples), len(samples), self.there(samples))
+
+    def shares(self, samples: Sequence[Any]) -> list[tuple[Sequence[Any], float]]:
+        """The samples of each micro-batch that are this process's, and how much they count."""
+        size = -(-len(samples) // self.training.accumulate)
+        return [self.ranks.share(samples[start : start + size]) for start in range(0, len(samples), size)]
+
+    def there(self, samples: Sequence[Any]) -> list[float]:
+        """How much each micro-batch of this process counts."""
+        return [counts for _, counts in self.shares(samples)]
 
     def batches(self, samples: Sequence[Any]) -> list[Batch]:
-        """Samples as micro-batches."""
-        size = -(-len(samples) // self.training.accumulate)
-        made = [self.task.batch(samples[start : start + size]) for start in range(0, len(samples), size)]
+        """Samples as micro-batches of this process."""
+        made = [self.task.batch(own) for own, _ in self.shares(samples)]
         return made if self.graphs is None else [filled(batch, self.graphs.longest) for batch in made]
 
-    def step(self, batches: Sequence[Batch]) -> Tensor:
-        """One step on its micro-batches; returns the loss before it."""
+    def step(self, batches: Sequence[Batch], there: Sequence[float] = ()) -> Tensor:
+        """One step on its micro-batches, each counted as often as it is `there`; returns the loss before it."""
         self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for micro, batch in enumerate(batches):
-            seed_step(self.run.seed, self.progress.step, micro)
-            loss, losses = self.backward(batch)
+            counts = there[micro] if there else 1.0
+            seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
+            with self.layout.adding(last=micro + 1 == len(batches)):
+                loss, losses = self.backward(batch, counts)
             total, count = total + loss, count + losses.to(self.device)
+        total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))
         mean = total / count
         bad = (self.first_bad < 0) & ~mean.isfinite()
         self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
@@ -171,7 +190,7 @@ class Loop:
     def move(self, count: Tensor) -> None:
         """Moves the weights along the gradients of so many losses."""
         self.precision.unscale(self.optimiser)
-        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        gradients = [local(p.grad) for p in self.model.parameters() if p.grad is not None]
         torch._foreach_div_(gradients, count.to(gradients[0].dtype))
         if self.training.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
@@ -180,18 +199,18 @@ class Loop:
         if self.average:
             self.average.update(self.model, self.progress.step)
 
-    def backward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The sum of a batch's losses and their count; the gradients of the sum are added to the weights'."""
+    def backward(self, batch: Batch, there: float = 1.0) -> tuple[Tensor, Tensor]:
+        """The sum of a batch's losses and their count, times `there`; so are the gradients, added to the weights'."""
         if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
             batch = pinned(batch)
         if self.graphs is not None:
             with self.stages("forward and backward"):
                 return self.graphs(batch)
         with self.stages("forward"):
-            loss, count = self.judged(to(batch, self.device))
+            loss, count = self.layout(to(batch, self.device))
         with self.stages("backward"):
-            self.precision.backward(loss)
-        return loss.detach(), count
+            self.precision.backward(loss * there)
+        return loss.detach() * there, count * there
 
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count."""
@@ -200,9 +219,10 @@ class Loop:
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""
-        largest = torch.stack(torch._foreach_norm(list(self.model.parameters()), float("inf")))
+        parts = [part for p in self.model.parameters() if (part := local(p)).numel()]
+        finite = not parts or bool(torch.stack(torch._foreach_norm(parts, float("inf"))).isfinite().all())
         lost = int(self.first_bad) > 0
-        if not lost and bool(largest.isfinite().all()) and not self.precision.lost:
+        if not self.ranks.any(lost or not finite or self.precision.lost):
             return
         what, step = ("loss is", int(self.first_bad)) if lost else ("weights are", self.progress.step)
         self.saver.wait()
@@ -217,12 +237,8 @@ class Loop:
 
     def evaluate(self, record: Record) -> None:
         """Scores the model, or its average, on validation data and keeps the best."""
-        with self.averaged():
-            scores = self.task.score(self.model, self.splits.valid)
-            record.scored(self.progress.step, "valid", scores)
-            if self.task.told:
-                record.showed(self.progress.step, self.task.show(self.model, pick(self.splits.valid, self.task.told)))
-            score, best = scores[self.task.watch], self.best_score
+        with self.averaged(), self.layout.whole() as model:
+            score, best = self.ranks.told(lambda: self.score(model, record)), self.best_score
             if score != score:
                 raise Failure(
                     f"the score {self.task.watch!r} is not a number at step {self.progress.step}; look at data.valid"
@@ -230,7 +246,16 @@ class Loop:
             self.progress.since_best = 0 if score > best else self.progress.since_best + 1
             if score >= best:  # of two that are equal the later one, which has learned for longer
                 self.progress.best_score, self.progress.best_step = score, self.progress.step
-                self.best = {name: tensor.clone() for name, tensor in state(self.model).items()}
+                if self.ranks.first:
+                    self.best = {name: tensor.clone() for name, tensor in state(model).items()}
+
+    def score(self, model: nn.Module, record: Record) -> float:
+        """Scores a model on validation data, tells what it came to, and returns the score to choose by."""
+        scores = self.task.score(model, self.splits.valid)
+        record.scored(self.progress.step, "valid", scores)
+        if self.task.told:
+            record.showed(self.progress.step, self.task.show(model, pick(self.splits.valid, self.task.told)))
+        return scores[self.task.watch]
 
     def try_mean(self, record: Record) -> None:
         """Puts the mean of the last checkpoints into the model, where it scores better than the best of them."""

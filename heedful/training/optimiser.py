@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
+from heedful.training.layouts import local, parted
 from heedful.training.spec import TrainingSpec
 
 Group = dict[str, Any]
@@ -109,7 +110,8 @@ class Average:
         share = 1 - min(self.kept, (1 + step) / (10 + step))
         now = model.state_dict()
         moving = [name for name, tensor in now.items() if tensor.is_floating_point()]
-        torch._foreach_lerp_([self.weights[name] for name in moving], [now[name] for name in moving], share)
+        own, new = ([local(weights[name]) for name in moving] for weights in (self.weights, now))
+        torch._foreach_lerp_(own, new, share)
         for name in now.keys() - set(moving):
             self.weights[name].copy_(now[name])
 
@@ -135,7 +137,8 @@ def restore_optimiser(optimiser: Optimizer, model: nn.Module, tensors: dict[str,
         if value.shape not in shapes(field, parameter) or value.dtype not in (torch.float32, parameter.dtype):
             raise Refusal(f"the optimiser's {key} is {list(value.shape)}, not {list(parameter.shape)}")
         counted = field == "step" and parameter not in fused
-        optimiser.state[parameter][field] = value.cpu() if counted else value.to(parameter.device)
+        kept = value.cpu() if counted else parted(value.to(parameter.device), parameter)
+        optimiser.state[parameter][field] = kept
 
 
 def shapes(field: str, parameter: Tensor) -> tuple[torch.Size, ...]:

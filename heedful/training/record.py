@@ -93,6 +93,34 @@ class Record:
             file.write(json.dumps(row) + "\n")
 
 
+class Quiet(Record):
+    """The record of a process that leaves telling to the first one."""
+
+    def __init__(self, *_: object) -> None:
+        return
+
+    def __enter__(self) -> Quiet:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        return
+
+    def advance(self, step: int) -> None:
+        return
+
+    def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
+        return
+
+    def scored(self, step: int, split: str, scores: dict[str, float]) -> None:
+        return
+
+    def showed(self, step: int, samples: Samples) -> None:
+        return
+
+    def say(self, line: str) -> None:
+        return
+
+
 def rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a file of JSON lines, each with its step; a last line that was cut short is left out."""
     made: list[dict[str, Any]] = []

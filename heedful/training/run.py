@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.cost import operations
+from heedful.training.layouts import check
 from heedful.training.lock import holding
 from heedful.training.loop import Loop
 from heedful.training.optimiser import described
+from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.profile import told
-from heedful.training.record import Record
+from heedful.training.record import Quiet, Record
 from heedful.training.report import report
 from heedful.training.saving import changed
 from heedful.training.spec import RunSpec, read, validated
@@ -32,7 +35,8 @@ from heedful.training.trained import samples, trained
 
 SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
-UNTOLD = ("about", "expected", "model.size")  # of a spec: what a run does not depend on, or keeps by other names
+HOW = ("training.parallel", "training.recompute")  # of a spec: what may be another each time that a run goes on
+UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names
 
 
 def device(name: str | None = None) -> torch.device:
@@ -52,11 +56,17 @@ def name_of(place: torch.device) -> str:
 
 
 def train(
-    run: RunSpec, out: Path, resume: bool, place: torch.device, asked: Collection[str] | None = None
+    run: RunSpec,
+    out: Path,
+    resume: bool,
+    place: torch.device,
+    asked: Collection[str] | None = None,
+    ranks: Ranks = ONE,
 ) -> dict[str, Any]:
     """Trains into a folder and returns the result: step and scores on the test split.
 
-    A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given.
+    A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given. Of many
+    processes the first one writes, prints, scores and finishes, and the others return nothing.
     """
     if (out / RESULT).exists():
         return finished(out, resume)
@@ -65,17 +75,29 @@ def train(
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     ready = prepare(run, place)
-    make_folder(out, ready.run)
-    with holding(out):
-        loop = Loop(ready.run, ready.task, ready.splits, ready.model, out)
+    check(ready.model, run.training)
+    ranks.wait()  # until all have looked into the folder
+    if ranks.first:
+        make_folder(out, ready.run)
+    with holding(out) if ranks.first else contextlib.nullcontext():
+        loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         go_on(loop)
-        with Record(out, run.training.steps, loop.progress.step, name_of(place)) as record:
+        kind = Record if ranks.first else Quiet
+        with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
             record.say(introduction(ready, loop, resume))
-            began = time.monotonic()
-            loop.train(record)
-            if loop.stages.watch:
-                record.say(told(loop, loop.stages.watch))
-            return finish(loop, ready, record, time.monotonic() - began)
+            return learn(loop, ready, record)
+
+
+def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
+    """Trains to the end; then the first process finishes."""
+    began = time.monotonic()
+    loop.train(record)
+    if loop.stages.watch:
+        record.say(told(loop, loop.stages.watch))
+    with loop.layout.whole() as model:
+        loop.model = model
+        seconds = time.monotonic() - began
+        return finish(loop, replace(ready, model=model), record, seconds) if loop.ranks.first else {}
 
 
 def finished(out: Path, resume: bool) -> dict[str, Any]:
@@ -132,6 +154,10 @@ def go_on(loop: Loop) -> None:
     told = changed((manifest(place) or {}).get("made", {}), loop.saver.made)
     if told:
         doubt(f"{place} was made with {told}: the run goes on, but perhaps not to the same bits")
+    if loop.ranks.told(lambda: loop.progress.step) != loop.progress.step:
+        raise Refusal(
+            f"{loop.folder} is another folder to rank {loop.ranks.rank} than to rank 0; name one that all share"
+        )
 
 
 def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:
@@ -144,7 +170,10 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
         if told and value is not None and then.get(key) != value and not key.startswith(UNTOLD):
             cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
-    return begun
+    if keys is not None and not any(key in HOW for key in keys):
+        return begun
+    how = {key.removeprefix("training."): now[key] for key in HOW}
+    return begun.model_copy(update={"training": begun.training.model_copy(update=how)})
 
 
 def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
@@ -157,6 +186,7 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
 
 def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     """What is about to happen, in a few lines."""
+    many = f", {loop.ranks.size} processes" if loop.ranks.size > 1 else ""
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
     dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
@@ -164,7 +194,7 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
     lines = [
         f"{ready.run.about or ready.run.task}",
-        f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}",
+        f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}{many}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
         f"batches   {batches(ready, loop.plan)}",
         f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",

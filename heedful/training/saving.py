@@ -62,10 +62,10 @@ def copy(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach().to("cpu", copy=True)
 
 
-def made_by(device: torch.device) -> dict[str, Any]:
+def made_by(device: torch.device, processes: int) -> dict[str, Any]:
     """What the bits of a run depend on beside its spec: where one of these changes, they may."""
     kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-    return {"torch": torch.__version__, "device": kind, "threads": torch.get_num_threads(), "processes": 1}
+    return {"torch": torch.__version__, "device": kind, "threads": torch.get_num_threads(), "processes": processes}
 
 
 def changed(then: dict[str, Any], now: dict[str, Any]) -> str | None:

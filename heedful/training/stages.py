@@ -22,9 +22,9 @@ TRACE = "trace.json"
 class Stages:
     """Names what a run is doing; where a profile was asked for, times it and traces a few steps."""
 
-    def __init__(self, run: RunSpec, device: torch.device, folder: Path) -> None:
+    def __init__(self, run: RunSpec, device: torch.device, folder: Path, first: bool = True) -> None:
         self.run = run
-        self.watch = Watch(device, folder / TRACE, run.training.steps) if run.training.profile else None
+        self.watch = Watch(device, folder / TRACE, run.training.steps) if run.training.profile and first else None
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:

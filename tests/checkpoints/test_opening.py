@@ -4,7 +4,6 @@ import ast
 import json
 import os
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +134,9 @@ def test_plain_values_are_read_as_they_were_written(value: Any) -> None:
     assert plain.yaml_of(json.dumps(value, ensure_ascii=False)) == value
 
 
-def test_a_checkpoint_under_another_name_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_whose_manifest_tells_another_step_is_refused(tmp_path: Path) -> None:
     place = checkpoint.write(tmp_path, checkpoint.Progress(10), {"model": {"a": torch.zeros(1)}}, 1, {})
-    shutil.copytree(place, tmp_path / "step-00000099")
+    told = (place / "manifest.json").read_text().replace('"step": 10', '"step": 99')
+    (place / "manifest.json").write_text(told)
     with pytest.raises(Refusal, match=r"progress.json says step 10; copy or train it again"):
-        checkpoint.read(tmp_path / "step-00000099")
+        checkpoint.read(place)

@@ -235,7 +235,7 @@ def test_a_save_that_fails_stops_the_run_with_its_cause(
 def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with killed_at(Loop, "step", 12):
         train(short("reverse"), tmp_path)
-    monkeypatch.setattr(loop, "made_by", lambda device: made_by(device) | {"torch": "9.0"})
+    monkeypatch.setattr(loop, "made_by", lambda *given: made_by(*given) | {"torch": "9.0"})
     with pytest.warns(UserWarning, match=r"was made with torch 2\..*, now 9.0: .* perhaps not to the same bits"):
         train(short("reverse"), tmp_path, resume=True)
 

@@ -32,6 +32,8 @@ def runnable(line: str) -> list[str] | None:
     if line.startswith(". "):
         return None
     words = shlex.split("heedful train reverse" if line == "make demo" else line)
+    if words[0] == "torchrun":
+        return [sys.executable, "-m", "torch.distributed.run", "--standalone", *words[1:], *SHORT]
     assert words[0] == "heedful", f"the README runs {line!r}, which this test does not know"
     if words[1] == "train":
         own = any(word.startswith(("data=", "data.train")) and word != "data=toy" for word in words)

@@ -86,7 +86,7 @@ def test_no_thread_outlives_a_run(tmp_path: Path) -> None:
         return [thread.name for thread in threading.enumerate() if thread.name.startswith("batches")]
 
     class Ended(Loop):
-        def step(self, batches: Any) -> Any:
+        def step(self, *given: Any) -> Any:
             assert threads()
             raise Stop
 

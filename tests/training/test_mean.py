@@ -95,6 +95,7 @@ def test_weights_of_any_precision_keep_it(tmp_path: Path) -> None:
         for step in (1, 2):
             loop.progress.step = step
             loop.save()
+            loop.saver.wait()
         mean = checkpoint.mean(checkpoint.all_of(place / "checkpoints"))
         assert {tensor.dtype for tensor in mean.values()} == {dtype}
         assert all(torch.equal(tensor, loop.model.state_dict()[name]) for name, tensor in mean.items())

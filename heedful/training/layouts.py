@@ -1,0 +1,228 @@
+"""How a model lies over processes: whole on each, or each weight in parts; and what is kept for the way back."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Bias
+from heedful.blocks import BatchNorm, Stack
+from heedful.checkpoints.store import restore, state
+from heedful.errors import Refusal
+from heedful.tasks.task import Batch
+from heedful.training.parallel import Ranks
+from heedful.training.spec import TrainingSpec
+
+Losses = tuple[Tensor, Tensor]
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The part of a weight that lies in this process: all of it, where it is not in parts."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def gathered(tensor: Tensor) -> Tensor:
+    """A weight in one piece; where it lies in parts, all processes must ask for it together."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def parted(tensor: Tensor, like: Tensor) -> Tensor:
+    """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
+    if not hasattr(like, "full_tensor") or tensor.shape != like.shape:
+        return tensor
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)  # type: ignore[attr-defined]
+
+
+def parted_all(tensors: dict[str, Tensor], like: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    """Tensors in one piece, each in parts as the weight of its name, on a device."""
+    return {name: parted(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
+
+
+def together(tensors: dict[str, Tensor], first: bool) -> dict[str, Tensor]:
+    """Tensors in one piece, on the first process; the others help and keep nothing."""
+    made = {}
+    for name, tensor in tensors.items():
+        whole = gathered(tensor)
+        if first:
+            made[name] = whole
+    return made
+
+
+def blocks(model: nn.Module) -> Iterator[nn.Module]:
+    """The blocks of a model's stacks."""
+    for part in model.modules():
+        if isinstance(part, Stack):
+            yield from part.blocks
+
+
+def recomputed(model: nn.Module) -> None:
+    """Lets every block keep only what it is given, and work out the rest again on the way back (Chen et al., 2016)."""
+    from torch.utils.checkpoint import checkpoint
+
+    for block in blocks(model):
+        vars(block)["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
+
+
+class Judge(nn.Module):
+    """A model and what judges it as one module, so that whatever the judge asks of the model is one pass forwards."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        super().__init__()
+        self.model = model
+        vars(self)["judged"] = judged
+
+    def forward(self, batch: Batch) -> Losses:
+        """The sum of a batch's losses and their count."""
+        return vars(self)["judged"](batch)
+
+
+class Lone:
+    """A model in one process."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        self.model, self.judged = model, judged
+
+    def __call__(self, batch: Batch) -> Losses:
+        """The sum of a batch's losses and their count."""
+        return self.judged(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        """Around a pass forwards and back: only after the last micro-batch need gradients be summed over processes."""
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[nn.Module]:
+        """The model in one piece, to be scored, asked and written by the first process."""
+        yield self.model
+
+
+class Replicated(Lone):
+    """A model that is whole in every process; gradients are summed while the way back is still going on."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        super().__init__(model, judged)
+        judge = Judge(model, judged)
+        # Weights that a batch does not use are looked for, and one that none uses is there to be found, because torch
+        # otherwise sorts gradients into other buckets after the first step: a resumed run would sum in another order.
+        judge.unused = nn.Parameter(torch.zeros((), device=next(model.parameters()).device))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*broadcast_buffers")  # by another name from torch 2.13 on
+            self.engine = nn.parallel.DistributedDataParallel(
+                judge, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
+            )
+        self.engine.register_comm_hook(None, lambda _, bucket: summed(bucket))
+
+    def __call__(self, batch: Batch) -> Losses:
+        return self.engine(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if last else self.engine.no_sync()
+
+
+def summed(bucket: Any) -> torch.futures.Future[Tensor]:
+    """The sum of a bucket's gradients over all processes, where torch would take the mean: the loop divides."""
+    work = torch.distributed.all_reduce(bucket.buffer(), async_op=True)
+    assert work is not None
+    return work.get_future().then(lambda done: done.value()[0])
+
+
+class Sharded(Lone):
+    """A model whose weights, gradients and optimiser lie in parts, put together block by block: ZeRO 3.
+
+    Rajbhandari et al. (2020); Zhao et al. (2023). In bfloat16, so are the blocks' weights while they are put together,
+    and the stream between them; gradients are summed in float32.
+    """
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks, low: bool) -> None:
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        super().__init__(model, judged)
+        self.twin = copy.deepcopy(model).cpu() if ranks.first else None
+        mesh = ranks.mesh(next(model.parameters()).device.type)
+        plain = MixedPrecisionPolicy(cast_forward_inputs=False)
+        lower = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+        parts = [fully_shard(block, mesh=mesh, mp_policy=lower if low else plain) for block in blocks(model)]
+        self.engine: Any = fully_shard(Judge(model, judged), mesh=mesh, mp_policy=plain)
+        for part in (*parts, self.engine):  # the sum, where torch would take the mean: the loop divides
+            part.set_gradient_divide_factor(1.0)
+            part.set_force_sum_reduction_for_comms(True)
+
+    def __call__(self, batch: Batch) -> Losses:
+        return self.engine(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        self.engine.set_is_last_backward(last)
+        self.engine.set_requires_gradient_sync(last)
+        self.engine.set_reshard_after_backward(last)
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[nn.Module]:
+        weights = together(state(self.model), self.twin is not None)
+        if self.twin is None:
+            yield self.model
+            return
+        device = next(self.model.parameters()).device
+        restore(self.twin.to(device), weights, "the sharded model")
+        yield self.twin
+        self.twin.cpu()
+
+
+def layout(
+    model: nn.Module, judged: Callable[[Batch], Losses], training: TrainingSpec, ranks: Ranks, low: bool
+) -> Lone:
+    """The layout that a run asks for; `low`: blocks compute in bfloat16."""
+    kind = kind_of(training)
+    if kind == "fsdp":
+        made: Lone = Sharded(model, judged, ranks, low)
+    else:
+        made = Replicated(model, judged) if kind == "ddp" else Lone(model, judged)
+    if training.recompute:
+        recomputed(model)
+    return made
+
+
+def kind_of(training: TrainingSpec) -> str:
+    """Which layout a run asks for: none, ddp or fsdp."""
+    return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
+
+
+def distributed() -> bool:
+    """Whether processes have met."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def check(model: nn.Module, training: TrainingSpec) -> None:
+    """Refuses layouts that cannot work."""
+    kind = kind_of(training)
+    if kind != "none" and not distributed():
+        raise Refusal(
+            f"training.parallel={kind} needs several processes; "
+            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
+        )
+    if kind == "none" and distributed():
+        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
+    if training.recompute and training.guidance:
+        raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
+    if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
+        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
+    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser in ("muon", "adafactor")):
+        key = "dtype" if training.dtype == "float16" else "optimiser"
+        cure = "bfloat16" if key == "dtype" else "adamw"
+        told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
+        raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
+    graphs = training.graphs and kind != "none" and next(model.parameters()).is_cuda
+    for key, wrong in (("graphs", graphs), ("compile", training.compile and kind == "fsdp")):
+        if wrong:
+            raise Refusal(f"training.{key} does not go with training.parallel={kind}; set training.{key}=false")
+    if kind != "none" and any(isinstance(part, BatchNorm) for part in model.modules()):
+        raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

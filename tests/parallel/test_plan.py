@@ -1,0 +1,74 @@
+"""What a run would need, told beforehand: as torch's own profiler counts it, and less where parts are shared out."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from heedful.cli import main
+from heedful.tasks import TASKS
+from heedful.training import forecast
+from heedful.training.forecast import Need
+from heedful.training.parallel import ONE
+from heedful.training.prepare import suited
+from tests.training.runs import short
+
+DEEP = {"model__depth": 5, "model__width": 64, "training__batch": 48, "model__dropout": 0.1, "training__average": 0}
+
+
+def most(events: list[Any]) -> int:
+    """The most bytes that were allocated at once, by the profiler's list of what came and went."""
+    alive = peak = 0
+    for event in sorted((event for event in events if event.name() == "[memory]"), key=lambda event: event.start_ns()):
+        alive += event.nbytes()
+        peak = max(peak, alive)
+    return peak
+
+
+@pytest.mark.parametrize(("recipe", "dtype"), [("reverse", "float32"), ("series", "bfloat16")])
+def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
+    run = short(recipe, training__dtype=dtype, training__parallel="none", **DEEP)
+    task, splits = TASKS[run.task].open(run.data, run.seed)
+    spec = suited(run, task)
+    with forecast.imagined(1):
+        need = forecast.measured(run, task, splits, spec, 1)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen, forecast.as_on_a_gpu():
+        loop = forecast.loop_of(run, task, splits, spec, ONE)
+        samples = forecast.widest(loop)
+        for _ in range(2):
+            loop.step(loop.batches(samples), loop.there(samples))
+    assert need.peak == pytest.approx(most(seen.profiler.kineto_results.events()), rel=0.1)
+    assert need.weights == sum(p.numel() * 4 for p in loop.model.parameters()) + sum(
+        b.numel() * b.element_size() for b in loop.model.buffers()
+    )
+
+
+@pytest.fixture(scope="module")
+def needs() -> dict[str, Need]:
+    return {need.layout: need for need in forecast.needs(short("reverse", training__dtype="float32", **DEEP), 16)}
+
+
+def test_parts_are_smaller_the_more_share_them_and_recomputing_keeps_less(needs: dict[str, Need]) -> None:
+    ddp, fsdp, again = needs["ddp"], needs["fsdp"], needs["fsdp, recomputing"]
+    for part in ("weights", "gradients", "optimiser"):
+        assert getattr(ddp, part) / 16 <= getattr(fsdp, part) < getattr(ddp, part) / 15
+        assert getattr(again, part) == getattr(fsdp, part)
+    assert again.activations < 0.9 * fsdp.activations
+    assert ddp.gradients == ddp.weights and ddp.optimiser == pytest.approx(2 * ddp.weights, rel=0.01)
+
+
+def test_a_step_sends_gradients_twice_around_and_sharded_weights_twice_more(needs: dict[str, Need]) -> None:
+    assert needs["ddp"].sent == needs["ddp"].weights * 2 * 15 // 16
+    # Blocks are put together on the way there and on the way back; what is outside them once; gradients go one way.
+    assert 2.5 < needs["fsdp"].sent / (needs["fsdp"].weights * 15) < 3.05
+
+
+def test_the_verb_says_which_layouts_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["plan", "sets", "data=toy", "--gpus", "4", "--memory", "300KB"])
+    said, wrong = capsys.readouterr()
+    assert left.value.code == 0 and wrong == ""
+    assert [line.split("  ")[0] for line in said.splitlines()] == ["layout", *forecast.LAYOUTS]
+    assert {line.rsplit("  ", 1)[1] for line in said.splitlines()[1:]} == {"yes", "no"}, said
+    assert not torch.distributed.is_initialized()
