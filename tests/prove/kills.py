@@ -12,7 +12,7 @@ from heedful import recipes
 from heedful.training.verify import chosen, verify
 from tests.training.runs import BY_TOKENS
 
-CUTS, STEPS = 20, 60
+CUTS, STEPS = 18, 54
 BRIEF = {
     "data": "toy",
     "data.samples": 200,
