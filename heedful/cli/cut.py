@@ -43,12 +43,12 @@ def main(words: list[str]) -> None:
 
     killer, own = Killer(Path(folder), int(operation)), Loop.step
 
-    def watched(loop: Loop, samples: Any) -> Any:
+    def watched(loop: Loop, *given: Any) -> Any:
         if loop.progress.step >= int(step) - 1:
             if not killer.left:
                 die()
             killer.armed = True
-        return own(loop, samples)
+        return own(loop, *given)
 
     Loop.step = watched  # type: ignore[assignment, method-assign]
     sys.addaudithook(killer)
