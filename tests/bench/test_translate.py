@@ -147,7 +147,7 @@ def test_without_a_name_what_can_be_measured_is_listed(capsys):
         (["translat"], "did you mean 'translate'?"),
         (["marian"], "unknown bench"),
         (["translate", "--json", "nowhere/found.json"], "there is no folder nowhere; make it"),
-        (["--json", "found.json"], "nothing is measured; name tokenizer, translate"),
+        (["--json", "found.json"], "nothing is measured; name saving, tokenizer, translate, waiting"),
         (["translate", "--rounds", "0"], "rounds"),
     ],
 )
