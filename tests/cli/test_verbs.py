@@ -189,7 +189,7 @@ def test_a_run_that_is_stopped_says_the_very_words_that_go_on_with_it(
     words = [recipe, *small, "training.steps=3", "model.mechanism=window(size=3)", "--out", tmp_path / "my run"]
     with pytest.MonkeyPatch.context() as patch:
         own = Loop.step
-        patch.setattr(Loop, "step", lambda loop, some: (own(loop, some), signal.raise_signal(signal.SIGINT))[0])
+        patch.setattr(Loop, "step", lambda loop, *some: (own(loop, *some), signal.raise_signal(signal.SIGINT))[0])
         stopped = heedful("train", *words)
     assert stopped.status == 130
     said, again = stopped.err.splitlines()[-1].split(": heedful ")

@@ -124,7 +124,7 @@ def test_a_negative_score_can_be_the_best(tmp_path: Path) -> None:
 def test_a_log_line_is_the_mean_loss_since_the_last_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, record, losses = loop_of(tmp_path, short("reverse")), Silent(), []
     own = Loop.step
-    monkeypatch.setattr(Loop, "step", lambda self, samples: (losses.append(own(self, samples)), losses[-1].clone())[1])
+    monkeypatch.setattr(Loop, "step", lambda self, *given: (losses.append(own(self, *given)), losses[-1].clone())[1])
     loop.train(record)
     lines = {line[1]: line[2] for line in record.lines if line[0] == "learned"}
     assert list(lines) == [5, 10, 15, 20, 23]

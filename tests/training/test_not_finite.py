@@ -22,27 +22,27 @@ def lost_at(step: int, spoil: Any) -> Iterator[None]:
     """Spoils a loop from a step on."""
     own = Loop.step
 
-    def step_or_lose(self: Loop, samples: Any) -> Any:
-        return spoil(self, own, samples) if self.progress.step + 1 >= step else own(self, samples)
+    def step_or_lose(self: Loop, *given: Any) -> Any:
+        return spoil(self, own, *given) if self.progress.step + 1 >= step else own(self, *given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Loop, "step", step_or_lose)
         yield
 
 
-def bad_loss(loop: Loop, own: Any, samples: Any) -> Any:
+def bad_loss(loop: Loop, own: Any, *step: Any) -> Any:
     """The weights stay finite; it is the loss that is not."""
     loss = loop.task.loss
     loop.task.loss = lambda *given: (loss(*given)[0] + float("inf"), loss(*given)[1])  # type: ignore[method-assign]
     try:
-        return own(loop, samples)
+        return own(loop, *step)
     finally:
         loop.task.loss = loss  # type: ignore[method-assign]
 
 
-def bad_weights(loop: Loop, own: Any, samples: Any) -> Any:
+def bad_weights(loop: Loop, own: Any, *step: Any) -> Any:
     """The loss is finite; it is the step after it that is not."""
-    loss = own(loop, samples)
+    loss = own(loop, *step)
     with torch.no_grad():
         next(loop.model.parameters())[0, 0] = float("inf")
     return loss
