@@ -16,10 +16,11 @@ def table(
 
     For instance `heedful table runs/tiny runs/small runs/base --out sizes.html`.
     """
+    from heedful.looking.draw import known
     from heedful.training import table as runs
 
     if out is not None:
-        runs.known(out)
+        known(out, runs.ENDINGS)
     header, found, cells = runs.table(folders)
     typer.echo(runs.markdown(header, cells), nl=False)
     if out is not None:

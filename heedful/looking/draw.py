@@ -168,11 +168,11 @@ def grid(maps: Sequence[Map], path: str | Path) -> None:
     _draw([Band(m, tuple(range(m.heads)), SMALL) for m in maps], path)
 
 
-def known(path: str | Path) -> None:
-    """Refuses a path whose ending says nothing, or whose folder is not there."""
-    ending = Path(path).suffix.lower()
-    if ending not in WRITERS:
-        raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(WRITERS)}")
+def known(path: str | Path, endings: Iterable[str] = ()) -> None:
+    """Refuses a path whose ending is none of those that can be written, or whose folder is not there."""
+    ending, endings = Path(path).suffix.lower(), tuple(endings or WRITERS)
+    if ending not in endings:
+        raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(endings)}")
     if not Path(path).parent.is_dir():
         raise Refusal(f"{path} cannot be written: there is no folder {Path(path).parent}; make it or choose another")
 

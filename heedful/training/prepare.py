@@ -75,6 +75,10 @@ def check_terms(run: RunSpec, task: Task) -> None:
         raise Refusal(
             "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
         )
+    if run.training.graphs and not task.writes:
+        raise Refusal(
+            f"training.graphs fills batches up with zeros, which task {task.name!r} would learn; leave it out"
+        )
     if run.decoding != Decoding() and not task.writes:
         raise Refusal(f"decoding is for models that write, and this one's task is {task.name}; leave it out")
 

@@ -11,6 +11,7 @@ from typing import Any
 from heedful.checkpoints import store
 from heedful.checkpoints.opening import inside
 from heedful.errors import Refusal
+from heedful.looking.draw import known
 from heedful.looking.page import Samples, write
 from heedful.tasks import TASKS
 from heedful.training.record import rows
@@ -94,14 +95,6 @@ def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
 ENDINGS = (".md", ".json", ".html")
 
 
-def known(path: Path) -> None:
-    """Refuses a path whose ending says nothing, or whose folder is not there."""
-    if path.suffix.lower() not in ENDINGS:
-        raise Refusal(f"{path}: the ending {path.suffix or '(none)'} is not known; use one of {', '.join(ENDINGS)}")
-    if not path.absolute().parent.is_dir():
-        raise Refusal(f"{path} cannot be written: there is no folder {path.parent}; make it or choose another")
-
-
 def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Sequence[tuple[str, ...]]) -> None:
     """Writes the table as .md, .json or .html."""
     writers: dict[str, Callable[[], object]] = {
@@ -109,5 +102,5 @@ def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Seque
         ".json": lambda: path.write_text(json.dumps([vars(one) for one in found], indent=1) + "\n", encoding="utf-8"),
         ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells))]),
     }
-    known(path)
+    known(path, ENDINGS)
     writers[path.suffix.lower()]()
