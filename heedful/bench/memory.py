@@ -78,7 +78,7 @@ def translator(run: RunSpec) -> Compared:
             loop: Loop = forecast.loop_of(run, task, Splits(splits.train, (), ()), spec, ONE)
         samples = forecast.widest(loop)
         for _ in range(2):
-            loop.step(loop.batches(samples), loop.there(samples))
+            loop.step(loop.portions.of(samples))
 
     return Compared(f"{run.model.get('family', task.family)}, base", need.peak, on_gpu(steps))
 

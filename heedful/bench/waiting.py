@@ -13,8 +13,9 @@ from heedful import recipes
 from heedful.bench.measure import Case
 from heedful.data import sets
 from heedful.errors import Refusal
-from heedful.training.ahead import Ahead, Portion
+from heedful.training.ahead import Ahead
 from heedful.training.loop import Loop
+from heedful.training.portions import Portion
 from heedful.training.prepare import prepare
 from heedful.training.run import device
 
@@ -26,16 +27,16 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]
     """The time a batch is waited for, as a share of the time of a step; it should be less than 0.02."""
     with tempfile.TemporaryDirectory() as folder:
         name, loop = translating(Path(folder))
-        learn(loop, loop.portion)  # caches, kernels and CUDA graphs are made
+        learn(loop, loop.portions.at)  # caches, kernels and CUDA graphs are made
         seconds: dict[str, list[float]] = {BASE: [], AHEAD: [], BETWEEN: []}
         for _ in range(rounds):
-            with Ahead(loop.portion, loop.progress.step, 2**62) as ahead:
+            with Ahead(loop.portions.at, loop.progress.step, 2**62) as ahead:
                 ahead.take()
                 whole, waited = learn(loop, lambda step: ahead.take())
             seconds[BASE].append(whole)
             seconds[AHEAD].append(waited)
             said()
-            seconds[BETWEEN].append(learn(loop, loop.portion)[1])
+            seconds[BETWEEN].append(learn(loop, loop.portions.at)[1])
             said()
         yield Case(f"waiting, {name}, on {loop.device.type}, a batch", "batches", 1, seconds), BASE
 
@@ -58,7 +59,7 @@ def learn(loop: Loop, take: Callable[[int], Portion]) -> tuple[float, float]:
         asked = time.perf_counter()
         portion = take(loop.progress.step)
         waited += time.perf_counter() - asked
-        loop.step(portion.batches)
+        loop.step(portion)
         loop.progress.step, steps = loop.progress.step + 1, steps + 1
     if loop.device.type == "cuda":
         torch.cuda.synchronize()

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 
-from heedful.tasks.task import Batch
+from heedful.training.portions import Portion
 
 MOST = 64  # steps ahead: enough for the plan of an epoch, which takes as long as many batches, to come in time
 ROOM = 1 << 28  # bytes that may lie ready; where batches are large, fewer steps are made ahead
-
-
-@dataclass(frozen=True)
-class Portion:
-    """What one step learns from: its micro-batches, how many samples it has, and how much each micro-batch counts."""
-
-    batches: Sequence[Batch]
-    samples: int
-    there: Sequence[float] = ()
-
-    @property
-    def bytes(self) -> int:
-        """How much memory it takes."""
-        return sum(tensor.nbytes for batch in self.batches for tensor in batch.values())
 
 
 class Ahead:

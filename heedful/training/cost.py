@@ -22,9 +22,9 @@ def operations(loop: Loop) -> int:
 
 def operations_a_step(loop: Loop) -> float:
     """The operations of a step, forwards and backwards, padding counted; matrix products alone."""
-    steps = loop.plan.steps
+    steps = loop.portions.plan.steps
     chosen = sorted({at * steps // COUNTED for at in range(COUNTED)})
-    counted = [forwards(loop, loop.samples(step)) for step in chosen]
+    counted = [forwards(loop, loop.portions.samples(step)) for step in chosen]
     return sum(counted) / len(counted) * (1 + BACK)
 
 

@@ -196,9 +196,9 @@ def measured(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, gpus: in
     with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
         loop = loop_of(run, task, splits, spec, ranks)
         samples = widest(loop)
-        loop.step(loop.batches(samples), loop.there(samples))
+        loop.step(loop.portions.of(samples))
         memory.peak, memory.sent = memory.live, 0
-        loop.step(loop.batches(samples), loop.there(samples))
+        loop.step(loop.portions.of(samples))
         return told(loop, memory, gpus)
 
 
@@ -223,9 +223,10 @@ def held(model: nn.Module) -> int:
 
 def widest(loop: Loop) -> Sequence[Any]:
     """The samples of the step of the first epoch that has the most tokens, padding counted."""
-    plan, sides = loop.plan, loop.plan.sides(0)
+    plan = loop.portions.plan
+    sides = plan.sides(0)
     step = max(range(plan.steps), key=lambda at: len(plan.at(at)) * int(sides[plan.at(at)].max(0).sum()))
-    return loop.samples(step)
+    return loop.portions.samples(step)
 
 
 def told(loop: Loop, memory: Memory, gpus: int) -> Need:

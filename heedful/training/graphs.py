@@ -6,12 +6,10 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
 
-LENGTHS, ROWS = 4, 32  # batches are filled up to multiples of these, so that few shapes occur
 WARM = 3  # passes before a capture, in which the libraries choose their kernels
 
 Losses = tuple[Tensor, Tensor]
@@ -20,15 +18,14 @@ Losses = tuple[Tensor, Tensor]
 class Graphs:
     """Forward, loss and backward of each shape of batch, captured when it first comes and replayed ever after.
 
-    Gradients are added to those of the parameters, as `backward` does. A batch comes `filled` up with zeros, which
-    must mean nothing to its task: padding. Dice are those of the step: a replay draws from the seed that is set then.
+    Gradients are added to those of the parameters, as `backward` does. A batch comes filled up with zeros, which must
+    mean nothing to its task (`shapes.captured`). A replay draws its dice from the seed that is set then.
     """
 
     def __init__(self, model: nn.Module, losses: Callable[[Batch], Losses], back: Callable[[Tensor], object]) -> None:
         if any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
             raise Refusal("training.graphs would count padding into batch norms; use another model.norm")
         self.model, self.losses, self.back = model, losses, back
-        self.longest: int = model.spec.length  # type: ignore[union-attr, assignment]
         self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}
         self.pool = torch.cuda.graph_pool_handle()
         for parameter in model.parameters():
@@ -68,13 +65,3 @@ class Graphs:
         loss, count = self.losses(batch)
         self.back(loss)
         return loss.detach(), count
-
-
-def filled(batch: Batch, longest: int) -> Batch:
-    """The batch with rows and columns of zeros up to round numbers, columns never beyond the longest: B T -> B' T'."""
-    made = {}
-    for name, tensor in batch.items():
-        more = (min(-length % LENGTHS, max(0, longest - length)) for length in reversed(tensor.shape[1:]))
-        lengths = [side for length in more for side in (0, length)]
-        made[name] = pad(tensor, (*lengths, 0, -len(tensor) % ROWS))
-    return made

@@ -135,6 +135,23 @@ def summed(bucket: Any) -> torch.futures.Future[Tensor]:
     return work.get_future().then(lambda done: done.value()[0])
 
 
+class Summed(Lone):
+    """A model that is whole in every process, its steps captured: gradients are summed when all of them are there."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks) -> None:
+        super().__init__(model, judged)
+        self.ranks = ranks
+
+    @contextlib.contextmanager
+    def adding(self, last: bool) -> Iterator[None]:
+        yield
+        if last:
+            gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+            total = self.ranks.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+            parts = total.split([gradient.numel() for gradient in gradients])
+            torch._foreach_copy_(gradients, [part.view_as(own) for part, own in zip(parts, gradients, strict=True)])
+
+
 class Sharded(Lone):
     """A model whose weights, gradients and optimiser lie in parts, put together block by block: ZeRO 3.
 
@@ -184,11 +201,19 @@ def layout(
     kind = kind_of(training)
     if kind == "fsdp":
         made: Lone = Sharded(model, judged, ranks, low)
+    elif kind == "ddp":
+        captured = captures(training, next(model.parameters()).device)
+        made = Summed(model, judged, ranks) if captured else Replicated(model, judged)
     else:
-        made = Replicated(model, judged) if kind == "ddp" else Lone(model, judged)
+        made = Lone(model, judged)
     if training.recompute:
         recomputed(model)
     return made
+
+
+def captures(training: TrainingSpec, device: torch.device) -> bool:
+    """Whether steps are captured as CUDA graphs: on a GPU that holds the model in one piece."""
+    return training.graphs and device.type == "cuda" and kind_of(training) != "fsdp"
 
 
 def kind_of(training: TrainingSpec) -> str:
@@ -220,9 +245,7 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         cure = "bfloat16" if key == "dtype" else "adamw"
         told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
-    graphs = training.graphs and kind != "none" and next(model.parameters()).is_cuda
-    for key, wrong in (("graphs", graphs), ("compile", training.compile and kind == "fsdp")):
-        if wrong:
-            raise Refusal(f"training.{key} does not go with training.parallel={kind}; set training.{key}=false")
+    if training.compile and kind == "fsdp":
+        raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")
     if kind != "none" and any(isinstance(part, BatchNorm) for part in model.modules()):
         raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,17 @@ import torch
 from torch import Tensor, nn
 
 from heedful.checkpoints.store import compare, restore, state
-from heedful.data.batches import Plan, Splits
+from heedful.data.batches import Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
 from heedful.tasks.task import Batch, Terms, pick, pinned, to
-from heedful.training import checkpoint
-from heedful.training.ahead import Ahead, Portion
-from heedful.training.graphs import Graphs, filled
-from heedful.training.layouts import layout, local, parted_all, together
+from heedful.training import checkpoint, shapes
+from heedful.training.ahead import Ahead
+from heedful.training.graphs import Graphs
+from heedful.training.layouts import captures, layout, local, parted_all, together
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
 from heedful.training.parallel import ONE, Ranks
+from heedful.training.portions import Portion, Portions
 from heedful.training.precision import Precision
 from heedful.training.record import Record
 from heedful.training.saving import Saver, made_by
@@ -48,8 +49,8 @@ class Loop:
         self.training = run.training
         self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
-        lengths = partial(task.lengths, splits.train)
-        self.plan = Plan(lengths, self.training.batch, run.seed, self.training.tokens)
+        captured = captures(self.training, self.device)
+        self.portions = Portions(run, task, splits.train, self.shape(captured), ranks)
         self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
         self.precision = Precision(self.training, self.device)
         self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
@@ -60,11 +61,16 @@ class Loop:
         self.progress = checkpoint.Progress()
         self.first_bad = torch.full((), -1, dtype=torch.long, device=self.device)  # step whose loss was not finite
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
-        if self.training.compile:
-            model.compile()
-        captured = self.training.graphs and self.device.type == "cuda"
+        self.learner = shapes.static(model) if self.training.compile else model
         self.graphs = Graphs(model, self.judged, self.precision.backward) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
+
+    def shape(self, captured: bool) -> shapes.Shape:
+        """How batches are filled up, where each of their shapes is a graph of its own."""
+        if not self.task.writes or not (captured or self.training.compile):
+            return lambda batch: batch
+        longest: int = self.model.spec.length  # type: ignore[union-attr, assignment]
+        return partial(shapes.compiled if self.training.compile else shapes.captured, longest=longest)
 
     # ------------------------------------------------------------------ saving
 
@@ -109,14 +115,14 @@ class Loop:
         with (
             finishing_the_step() as stop,
             self.saver,
-            Ahead(self.portion, self.progress.step, self.training.steps) as ahead,
+            Ahead(self.portions.at, self.progress.step, self.training.steps) as ahead,
             self.precision.products(),
             contextlib.closing(self.stages) as stage,
         ):
             while self.progress.step < self.training.steps and not self.done():
                 with stage("data"):
                     portion = ahead.take()
-                self.losses += self.step(portion.batches, portion.there)
+                self.losses += self.step(portion)
                 seen += portion.samples
                 self.progress.step += 1
                 step, last = self.progress.step, self.progress.step == self.training.steps
@@ -142,42 +148,17 @@ class Loop:
                     self.saver.wait()
                     raise Interrupted
 
-    def samples(self, step: int) -> Sequence[Any]:
-        """The samples of a step, as they are learned from in its epoch."""
-        samples = [self.splits.train[at] for at in self.plan.at(step)]
-        return self.task.fresh(samples, self.plan.epoch(step))
-
-    def portion(self, step: int) -> Portion:
-        """What a step learns from, ready for the device."""
-        samples = self.samples(step)
-        return Portion(self.batches(samples), len(samples), self.there(samples))
-
-    def shares(self, samples: Sequence[Any]) -> list[tuple[Sequence[Any], float]]:
-        """The samples of each micro-batch that are this process's, and how much they count."""
-        size = -(-len(samples) // self.training.accumulate)
-        return [self.ranks.share(samples[start : start + size]) for start in range(0, len(samples), size)]
-
-    def there(self, samples: Sequence[Any]) -> list[float]:
-        """How much each micro-batch of this process counts."""
-        return [counts for _, counts in self.shares(samples)]
-
-    def batches(self, samples: Sequence[Any]) -> list[Batch]:
-        """Samples as micro-batches of this process."""
-        made = [self.task.batch(own) for own, _ in self.shares(samples)]
-        return made if self.graphs is None else [filled(batch, self.graphs.longest) for batch in made]
-
-    def step(self, batches: Sequence[Batch], there: Sequence[float] = ()) -> Tensor:
+    def step(self, portion: Portion) -> Tensor:
         """One step on its micro-batches, each counted as often as it is `there`; returns the loss before it."""
         self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
-        for micro, batch in enumerate(batches):
-            counts = there[micro] if there else 1.0
+        for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
-            with self.layout.adding(last=micro + 1 == len(batches)):
-                loss, losses = self.backward(batch, counts)
+            with self.layout.adding(last=micro + 1 == len(portion.batches)):
+                loss, losses = self.backward(batch, there)
             total, count = total + loss, count + losses.to(self.device)
         total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))
         mean = total / count
@@ -199,13 +180,13 @@ class Loop:
         if self.average:
             self.average.update(self.model, self.progress.step)
 
-    def backward(self, batch: Batch, there: float = 1.0) -> tuple[Tensor, Tensor]:
+    def backward(self, batch: Batch, there: float) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count, times `there`; so are the gradients, added to the weights'."""
         if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
             batch = pinned(batch)
         if self.graphs is not None:
             with self.stages("forward and backward"):
-                return self.graphs(batch)
+                return self.graphs(batch if there else shapes.empty(batch))
         with self.stages("forward"):
             loss, count = self.layout(to(batch, self.device))
         with self.stages("backward"):
@@ -215,7 +196,7 @@ class Loop:
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count."""
         with self.precision.autocast():
-            return self.task.loss(self.model, batch, self.terms)
+            return self.task.loss(self.learner, batch, self.terms)
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""

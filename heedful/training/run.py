@@ -196,10 +196,12 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         f"{ready.run.about or ready.run.task}",
         f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}{many}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
-        f"batches   {batches(ready, loop.plan)}",
+        f"batches   {batches(ready, loop.portions.plan)}",
         f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
         f"folder    {loop.folder} ({where})",
     ]
+    if loop.training.graphs and place.type == "cuda" and loop.graphs is None:
+        lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
         lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")

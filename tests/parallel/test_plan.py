@@ -37,7 +37,7 @@ def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
         loop = forecast.loop_of(run, task, splits, spec, ONE)
         samples = forecast.widest(loop)
         for _ in range(2):
-            loop.step(loop.batches(samples), loop.there(samples))
+            loop.step(loop.portions.of(samples))
     assert need.peak == pytest.approx(most(seen.profiler.kineto_results.events()), rel=0.1)
     assert need.weights == sum(p.numel() * 4 for p in loop.model.parameters()) + sum(
         b.numel() * b.element_size() for b in loop.model.buffers()

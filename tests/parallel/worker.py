@@ -26,8 +26,8 @@ def steps(loop: Loop, count: int) -> list[float]:
     """The losses of the next steps."""
     losses = []
     for _ in range(count):
-        samples = loop.samples(loop.progress.step)
-        losses.append(float(loop.step(loop.batches(samples), loop.there(samples))))
+        samples = loop.portions.samples(loop.progress.step)
+        losses.append(float(loop.step(loop.portions.of(samples))))
         loop.progress.step += 1
     return losses
 

@@ -134,7 +134,7 @@ def rate_after(steps: int, folder: Path, guidance: float) -> float:
     sizes |= {"training__steps": steps, "training__average": 0}
     loop = loop_of(folder, short("translate", training__guidance=guidance, **sizes))
     for step in range(steps):
-        loop.step(loop.batches(loop.samples(step)))
+        loop.step(loop.portions.of(loop.portions.samples(step)))
         loop.progress.step += 1
     loop.task.gaze = Gaze(GUIDED, 0, False)  # type: ignore[attr-defined]
     shown = list(loop.task.aligned(loop.model, loop.splits.test))  # type: ignore[attr-defined]

@@ -95,11 +95,11 @@ def test_batches_by_tokens_keep_within_them_in_every_epoch() -> None:
 
 def test_a_step_is_learned_from_as_its_epoch_has_it(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, short("translate", data__merge_dropout=0.2))
-    for step in range(loop.plan.steps + 4):
-        samples, epoch = [loop.splits.train[at] for at in loop.plan.at(step)], loop.plan.epoch(step)
-        assert epoch == (step >= loop.plan.steps)
-        assert ids(loop.samples(step)) == ids(loop.task.fresh(samples, epoch))
-    assert ids(loop.samples(step)) != ids(loop.task.fresh(samples, 0))
+    for step in range(loop.portions.plan.steps + 4):
+        samples, epoch = [loop.splits.train[at] for at in loop.portions.plan.at(step)], loop.portions.plan.epoch(step)
+        assert epoch == (step >= loop.portions.plan.steps)
+        assert ids(loop.portions.samples(step)) == ids(loop.task.fresh(samples, epoch))
+    assert ids(loop.portions.samples(step)) != ids(loop.task.fresh(samples, 0))
 
 
 def test_what_is_chosen_and_tested_by_is_left_whole_and_so_is_everything_without_dropout() -> None:

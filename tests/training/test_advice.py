@@ -51,7 +51,7 @@ def sets_shuffled(tmp_path: Path, **changes: object) -> float:
     loop = loop_of(tmp_path, short("sets", training__rate=0.005, **changes))
     samples = loop.splits.train[:30]
     for _ in range(25):
-        loop.step(loop.batches(samples))
+        loop.step(loop.portions.of(samples))
     loop.model.eval()
     batch = loop.task.batch(samples)
     vectors, lengths = batch["vectors"], batch["lengths"]

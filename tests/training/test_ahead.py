@@ -16,7 +16,7 @@ from tests.training.runs import loop_of, short
 
 
 def portion(step: int, size: int = 1) -> Portion:
-    return Portion([{"x": torch.full((size,), step)}], step)
+    return Portion([{"x": torch.full((size,), step)}], step, [1.0])
 
 
 @given(st.integers(0, 50), st.integers(1, 150), st.integers(1, 10**6))
@@ -32,9 +32,9 @@ def test_steps_come_in_order_and_each_is_made_once(first: int, count: int, size:
 def test_what_is_made_ahead_is_what_is_made_in_place(tmp_path: Path, recipe: str) -> None:
     loop = loop_of(tmp_path, short(recipe, training__accumulate=2))
     again = loop_of(tmp_path, short(recipe, training__accumulate=2))
-    with Ahead(loop.portion, 5, 30) as coming:
+    with Ahead(loop.portions.at, 5, 30) as coming:
         for step in range(5, 30):
-            one, other = coming.take(), again.portion(step)
+            one, other = coming.take(), again.portions.at(step)
             assert one.samples == other.samples and len(one.batches) == len(other.batches)
             for batch, same in zip(one.batches, other.batches, strict=True):
                 assert batch.keys() == same.keys() and all(torch.equal(batch[key], same[key]) for key in batch)

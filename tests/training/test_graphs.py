@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.tasks.task import Terms
-from heedful.training.graphs import LENGTHS, ROWS, filled
 from heedful.training.loop import Loop
+from heedful.training.shapes import LENGTHS, ROWS, captured, compiled, empty
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train
 
 PRECISE = {"training__dtype": "float64", "model__dropout": 0.0}
@@ -45,15 +45,24 @@ def test_a_filled_batch_has_the_same_loss_and_the_same_gradients(tmp_path: Path,
     loop = loop_of(tmp_path, short(recipe, **PRECISE, **guided, **words))
     loop.model.train()
     batch, terms = loop.task.batch(first_samples(loop, 5)), Terms(**asked)
-    fuller = filled(batch, 10**6)
-    assert all(len(fuller[name]) > len(tensor) for name, tensor in batch.items())
     total, count, slopes = judged(loop, batch, terms)
-    other, counted, others = judged(loop, fuller, terms)
-    assert count == counted
-    torch.testing.assert_close(other, total, rtol=1e-10, atol=0)
-    assert slopes.keys() == others.keys()
-    for name, slope in slopes.items():
-        torch.testing.assert_close(others[name], slope, rtol=1e-9, atol=1e-10)
+    for fill in (captured, compiled):
+        fuller = fill(batch, 10**6)
+        assert all(len(fuller[name]) > len(tensor) for name, tensor in batch.items())
+        other, counted, others = judged(loop, fuller, terms)
+        assert count == counted
+        torch.testing.assert_close(other, total, rtol=1e-10, atol=0)
+        assert slopes.keys() == others.keys()
+        for name, slope in slopes.items():
+            torch.testing.assert_close(others[name], slope, rtol=1e-9, atol=1e-10)
+
+
+def test_padding_alone_has_no_loss_and_no_gradient(tmp_path: Path) -> None:
+    loop = loop_of(tmp_path, short("translate", **PRECISE))
+    batch = captured(loop.task.batch(first_samples(loop, 5)), 10**6)
+    total, count, slopes = judged(loop, empty(batch), Terms())
+    assert total == 0 and count == 0
+    assert all(not slope.any() for slope in slopes.values())
 
 
 SHAPES = st.lists(st.integers(1, 70), min_size=1, max_size=3)
@@ -65,7 +74,7 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
     shapes: dict[str, list[int]], rows: int
 ) -> None:
     batch = {name: torch.ones(rows, *shape[1:], dtype=torch.long) for name, shape in shapes.items()}
-    made = filled(batch, 10**6)
+    made = captured(batch, 10**6)
     assert made.keys() == batch.keys()
     for name, tensor in batch.items():
         full = made[name]
@@ -78,9 +87,9 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
 
 def test_few_shapes_come_of_many_batches(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, short("translate", data__samples=600, training__tokens=400))
-    shapes = {tuple(tensor.shape for tensor in filled(loop.task.batch(loop.samples(step)), 10**6).values())
-              for step in range(loop.plan.steps)}  # fmt: skip
-    assert len(shapes) < loop.plan.steps / 2
+    shapes = {tuple(tensor.shape for tensor in captured(loop.task.batch(loop.portions.samples(step)), 10**6).values())
+              for step in range(loop.portions.plan.steps)}  # fmt: skip
+    assert len(shapes) < loop.portions.plan.steps / 2
 
 
 def test_on_a_cpu_graphs_change_nothing(tmp_path: Path) -> None:
@@ -96,6 +105,6 @@ def test_on_a_cpu_graphs_change_nothing(tmp_path: Path) -> None:
 
 def test_no_batch_is_filled_beyond_what_the_model_takes() -> None:
     batch = {"source": torch.ones(3, 53, dtype=torch.long), "guide": torch.ones(3, 50, 53)}
-    made = filled(batch, 54)
+    made = captured(batch, 54)
     assert made["source"].shape[1] == 54 and made["guide"].shape[1:] == (52, 54)
-    assert filled(batch, 53)["source"].shape[1] == 53
+    assert captured(batch, 53)["source"].shape[1] == 53

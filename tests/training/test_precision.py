@@ -29,8 +29,8 @@ def test_float16_learns(tmp_path: Path, recipe: str) -> None:
     loop = loop_of(tmp_path, short(recipe, training__dtype="float16", training__rate=0.005))
     kinds = set()
     loop.model.get_submodule("outputs").register_forward_hook(lambda module, given, out: kinds.add(out.dtype))
-    batches = loop.batches(first_samples(loop, 20))
-    losses = [float(loop.step(batches)) for _ in range(25)]
+    portion = loop.portions.of(first_samples(loop, 20))
+    losses = [float(loop.step(portion)) for _ in range(25)]
     assert kinds == {torch.float16}
     assert losses[-1] < 0.8 * losses[0]
     assert {p.dtype for p in loop.model.parameters()} == {torch.float32}
@@ -41,8 +41,8 @@ def test_the_step_does_not_depend_on_the_scale(tmp_path: Path, name: str) -> Non
     made = []
     for dtype in ("float32", "float16"):
         loop = loop_of(tmp_path, short("reverse", training__dtype=dtype, training__optimiser=name))
-        batches = loop.batches(first_samples(loop, 7))
-        loop.backward(batches[0])
+        portion = loop.portions.of(first_samples(loop, 7))
+        loop.backward(portion.batches[0], 1.0)
         loop.precision.unscale(loop.optimiser)
         made.append({key: p.grad.clone() for key, p in loop.model.named_parameters() if p.grad is not None})
     exact, close = made
@@ -54,13 +54,13 @@ def test_the_step_does_not_depend_on_the_scale(tmp_path: Path, name: str) -> Non
 def test_a_step_that_overflows_moves_nothing_and_halves_the_scale(tmp_path: Path, name: str) -> None:
     loop = half(tmp_path, training__optimiser=name)
     loop.precision.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**30)
-    before, batches = weights(loop), loop.batches(first_samples(loop, 7))
-    loss = loop.step(batches)
+    before, portion = weights(loop), loop.portions.of(first_samples(loop, 7))
+    loss = loop.step(portion)
     assert loss.isfinite() and loop.precision.scaler.get_scale() == 2.0**29
     assert all(torch.equal(before[key], tensor) for key, tensor in loop.model.state_dict().items())
     loop.check_finite()  # no error
     for _ in range(25):
-        loop.step(batches)
+        loop.step(portion)
     loop.check_finite()
     assert any(not torch.equal(before[key], tensor) for key, tensor in loop.model.state_dict().items())
     assert loop.precision.scaler.get_scale() < 2.0**20

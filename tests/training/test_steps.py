@@ -35,7 +35,7 @@ def gradients(loop: Loop, samples: list[Any]) -> tuple[dict[str, Tensor], Tensor
         handed.update({name: p.grad.clone() for name, p in loop.model.named_parameters() if p.grad is not None})
 
     loop.optimiser.register_step_pre_hook(keep)
-    return handed, loop.step(loop.batches(samples))
+    return handed, loop.step(loop.portions.of(samples))
 
 
 def norm(tensors: dict[str, Tensor]) -> float:
@@ -52,8 +52,8 @@ def test_four_micro_batches_make_the_same_step_as_one(tmp_path: Path, recipe: st
     parts = loop_of(tmp_path, short(recipe, training__accumulate=4, **PRECISE))
     samples = first_samples(whole, count)
     for _ in range(3):
-        loss = whole.step(whole.batches(samples))
-        torch.testing.assert_close(parts.step(parts.batches(samples)), loss, rtol=1e-6, atol=0)
+        loss = whole.step(whole.portions.of(samples))
+        torch.testing.assert_close(parts.step(parts.portions.of(samples)), loss, rtol=1e-6, atol=0)
     assert gap(weights(whole), weights(parts)) < 1e-10
     assert gap(weights(whole), weights(loop_of(tmp_path, whole.run))) > 1e-3  # they moved
 
@@ -62,7 +62,7 @@ def test_a_micro_batch_takes_its_share_of_the_samples(tmp_path: Path, monkeypatc
     loop = loop_of(tmp_path, short("reverse", training__accumulate=4))
     sizes, batch = [], loop.task.batch
     monkeypatch.setattr(loop.task, "batch", lambda samples: (sizes.append(len(samples)), batch(samples))[1])
-    loop.step(loop.batches(first_samples(loop, 10)))
+    loop.step(loop.portions.of(first_samples(loop, 10)))
     assert sizes == [3, 3, 3, 1]
 
 
@@ -75,7 +75,7 @@ def test_a_step_is_torchs_own_on_the_mean_over_what_is_no_padding(tmp_path: Path
     ]
     optimiser = torch.optim.AdamW(groups, betas=(0.9, 0.98), foreach=False)
     for step in range(6):
-        samples = [loop.splits.train[at] for at in loop.plan.at(step)]
+        samples = [loop.splits.train[at] for at in loop.portions.plan.at(step)]
         batch = loop.task.batch(samples)
         logits, answer = model(batch["source"], batch["target"]), batch["answer"]
         loss = cross_entropy(logits[answer != PAD], answer[answer != PAD], label_smoothing=0.1)
@@ -86,7 +86,7 @@ def test_a_step_is_torchs_own_on_the_mean_over_what_is_no_padding(tmp_path: Path
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         optimiser.step()
         torch.testing.assert_close(
-            loop.step(loop.batches(samples)), loss.detach(), rtol=1e-6, atol=0, check_dtype=False
+            loop.step(loop.portions.of(samples)), loss.detach(), rtol=1e-6, atol=0, check_dtype=False
         )
         loop.progress.step += 1
     assert gap(weights(loop), model.state_dict()) < 1e-6
@@ -147,8 +147,8 @@ def test_the_loop_smooths_as_much_as_it_was_told(tmp_path: Path) -> None:
     samples = first_samples(sharp, 9)
     total, count = smooth.task.loss(smooth.model.train(), smooth.task.batch(samples), Terms(smoothing=0.3))
     expected = float(total.detach() / count)
-    assert float(smooth.step(smooth.batches(samples))) == pytest.approx(expected, rel=1e-5)
-    assert float(sharp.step(sharp.batches(samples))) != pytest.approx(expected, rel=1e-3)
+    assert float(smooth.step(smooth.portions.of(samples))) == pytest.approx(expected, rel=1e-5)
+    assert float(sharp.step(sharp.portions.of(samples))) != pytest.approx(expected, rel=1e-3)
 
 
 # ---------------------------------------------------------------------- clipping
@@ -206,7 +206,9 @@ def test_a_step_draws_the_same_dropout_whatever_came_before(tmp_path: Path) -> N
     one, other = (loop_of(tmp_path, short("reverse", model__dropout=0.5)) for _ in range(2))
     one.progress.step = other.progress.step = 3
     torch.rand(17)
-    assert torch.equal(one.step(one.batches(first_samples(one, 7))), other.step(other.batches(first_samples(other, 7))))
+    assert torch.equal(
+        one.step(one.portions.of(first_samples(one, 7))), other.step(other.portions.of(first_samples(other, 7)))
+    )
 
 
 # ---------------------------------------------------------------------- precision and compiling
@@ -218,7 +220,7 @@ def test_bfloat16_learns(tmp_path: Path, recipe: str) -> None:
     kinds = set()
     loop.model.get_submodule("outputs").register_forward_hook(lambda module, given, out: kinds.add(out.dtype))
     samples = first_samples(loop, 20)
-    losses = [float(loop.step(loop.batches(samples))) for _ in range(25)]
+    losses = [float(loop.step(loop.portions.of(samples))) for _ in range(25)]
     assert kinds == {torch.bfloat16}
     assert losses[-1] < 0.8 * losses[0]
     assert {p.dtype for p in loop.model.parameters()} == {torch.float32}  # only the products are of low precision
@@ -226,9 +228,9 @@ def test_bfloat16_learns(tmp_path: Path, recipe: str) -> None:
 
 def test_auto_is_float32_on_a_cpu(tmp_path: Path) -> None:
     some = loop_of(tmp_path, short("reverse"))
-    batches = some.batches(first_samples(some, 7))
+    portion = some.portions.of(first_samples(some, 7))
     auto, single, low = (
-        loop_of(tmp_path, short("reverse", training__dtype=dtype)).step(batches)
+        loop_of(tmp_path, short("reverse", training__dtype=dtype)).step(portion)
         for dtype in ("auto", "float32", "bfloat16")
     )
     assert torch.equal(auto, single) and not torch.equal(auto, low)
@@ -245,7 +247,7 @@ def test_the_loss_of_a_float64_model_is_not_rounded(tmp_path: Path, recipe: str)
 def test_float64_learns_in_float64(tmp_path: Path, recipe: str) -> None:
     loop = loop_of(tmp_path, short(recipe, training__dtype="float64", training__rate=0.005))
     samples = first_samples(loop, 20)
-    losses = [float(loop.step(loop.batches(samples))) for _ in range(25)]
+    losses = [float(loop.step(loop.portions.of(samples))) for _ in range(25)]
     assert losses[-1] < 0.8 * losses[0]
     state = loop.optimiser.state_dict()["state"].values()
     assert {p.dtype for p in loop.model.parameters()} == {torch.float64}

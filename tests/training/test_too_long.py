@@ -87,7 +87,7 @@ def test_what_is_too_long_to_learn_from_can_be_left_out_and_the_others_stay_as_t
     kept = [texts[at] for at in range(60) if at + 1 not in (1, 30, 60)]
     assert [(one.texts.source, one.texts.target) for one in ready.splits.train] == kept
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, Path())
-    learned = [sample for step in range(loop.plan.steps) for sample in loop.samples(step)]
+    learned = [sample for step in range(loop.portions.plan.steps) for sample in loop.portions.samples(step)]
     assert sorted((one.texts.source, one.texts.target) for one in learned) == sorted(kept)
     for one in learned:  # and each is still itself
         both = ready.task.tokenizer.decode_all([list(map(int, ids)) for ids in (one.source, one.target)])
