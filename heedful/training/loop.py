@@ -62,6 +62,7 @@ class Loop:
         self.first_bad = torch.full((), -1, dtype=torch.long, device=self.device)  # step whose loss was not finite
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         self.learner = shapes.static(model) if self.training.compile else model
+        self.repeatable = shapes.repeatable if self.training.compile else contextlib.nullcontext
         self.graphs = Graphs(model, self.judged, self.precision.backward) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
@@ -157,7 +158,7 @@ class Loop:
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
-            with self.layout.adding(last=micro + 1 == len(portion.batches)):
+            with self.repeatable(), self.layout.adding(last=micro + 1 == len(portion.batches)):
                 loss, losses = self.backward(batch, there)
             total, count = total + loss, count + losses.to(self.device)
         total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))

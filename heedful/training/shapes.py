@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import torch
@@ -39,6 +41,18 @@ def static(model: nn.Module) -> nn.Module:
     """The model, compiled anew for each shape of batch, always to the same kernels: none is chosen by a stopwatch."""
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, MOST)
     return cast(nn.Module, torch.compile(model, dynamic=False, options={"deterministic": True}))
+
+
+@contextlib.contextmanager
+def repeatable() -> Iterator[None]:
+    """Inside, what is compiled adds in the same order every time; on a GPU it would else take what comes first."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # as torch asks for, for products to be so too
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def empty(batch: Batch) -> Batch:
