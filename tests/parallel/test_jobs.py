@@ -14,7 +14,7 @@ from heedful import recipes
 from heedful.checkpoints.store import read_tensors
 from heedful.training import checkpoint
 from tests.parallel.test_agreement import ROOT, gap, torchrun
-from tests.training.runs import train
+from tests.training.runs import assert_same, contents, train
 
 CHANGES = [
     "data=toy",
@@ -108,6 +108,16 @@ def test_what_two_processes_left_goes_on_with_one_and_with_four(
         exact, one, other = (read_tensors(tmp_path / name / f"{part}.safetensors") for name in ("whole", "one", "four"))
         assert gap(exact, one) < 1e-9 and gap(exact, other) < 1e-9
     assert done.stderr.count("report    ") == 1 and "4 processes" in done.stderr
+
+
+def test_two_processes_that_were_killed_go_on_to_the_same_bits(
+    killed: tuple[Path, list[int], str, float], tmp_path: Path
+) -> None:
+    shutil.copytree(killed[0], tmp_path / "killed")
+    for command in (words(tmp_path / "whole"), [*words(tmp_path / "killed"), "--resume"]):
+        done = subprocess.run(torchrun(2, *command), cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert_same(contents(tmp_path / "whole"), contents(tmp_path / "killed"))
 
 
 def test_what_all_processes_refuse_is_said_once(tmp_path: Path) -> None:
