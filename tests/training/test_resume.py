@@ -8,7 +8,7 @@ import pytest
 
 from heedful import recipes
 from heedful.checkpoints import files, store
-from heedful.checkpoints.store import read_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
 from heedful.training import checkpoint, precision, run
@@ -44,7 +44,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: 
     killed(spec, tmp_path / "cut", Loop, "step", 17)
     (place,) = checkpoint.all_of(tmp_path / "cut" / "checkpoints")[-1:]
     assert place.name == "step-00000014"
-    plan = loop_of(tmp_path, spec).plan
+    plan = loop_of(tmp_path, spec).portions.plan
     assert plan.epoch(14) == plan.epoch(13) and 14 % spec.training.log_every and 14 % spec.training.evaluate_every
     assert recipe == "series" or len({len(plan.at(step)) for step in range(plan.steps)}) > 1  # some are smaller
     assert "translate" not in recipe or plan.starts[1] != plan.starts[2] - plan.starts[1]  # and so are some epochs

@@ -32,6 +32,7 @@ IN_OPEN, IN_ISDIR = 0x20, 0x40000000
 HARMLESS = {"os.listdir", "os.scandir", "os.walk", "pathlib.Path.glob", "glob.glob"}  # names, and no contents
 HARMLESS |= {"object.__getattr__", "sys._getframe", "builtins.id"}
 HARMLESS |= {"fcntl.flock", "socket.gethostname"}  # of a run's lock; nothing is sent
+HARMLESS |= {"mmap.__new__"}  # of a file that is open: that was seen
 WRITING = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "os.truncate"}
 
 
@@ -120,7 +121,7 @@ def read(way: Callable[[Path], object], folder: Path, outside: Path, watch: Watc
 
 def main(place: Path) -> None:
     """Makes the folders, reads good ones so that all is imported that ever is, and then the bad ones."""
-    for name in {"pairs", "sets", "series", "run", "begun"}:
+    for name in {"pairs", "sets", "series", "run", "begun", "gpt2"}:
         make(place / "good" / name, name)
     shutil.copytree(place / "good" / "pairs", place / OUTSIDE)
     shutil.copytree(place / "good" / "run", place / OUTSIDE, dirs_exist_ok=True)

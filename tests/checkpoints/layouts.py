@@ -1,0 +1,36 @@
+"""Every public layout with configs as its makers write them, for the laws over all tables of names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+IDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+# By model_type: configs, each of which the layout must read, and write again as it was.
+CONFIGS: dict[str, list[dict[str, Any]]] = {
+    "gpt2": [
+        {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},
+        {
+            **{"n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 20, "n_positions": 8, "n_inner": 5, **IDS},
+            **{"activation_function": "relu", "scale_attn_weights": False, "tie_word_embeddings": False},
+            **{"layer_norm_epsilon": 1e-3, "attn_pdrop": 0.0, "resid_pdrop": 0.3, "eos_token_id": [2, 3]},
+        },
+    ],
+}
+
+LLAMA = {
+    **{"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 20},
+    **{"intermediate_size": 10, "max_position_embeddings": 16, "head_dim": 6, "rms_norm_eps": 1e-5, **IDS},
+}
+PARTS = {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0, "original_max_position_embeddings": 8}
+WINDOWS = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+CONFIGS |= {
+    "llama": [
+        LLAMA,
+        LLAMA | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "head_dim": 2},
+        LLAMA | {"rope_theta": 500.0, "rope_scaling": {"rope_type": "llama3", **PARTS}, "attention_dropout": 0.2},
+        LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "hidden_act": "relu", "eos_token_id": [2, 5]},
+    ],
+    "mistral": [LLAMA | {"sliding_window": 3}],
+    "qwen2": [LLAMA, LLAMA | WINDOWS],
+    "qwen3": [LLAMA, LLAMA | {"attention_bias": True, "tie_word_embeddings": True} | WINDOWS],
+}
