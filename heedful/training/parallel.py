@@ -24,6 +24,7 @@ from heedful.errors import Failure, Refusal
 
 TOLD = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")  # by torchrun, in the environment
 PATIENCE = timedelta(hours=1)  # others wait so long while the first one scores; one that died is noticed at once
+PARTING = 10.0  # seconds; by then who has not come will not
 LOST = "gloo|nccl|connection|socket|peer|store"  # as torch speaks of a process that no longer answers
 
 
@@ -101,6 +102,14 @@ class Many(Ranks):
     def wait(self) -> None:
         self.any(False)
 
+    def part(self) -> None:
+        """Returns when no process has anything left to hear: one that hangs up sooner may bring others down."""
+        self.wait()
+        self.store.add("parting", 1)
+        until = time.monotonic() + PARTING
+        while self.store.add("parting", 0) < self.size and time.monotonic() < until:
+            time.sleep(0.01)
+
     def gone(self) -> list[int]:
         """The processes of this machine that are no more."""
         return [rank for rank, pid in self.beside.items() if not alive(pid)]
@@ -175,7 +184,7 @@ def joined(cpu: bool = False) -> Iterator[Ranks]:
         if not ranks.first:
             warnings.simplefilter("ignore")
         yield ranks
-        ranks.wait()
+        ranks.part()
     dist.destroy_process_group()
 
 

@@ -9,8 +9,8 @@ import pytest
 from heedful.bench import waiting
 from heedful.cli import main
 from heedful.errors import Refusal
-from heedful.training.ahead import Portion
 from heedful.training.loop import Loop
+from heedful.training.portions import Portion, Portions
 from tests.training.runs import loop_of, short
 
 
@@ -23,13 +23,13 @@ def test_the_wait_is_that_for_batches(tmp_path: Path, monkeypatch: pytest.Monkey
     loop = loop_of(tmp_path, short("reverse"))
     monkeypatch.setattr(Loop, "step", lambda self, batches: time.sleep(0.02))
     monkeypatch.setattr(waiting, "translating", lambda folder: ("a slow set", loop))
-    own = Loop.portion
+    own = Portions.at
 
-    def slow(self: Loop, step: int) -> Portion:
+    def slow(self: Portions, step: int) -> Portion:
         time.sleep(0.01)
         return own(self, step)
 
-    monkeypatch.setattr(Loop, "portion", slow)
+    monkeypatch.setattr(Portions, "at", slow)
     [(case, base)] = waiting.cases(2, lambda: None)
     assert case.name == "waiting, a slow set, on cpu, a batch"
     assert all(seconds > 0.01 for seconds in case.seconds[waiting.BETWEEN])

@@ -14,6 +14,7 @@ from heedful.errors import Failure
 from heedful.tasks import Pairs
 from heedful.training.loop import Loop
 from heedful.training.memory import answered, room
+from heedful.training.portions import Portions
 from heedful.training.precision import Precision
 from tests.training.runs import CHANGES, short, train
 
@@ -47,7 +48,7 @@ def said(tmp_path: Path, owner: Any, name: str, error: Exception, **changes: Any
 
 FIRST = [(Pairs, "loss", "a first try of the model")]
 SAME = "which makes the same step in smaller pieces"
-PARTS = [(Loop, "portion", "data"), (Loop, "judged", "forward"), (Precision, "backward", "backward")]
+PARTS = [(Portions, "at", "data"), (Loop, "judged", "forward"), (Precision, "backward", "backward")]
 MORE = [
     (Precision, "step", "optimiser"),
     (Loop, "evaluate", "evaluation"),
@@ -71,7 +72,7 @@ def test_of_a_cpu_the_system_is_asked(tmp_path: Path, text: str) -> None:
 
 
 def test_memory_that_python_lacks_is_told_too(tmp_path: Path) -> None:
-    line = said(tmp_path, Loop, "portion", MemoryError())
+    line = said(tmp_path, Portions, "at", MemoryError())
     assert line.startswith("out of memory in data: more was asked for and ")
 
 
@@ -95,10 +96,10 @@ def test_what_would_fit_is_computed(tmp_path: Path, changes: dict[str, Any], cur
 
 
 def test_data_are_cured_by_smaller_batches_alone(tmp_path: Path) -> None:
-    line = said(tmp_path, Loop, "portion", torch.OutOfMemoryError(GPU), training__batch=7)
+    line = said(tmp_path, Portions, "at", torch.OutOfMemoryError(GPU), training__batch=7)
     assert line.endswith("free; set training.batch=1")
     (again := tmp_path / "again").mkdir()
-    line = said(again, Loop, "portion", torch.OutOfMemoryError(GPU), training__batch=2)
+    line = said(again, Portions, "at", torch.OutOfMemoryError(GPU), training__batch=2)
     assert line.endswith("free; use a machine that has more")
 
 

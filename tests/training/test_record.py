@@ -59,7 +59,7 @@ def test_a_translation_shows_samples_at_every_evaluation_and_says_how_much_of_it
     spec = short("translate", training__steps=8)
     train(spec, tmp_path / "run")
     lines = capsys.readouterr().err.splitlines()
-    plan = loop_of(tmp_path, spec).plan
+    plan = loop_of(tmp_path, spec).portions.plan
     share = f"{100 * plan.padding:.1f} % padding"
     assert f"batches   {plan.steps} an epoch of at most 220 tokens a side, {share}" in lines
     shown = [line.split(maxsplit=1) for line in lines if re.match(" +(source|reference|written)  ", line)]
