@@ -21,7 +21,7 @@ from heedful.blocks import (
     PostNormCrossBlock,
 )
 from heedful.errors import Refusal, unknown
-from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
+from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
 from heedful.outputs import Each, First, Mean
 
 Part = Callable[..., Any]
@@ -39,6 +39,7 @@ BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets":
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
+    "sine_halves": SineHalves,
     "sine_beside": SineBeside,
     "learned": Learned,
     "network": Network,
