@@ -4,4 +4,15 @@ from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sin
 from heedful.inputs.tokens import NormedTokens, Tokens
 from heedful.inputs.vectors import Vectors
 
-__all__ = ["Learned", "Network", "NoPosition", "NormedTokens", "Position", "Sine", "SineBeside", "SineHalves", "Tokens", "Vectors"]
+__all__ = [
+    "Learned",
+    "Network",
+    "NoPosition",
+    "NormedTokens",
+    "Position",
+    "Sine",
+    "SineBeside",
+    "SineHalves",
+    "Tokens",
+    "Vectors",
+]

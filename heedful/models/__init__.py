@@ -12,6 +12,7 @@ from torch import nn
 from heedful.errors import Refusal, unknown
 from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
+from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -25,6 +26,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "t5": (T5Spec, T5),
     "bart": (BartSpec, Bart),
     "marian": (MarianSpec, Bart),
+    "gpt": (GPTSpec, GPT),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -85,4 +87,4 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = ["FAMILIES", "GPT", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Literal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import spec as parts
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
-from heedful.models.special import Special
 from heedful.models.spec import Count, Id
+from heedful.models.special import Special
 from heedful.outputs import NextToken
 
 BARTS = {"vocab": 50265, "length": 1024, "pad": 1, "begin": 2, "end": 2, "first": 0}

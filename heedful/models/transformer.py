@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
-from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.models.spec import Count, Spec
+from heedful.models.encoder_decoder import EncoderDecoder, decoder, encoder
+from heedful.models.spec import BEGIN, END, PAD, UNKNOWN, Count, Spec
 from heedful.models.special import Special
 from heedful.outputs import NextToken
 
-PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
+__all__ = ["BEGIN", "END", "PAD", "SPECIAL", "UNKNOWN", "Transformer", "TransformerSpec"]
+
 SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))
 
 
 class TransformerSpec(Spec):
     """Numbers and words of an encoder-decoder."""
 
-    sizes: ClassVar[dict[str, dict[str, int]]] = {
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
         "tiny": {"depth": 4, "width": 128, "hidden": 256, "heads": 4},
         "small": {"depth": 4, "width": 256, "hidden": 1024, "heads": 8},
         "base": {"depth": 6, "width": 512, "hidden": 2048, "heads": 8},
@@ -52,8 +52,7 @@ class Transformer(EncoderDecoder):
         s = self.spec = spec
         self.inputs = Tokens(s.vocab, s.width, parts.position(s), s.dropout)
         self.source = Tokens(s.source_vocab, s.width, parts.position(s), s.dropout) if s.source_vocab else self.inputs
-        self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
-        self.decoder = Stack((parts.cross_block(s) for _ in range(s.decoder_depth or s.depth)), parts.last_norm(s))
+        self.encoder, self.decoder = encoder(s), decoder(s)
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
