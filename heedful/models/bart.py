@@ -35,6 +35,7 @@ class BartSpec(WriterSpec):
     decoder_hidden: Count | None = None
     scaled: bool = False  # tokens are taken times the root of the width
     normed: bool = True  # the inputs, before the first block
+    output_bias: bool = True  # a number is added to the score of each token
     first: Id | None = None  # what every answer begins with
 
     @property
@@ -57,7 +58,8 @@ class MarianSpec(BartSpec):
 
     @property
     def special(self) -> Special:
-        return Special(self.pad, self.begin, self.end, never=(self.pad,), first=self.first)
+        never = tuple(sorted({self.pad, self.begin}))
+        return Special(self.pad, self.begin, self.end, never, self.first)
 
 
 class Bart(EncoderDecoder):
@@ -74,7 +76,7 @@ class Bart(EncoderDecoder):
         self.encoder, self.decoder = encoder(s), decoder(s)
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
-        self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None, bias=True)
+        self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None, bias=s.output_bias)
 
     @staticmethod
     def tokens(s: BartSpec, vocab: int) -> Tokens:

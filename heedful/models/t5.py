@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
+from heedful.models.words import said
 from heedful.outputs import NextToken
 
 PUBLISHED = {"vocab": 32128, "pad": 0, "begin": 0, "end": 1, "key": 64}
@@ -49,6 +50,14 @@ class T5Spec(WriterSpec):
     scaled: bool = True  # the output sees states over the root of the width
 
 
+def dropping(spec: T5Spec) -> T5Spec:
+    """The same with its dropout everywhere, as T5 has it: of what is added, of weights, and within the feed-forward."""
+    if not spec.dropout:
+        return spec
+    words = {key: said(getattr(spec, key), dropout=spec.dropout) for key in ("mechanism", "feedforward")}
+    return spec.model_copy(update=words)
+
+
 class T5(EncoderDecoder):
     """Reads a text and writes a text; blocks share one bias of distances, on either side."""
 
@@ -57,7 +66,7 @@ class T5(EncoderDecoder):
         s = self.spec = spec
         self.special = s.special
         self.inputs = self.source = Tokens(s.vocab, s.width, parts.position(s), s.dropout, scale=1.0)
-        self.encoder, self.decoder = encoder(s), decoder(s)
+        self.encoder, self.decoder = encoder(dropping(s)), decoder(dropping(s))
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         tied, scale = self.inputs.table if s.tied else None, s.width**-0.5 if s.scaled else 1.0

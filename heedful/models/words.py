@@ -105,6 +105,12 @@ def parse(word: str) -> tuple[str, dict[str, Any]]:
     return whole[1], given
 
 
+def said(word: str, **more: Any) -> str:
+    """The word with more arguments, where it does not say them itself."""
+    name, given = parse(word)
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in (more | given).items())})"
+
+
 def plain(text: str) -> Any:
     """The value that a text writes: a number, a quoted text, True, False or None."""
     if text[0] in "'\"":

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 from hypothesis import strategies as some
-from torch import Tensor, nn
+from torch import Tensor
 
+import heedful
 from heedful import models
+from heedful.checkpoints.names import LAYOUTS
+from heedful.checkpoints.names.rules import rules_of
+from heedful.checkpoints.weights import state
 from heedful.models.encoder_decoder import EncoderDecoder
-from tests.references.copying import Pair, copied
+from heedful.models.meaning import meaning
+from tests.references.copying import Pair
 
 VOCAB, LENGTH = 29, 11
 KINDS = ("t5", "bart", "mbart", "marian", "pegasus")
@@ -87,6 +92,7 @@ def t5(draw: Any, kind: str, heads: int, depth: int, deep: int) -> tuple[Any, di
     said = {"bias": f"buckets(buckets={buckets}, farthest={farthest})", "scaled": scaled, "vocab": VOCAB}
     if gated:
         said["feedforward"] = "gated(activation='gelu_tanh', bias=False)"
+    numbers["dropout"] = 0.1
     return config, {"family": "t5", "pad": 0, "begin": 0, "end": 1, **numbers, **said}
 
 
@@ -125,86 +131,45 @@ def bart(draw: Any, kind: str, heads: int, depth: int, deep: int) -> tuple[Any, 
     spec |= {"source_vocab": VOCAB + 3} if other else {}
     spec |= {"family": "bart" if kind in ("bart", "mbart") else "marian", "scaled": scaled, "feedforward": word}
     order = "post" if kind in ("bart", "marian") else "pre"
-    return config, spec | {"order": order, "pad": pad, "begin": pad, "end": 2, "first": None}
+    return config, spec | {"order": order, "pad": pad, "begin": pad, "end": 2, "first": None, "dropout": 0.1}
 
 
-BART = {
-    "{side}.blocks.{n}.attention.project.to_qkv": "model.{side}.layers.{n}.self_attn.q_proj k_proj v_proj",
-    "{side}.blocks.{n}.attention.join": "model.{side}.layers.{n}.self_attn.out_proj",
-    "{side}.blocks.{n}.norm1": "model.{side}.layers.{n}.self_attn_layer_norm",
-    "encoder.blocks.{n}.norm2": "model.encoder.layers.{n}.final_layer_norm",
-    "decoder.blocks.{n}.cross.project.to_q": "model.decoder.layers.{n}.encoder_attn.q_proj",
-    "decoder.blocks.{n}.cross.project.to_kv": "model.decoder.layers.{n}.encoder_attn.k_proj v_proj",
-    "decoder.blocks.{n}.cross.join": "model.decoder.layers.{n}.encoder_attn.out_proj",
-    "decoder.blocks.{n}.norm2": "model.decoder.layers.{n}.encoder_attn_layer_norm",
-    "decoder.blocks.{n}.norm3": "model.decoder.layers.{n}.final_layer_norm",
-    "{side}.blocks.{n}.feedforward.up": "model.{side}.layers.{n}.fc1",
-    "{side}.blocks.{n}.feedforward.down": "model.{side}.layers.{n}.fc2",
-    "inputs.table": "model.decoder.embed_tokens",
-    "source.table": "model.encoder.embed_tokens",
-    "inputs.position.table": "model.decoder.embed_positions",
-    "source.position.table": "model.encoder.embed_positions",
-    "inputs.norm": "model.decoder.layernorm_embedding",
-    "source.norm": "model.encoder.layernorm_embedding",
-    "{side}.norm": "model.{side}.layer_norm",
-    "outputs.matrix": "lm_head",
-}
-T5 = {
-    "inputs.table": "shared",
-    "{side}_bias.table": "{side}.block.0.layer.0.SelfAttention.relative_attention_bias",
-    "{side}.blocks.{n}.attention.project.to_qkv": "{side}.block.{n}.layer.0.SelfAttention.q k v",
-    "{side}.blocks.{n}.attention.join": "{side}.block.{n}.layer.0.SelfAttention.o",
-    "{side}.blocks.{n}.norm1": "{side}.block.{n}.layer.0.layer_norm",
-    "decoder.blocks.{n}.cross.project.to_q": "decoder.block.{n}.layer.1.EncDecAttention.q",
-    "decoder.blocks.{n}.cross.project.to_kv": "decoder.block.{n}.layer.1.EncDecAttention.k v",
-    "decoder.blocks.{n}.cross.join": "decoder.block.{n}.layer.1.EncDecAttention.o",
-    "{side}.blocks.{n}.norm2": "{side}.block.{n}.layer.1.layer_norm",
-    "decoder.blocks.{n}.norm3": "decoder.block.{n}.layer.2.layer_norm",
-    "encoder.blocks.{n}.feedforward.up": "encoder.block.{n}.layer.1.DenseReluDense.wi wi_0 wi_1",
-    "encoder.blocks.{n}.feedforward.down": "encoder.block.{n}.layer.1.DenseReluDense.wo",
-    "decoder.blocks.{n}.feedforward.up": "decoder.block.{n}.layer.2.DenseReluDense.wi wi_0 wi_1",
-    "decoder.blocks.{n}.feedforward.down": "decoder.block.{n}.layer.2.DenseReluDense.wo",
-    "{side}.norm": "{side}.final_layer_norm",
+CLASSES = {
+    "t5": "T5ForConditionalGeneration",
+    "bart": "BartForConditionalGeneration",
+    "mbart": "MBartForConditionalGeneration",
+    "marian": "MarianMTModel",
+    "pegasus": "PegasusForConditionalGeneration",
 }
 
 
-def both(kind: str, config: Any, spec: dict[str, Any]) -> tuple[EncoderDecoder, nn.Module, list[Pair]]:
-    """Their model of a config with random weights, ours with the same, and which parameters are which."""
+def theirs_of(kind: str, config: Any) -> Any:
+    """Their model of a config, with random weights that all matter."""
     import transformers
 
-    classes = {
-        "t5": transformers.T5ForConditionalGeneration,
-        "bart": transformers.BartForConditionalGeneration,
-        "mbart": transformers.MBartForConditionalGeneration,
-        "marian": transformers.MarianMTModel,
-        "pegasus": transformers.PegasusForConditionalGeneration,
-    }
     torch.manual_seed(0)
-    theirs, ours = classes[kind](config).eval(), models.build(**spec).eval()
-    assert isinstance(ours, EncoderDecoder)
+    theirs = getattr(transformers, CLASSES[kind])(config).eval()
     with torch.no_grad():
         for name, weight in theirs.named_parameters():
             if weight.dim() == 1 or "embed_tokens" in name or "shared" in name:
                 weight.add_(torch.randn_like(weight) * 0.3)
         if kind != "t5":
             theirs.final_logits_bias.normal_()
-            ours.outputs.matrix.bias.copy_(theirs.final_logits_bias[0])
-    return ours, theirs, copied(places(T5 if kind == "t5" else BART, ours, theirs))
+    return theirs
 
 
-def places(table: dict[str, str], ours: nn.Module, theirs: nn.Module) -> list[Pair]:
-    """Which of our parameters are which of theirs; every one of ours is."""
-    own, other = (dict(one.named_parameters(remove_duplicate=False)) for one in (ours, theirs))
-    found: dict[str, Pair] = {}
-    for (here, there), side, n in itertools.product(table.items(), ("encoder", "decoder"), range(3)):
-        first, *more = there.format(side=side, n=n).split()
-        stems = [first, *(f"{first.rpartition('.')[0]}.{name}" for name in more)]
-        for kind in ("weight", "bias"):
-            at = here.format(side=side, n=n)
-            name = f"{at}.{kind}" if f"{at}.{kind}" in own else at
-            parts = [other[f"{stem}.{kind}"] for stem in stems if f"{stem}.{kind}" in other]
-            if name in own and parts and (kind == "weight" or name != at):
-                found[name] = [own[name]], parts
-    mine = {id(weight) for ours_, _ in found.values() for weight in ours_}
-    assert all(id(weight) in mine or name == "outputs.matrix.bias" for name, weight in own.items())
-    return list(found.values())
+def both(kind: str, config: Any, spec: dict[str, Any]) -> tuple[EncoderDecoder, Any, list[Pair]]:
+    """Their model of a config with random weights, ours as it is read from their folder, and what is which."""
+    theirs = theirs_of(kind, config)
+    with TemporaryDirectory() as folder:
+        theirs.save_pretrained(folder)
+        ours = heedful.load(folder)
+    assert isinstance(ours, EncoderDecoder)
+    assert meaning(ours.spec) == meaning(models.spec(**spec))
+    own, other = state(ours), dict(theirs.named_parameters(remove_duplicate=False))
+    rules = rules_of(own, LAYOUTS[kind].table(ours.spec))
+    named = dict(ours.named_parameters(remove_duplicate=False))
+    pairs = [
+        ([named[name]], [other[one] for one in rule.names]) for name, rule in rules.items() if rule.names[0] in other
+    ]
+    return ours, theirs, pairs
