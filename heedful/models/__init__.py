@@ -13,6 +13,7 @@ from heedful.errors import Refusal, unknown
 from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -27,6 +28,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "bart": (BartSpec, Bart),
     "marian": (MarianSpec, Bart),
     "gpt": (GPTSpec, GPT),
+    "llama": (LlamaSpec, Llama),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -87,4 +89,16 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "GPT", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = [
+    "FAMILIES",
+    "GPT",
+    "Forecaster",
+    "Llama",
+    "Predictor",
+    "Spec",
+    "Transformer",
+    "assemble",
+    "build",
+    "refusal",
+    "spec",
+]

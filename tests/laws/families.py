@@ -20,12 +20,13 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
+    "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
     "t5": ("t5", {"vocab": VOCAB, "tied": False}),
     "bart": ("bart", {"vocab": VOCAB, "tied": False}),
     "marian": ("marian", {"vocab": VOCAB, "tied": False, "scaled": False}),
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
-CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time
+CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0, "llama": 0}  # and which of their inputs runs in time
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
 PAIRS = [  # those that are the transformer of other parts need not show again what it shows of every mechanism
     (name, word) for name in FAMILIES for word in WORDS if name not in WRITERS[1:] or word in ("dot", "window(size=3)")
@@ -37,6 +38,7 @@ NEEDED = {
     **{family: {"mask causal", "mask padding", "sight another"} for family in WRITERS},
     "forecaster": {"mask causal"},
     "gpt": {"mask causal"},
+    "llama": {"mask causal"},
 }
 
 
@@ -83,7 +85,7 @@ def together(name: str) -> tuple[Tensor, ...]:
         return padded(inputs[0], 0), padded(inputs[1], 5)
     if name == "predictor of vectors":
         return padded(inputs[0], 9.0), torch.tensor(LENGTHS)
-    return (padded(inputs[0], {"forecaster": 9.0, "gpt": 5}.get(name, 0)),)
+    return (padded(inputs[0], {"forecaster": 9.0, "gpt": 5, "llama": 5}.get(name, 0)),)
 
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
