@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,11 +21,9 @@ from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
+from heedful.text import Tokenizer, folders
 
-if TYPE_CHECKING:
-    from heedful.text import Tokenizer
-
-WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
+WEIGHTS, SPEC = "model.safetensors", "spec.json"
 
 
 def write_model(model: nn.Module, folder: Path) -> None:
@@ -68,8 +66,8 @@ def load(folder: str | Path) -> nn.Module:
     """
     place = model_folder(folder)
     model = native(place) if os.path.lexists(place / SPEC) else public.read(place)
-    if os.path.lexists(place / TOKENIZER):
-        vars(model)["tokenizer"] = Beside(place / TOKENIZER)
+    if folders.holds(place):
+        vars(model)["tokenizer"] = Beside(place)
     return model.eval()
 
 
@@ -86,15 +84,13 @@ def native(place: Path) -> nn.Module:
 class Beside:
     """The tokenizer that lies beside a model, read when it is first used: weights are read where it is broken too."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @cached_property
     def read(self) -> Tokenizer:
         """The tokenizer itself."""
-        from heedful.text import Tokenizer
-
-        return Tokenizer.read(inside(self.path))
+        return folders.read(self.folder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

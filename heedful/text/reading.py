@@ -24,11 +24,18 @@ MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
 GROWTH = 1000  # how many characters may be put in the place of one, by all replacements together
 
 
-def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
-    """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
+def read(
+    path: Path,
+    make: Callable[[tokenizers.Tokenizer, str | None], T],
+    engine_of: Callable[[bytes], tokenizers.Tokenizer] | None = None,
+) -> T:
+    """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`.
+
+    Where a file is only a part of what tells, `engine_of` makes the engine of its bytes.
+    """
     data = content(path)
     try:
-        engine, text = opened(data)
+        engine, text = (engine_of(data), None) if engine_of else opened(data)
         engine.no_padding()  # a file could ask for more of it than there is memory
         engine.no_truncation()
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use

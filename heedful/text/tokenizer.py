@@ -174,6 +174,12 @@ class Tokenizer:
             reached.append(reached[-1] + keep)
         return words_of([grown[at] for at in reached[1:]], kept)
 
+    def cut(self, text: str) -> list[tuple[str, int]]:
+        """The parts of a text, as they are once it is made ready, each with its id."""
+        ready = self._ready([text])[0] if self._ready else text
+        one = self.engine.encode(ready)
+        return [(ready[start:end], at) for (start, end), at in zip(one.offsets, one.ids, strict=True)]
+
     def placed(self, text: str) -> list[int]:
         """For each id of a text the place of its word, split at white space; what is not known has a place too."""
         ready = self._ready([text])[0] if self._ready else text
