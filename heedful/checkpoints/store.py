@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -21,9 +21,12 @@ from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
-from heedful.text import Tokenizer, folders
+from heedful.text import folders
 
-WEIGHTS, SPEC = "model.safetensors", "spec.json"
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+
+WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 
 
 def write_model(model: nn.Module, folder: Path) -> None:
@@ -42,7 +45,15 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
         raise unknown("layout", layout, LAYOUTS)
     if Path(folder).exists():
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    write_folder(Path(folder), lambda aside: LAYOUTS[layout](model, aside))
+    write_folder(Path(folder), lambda aside: fill(model, aside, layout))
+
+
+def fill(model: nn.Module, folder: Path, layout: str) -> None:
+    """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
+    LAYOUTS[layout](model, folder)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if tokenizer is not None:
+        tokenizer.write(folder / TOKENIZER)
 
 
 def model_folder(folder: str | Path) -> Path:
@@ -66,7 +77,7 @@ def load(folder: str | Path) -> nn.Module:
     """
     place = model_folder(folder)
     model = native(place) if os.path.lexists(place / SPEC) else public.read(place)
-    if folders.holds(place):
+    if folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)
     return model.eval()
 

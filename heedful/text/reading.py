@@ -24,23 +24,25 @@ MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
 GROWTH = 1000  # how many characters may be put in the place of one, by all replacements together
 
 
-def read(
-    path: Path,
-    make: Callable[[tokenizers.Tokenizer, str | None], T],
-    engine_of: Callable[[bytes], tokenizers.Tokenizer] | None = None,
-) -> T:
-    """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`.
-
-    Where a file is only a part of what tells, `engine_of` makes the engine of its bytes.
-    """
+def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
+    """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
     data = content(path)
+    return made(path, lambda: opened(data), make)
+
+
+def made(
+    path: Path,
+    engine_of: Callable[[], tuple[tokenizers.Tokenizer, str | None]],
+    make: Callable[[tokenizers.Tokenizer, str | None], T],
+) -> T:
+    """What is made of an engine; whatever goes wrong on the way is a refusal that names the path."""
     try:
-        engine, text = (engine_of(data), None) if engine_of else opened(data)
+        engine, text = engine_of()
         engine.no_padding()  # a file could ask for more of it than there is memory
         engine.no_truncation()
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
         return make(engine, text)
-    except MemoryError:
+    except (MemoryError, Refusal):
         raise
     except Exception as error:  # the engine raises plain Exceptions
         raise Refusal(f"{path} is no tokenizer: {said(error)}") from None

@@ -27,16 +27,25 @@ NEVER = -1e4  # the score of what a side does not split its texts into
 class Sides(Tokenizer):
     """Reads texts as the source's model splits them and writes as the target's does; ids are the vocabulary's."""
 
+    theirs = "MarianTokenizer"
     source: Tokenizer
+    files: Mapping[str, bytes]
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The tokenizer of a `source.spm`, with the `target.spm` and the `vocab.json` beside it."""
-        folder = Path(path).parent
+        """The tokenizer of a folder with `source.spm`, `target.spm` and `vocab.json`."""
+        folder = Path(path)
         vocab = vocabulary(inside(folder / VOCAB))
-        made = reading.read(inside(folder / TARGET), cls, lambda data: ordered(data, vocab, Type.NORMAL))
-        made.source = reading.read(inside(folder / SOURCE), Tokenizer, lambda data: ordered(data, vocab, Type.UNUSED))
+        source, target = (inside(folder / name) for name in (SOURCE, TARGET))
+        made = reading.made(target, lambda: ordered(target, vocab, Type.NORMAL), cls)
+        made.files = {path.name: reading.content(path) for path in (source, target, folder / VOCAB)}
+        made.source = reading.made(source, lambda: ordered(source, vocab, Type.UNUSED), Tokenizer)
         return made
+
+    def write(self, path: str | Path) -> None:
+        """Writes the three files as they were read, in the folder of the `tokenizer.json` that another would write."""
+        for name, data in self.files.items():
+            Path(path).with_name(name).write_bytes(data)
 
     def encode_all(self, texts: Sequence[str], longest: int | None = None) -> list[list[int]]:
         known, unknown = self.layout.known, self.layout.known[UNKNOWN]
@@ -64,12 +73,12 @@ def vocabulary(path: Path) -> Mapping[str, int]:
     return known
 
 
-def ordered(data: bytes, vocab: Mapping[str, int], others: Type) -> tokenizers.Tokenizer:
+def ordered(path: Path, vocab: Mapping[str, int], others: Type) -> tuple[tokenizers.Tokenizer, None]:
     """The engine of a model, its pieces those of the vocabulary, in its order; what it has not itself is of a type."""
-    model = parse(data)
+    model = parse(reading.content(path))
     own = {piece.text: piece for piece in model.pieces}
     pieces = []
     for text in sorted(vocab, key=vocab.__getitem__):
         given = Type.CONTROL if text in CONTROL else others
         pieces.append(own.get(text, Piece(text, NEVER, given)))
-    return converted(replace(model, pieces=pieces))
+    return converted(replace(model, pieces=pieces)), None

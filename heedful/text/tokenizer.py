@@ -33,6 +33,8 @@ AHEAD = max(2, os.cpu_count() or 1)  # batches it works on: no core waits for a 
 class Tokenizer:
     """Text to ids and back, kept as one `tokenizer.json`."""
 
+    theirs = "PreTrainedTokenizerFast"  # which class of transformers reads what is written
+
     def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
         self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
