@@ -2,16 +2,15 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 import heedful
 from heedful.decoding import greedy
 from heedful.errors import Refusal
-from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn
+from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn, few
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
-FEW = settings(max_examples=2, derandomize=True, deadline=None, database=None)
 SMALL = {"vocab": VOCAB, "width": 12, "heads": 2, "depth": 2, "hidden": 20, "length": 16, "dropout": 0.1}
 
 
@@ -38,7 +37,7 @@ def answers_alike(ours, theirs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
+@few(2)
 @given(data=some.data())
 def test_what_was_read_is_written_and_read_by_transformers_alike(kind, data, tmp_path_factory):
     ours, _, _ = both(kind, *data.draw(drawn(kind)))
