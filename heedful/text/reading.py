@@ -1,4 +1,4 @@
-"""Reading tokenizers: `tokenizer.json`, whoever made it, and SentencePiece's `.model`."""
+"""Reading tokenizers: `tokenizer.json`, whoever made it, SentencePiece's `.model`, and BERT's `vocab.txt`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import tokenizers
 from heedful.checkpoints import opening
 from heedful.checkpoints.plain import json_of
 from heedful.errors import Refusal
+from heedful.text import wordpiece
 from heedful.text.charsmap import sound
 from heedful.text.converted import converted
 from heedful.text.protobuf import parse
@@ -28,7 +29,7 @@ def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T
     """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
     data = content(path)
     try:
-        engine, text = opened(data)
+        engine, text = (wordpiece.opened(data, path), None) if path.name == wordpiece.NAME else opened(data)
         engine.no_padding()  # a file could ask for more of it than there is memory
         engine.no_truncation()
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
