@@ -20,6 +20,8 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
+    "classes of bert": ("bert", {"vocab": VOCAB, "tied": False, "output": "classes", "classes": 4}),
+    "states of albert": ("albert", {"vocab": VOCAB, "tied": False, "narrow": 8, "distinct": 2, "output": "pooled"}),
 }
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
@@ -81,7 +83,7 @@ def together(name: str) -> tuple[Tensor, ...]:
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    return answer[:length] if name in (*CAUSAL, "predictor of labels") else answer
+    return answer[:length] if name in (*CAUSAL, "predictor of labels", "states of albert") else answer
 
 
 def other(x: Tensor) -> Tensor:

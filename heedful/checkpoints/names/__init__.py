@@ -10,16 +10,22 @@ from typing import Any
 
 import torch
 
+from heedful.checkpoints.names.albert import Albert
+from heedful.checkpoints.names.bert import Bert
 from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.distilbert import Distilbert
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.roberta import Camembert, Roberta
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(),)}
+LAYOUTS: dict[str, Layout] = {
+    layout.kind: layout for layout in (GPT2(), Bert(), Roberta(), Camembert(), Distilbert(), Albert())
+}
 
 
 def layout_of(config: Config) -> Layout:
