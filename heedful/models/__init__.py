@@ -14,6 +14,7 @@ from heedful.models.albert import Albert, AlbertSpec
 from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -29,6 +30,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "camembert": (CamembertSpec, Bert),
     "distilbert": (DistilbertSpec, Bert),
     "albert": (AlbertSpec, Albert),
+    "llama": (LlamaSpec, Llama),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -84,4 +86,16 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "GPT", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = [
+    "FAMILIES",
+    "GPT",
+    "Forecaster",
+    "Llama",
+    "Predictor",
+    "Spec",
+    "Transformer",
+    "assemble",
+    "build",
+    "refusal",
+    "spec",
+]

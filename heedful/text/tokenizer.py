@@ -39,7 +39,7 @@ class Tokenizer:
 
     @classmethod
     def read(cls, path: str | Path) -> Tokenizer:
-        """The tokenizer of a `tokenizer.json`, whoever made it, of a SentencePiece `.model` or BERT's `vocab.txt`."""
+        """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
         return reading.read(Path(path), cls)
 
     def write(self, path: str | Path) -> None:

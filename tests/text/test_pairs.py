@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import Refusal
-from heedful.text import Tokenizer
+from heedful.text import folders
 from tests.text.corpus import anything, tokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -20,7 +20,8 @@ def older(folder, **said):
     """A folder as it was before there was a tokenizer.json."""
     (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     (folder / "tokenizer_config.json").write_text(json.dumps(said), encoding="utf-8")
-    return folder / "vocab.txt"
+    (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    return folder
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -29,7 +30,7 @@ def test_a_vocabulary_is_read_as_transformers_reads_it(tmp_path, lower, accents)
     from transformers import BertTokenizer
 
     said = {"do_lower_case": lower, "strip_accents": accents, "cls_token": {"content": "[CLS]"}}
-    made = Tokenizer.read(older(tmp_path, **said))
+    made = folders.read(older(tmp_path, **said))
     theirs = BertTokenizer({word: at for at, word in enumerate(WORDS)}, do_lower_case=lower, strip_accents=accents)
     assert made.encode_all(TEXTS) == [theirs(text)["input_ids"] for text in TEXTS]
     for pair in itertools.pairwise(filter(None, TEXTS)):  # an empty second one is none to transformers
@@ -43,7 +44,7 @@ def test_a_vocabulary_is_read_as_transformers_reads_it(tmp_path, lower, accents)
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(anything, min_size=1, max_size=2), longest=st.none() | st.integers(3, 9))
 def test_every_token_of_a_pair_tells_where_it_is_from(tmp_path_factory, texts, longest):
-    made = Tokenizer.read(older(tmp_path_factory.mktemp("vocabulary"))).join([tuple(texts)], longest)[0]
+    made = folders.read(older(tmp_path_factory.mktemp("vocabulary"))).join([tuple(texts)], longest)[0]
     assert len(made.ids) <= (longest or len(made.ids))
     assert made.sides.count(-1) == 1 + len(texts) and made.segments == sorted(made.segments)
     for side, (start, end) in zip(made.sides, made.spans, strict=True):
@@ -52,7 +53,7 @@ def test_every_token_of_a_pair_tells_where_it_is_from(tmp_path_factory, texts, l
 
 
 def test_one_text_alone_has_the_ids_it_has_without_the_rest(tmp_path):
-    made = Tokenizer.read(older(tmp_path))
+    made = folders.read(older(tmp_path))
     assert [one.ids for one in made.join([(text,) for text in TEXTS])] == made.encode_all(TEXTS)
 
 
@@ -61,13 +62,3 @@ def test_a_tokenizer_that_puts_nothing_between_two_texts_refuses_them():
     assert own.join([("a",)])[0].ids == own.encode("a")
     with pytest.raises(Refusal, match="puts nothing between two texts; give them to it one by one"):
         own.join([("a", "b")])
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("[UNK]\n[CLS]\n[SEP]\na\na\n", "a token stands there twice"), ("a\nb\n", r"'\[UNK\]' is not among its tokens")],
-)
-def test_a_vocabulary_that_is_none_is_refused(tmp_path, text, said):
-    (tmp_path / "vocab.txt").write_text(text)
-    with pytest.raises(Refusal, match=f"vocab.txt is no tokenizer: {said}"):
-        Tokenizer.read(tmp_path / "vocab.txt")

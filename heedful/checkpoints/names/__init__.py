@@ -16,6 +16,7 @@ from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.distilbert import Distilbert
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
 from heedful.checkpoints.names.roberta import Camembert, Roberta
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
@@ -23,9 +24,11 @@ from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-LAYOUTS: dict[str, Layout] = {
-    layout.kind: layout for layout in (GPT2(), Bert(), Roberta(), Camembert(), Distilbert(), Albert())
-}
+EVERY: tuple[Layout, ...] = (
+    *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
+    *(Bert(), Roberta(), Camembert(), Distilbert(), Albert()),
+)
+LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 
 
 def layout_of(config: Config) -> Layout:
