@@ -81,6 +81,8 @@ class Bert(Encoder):
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         said = super().spec(config, there)
+        if said["segments"] < 1:
+            raise config.refusal("type_vocab_size", "it should be 1 or more")
         norm = normed("layer", config.number("layer_norm_eps", 1e-12))
         return said | {"norm": norm, "transform": said["feedforward"]}
 

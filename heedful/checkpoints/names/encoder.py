@@ -90,6 +90,7 @@ class Encoder(Layout):
         drop, weights, _ = self.drops
         said = {theirs: getattr(spec, ours) for ours, (theirs, _) in self.numbers.items()}
         said |= {
+            self.numbers["hidden"][0]: spec.hidden or 4 * spec.width,
             "architectures": [self.stem + CLASSES[word]],
             "model_type": self.kind,
             self.bent[0]: activation(spec.feedforward),
