@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import heedful
+from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.tasks import READINGS, Vectors, use_of
 from heedful.tasks.reading import given_by
@@ -225,3 +226,14 @@ def test_layers_that_share_an_attention_are_looked_at_one_by_one(tmp_path):
     maps = use.look(model, "the cat").maps
     assert [one.path for one in maps] == [f"encoder.groups.0.blocks.0.attention[{call}]" for call in range(3)]
     assert maps[0].rows == ("[CLS]", "the", "cat", "[SEP]") and not torch.equal(maps[0].weights, maps[1].weights)
+
+
+def test_a_use_goes_with_a_model_into_the_other_layout_and_back(tmp_path):
+    place = modules(folder(tmp_path / "model", "states"), "Transformer", "Pooling", "Normalize", longest=6)
+    model, use = usable(place)
+    store.convert(place, tmp_path / "native", "heedful")
+    store.convert(tmp_path / "native", tmp_path / "public", "hf")
+    for other in ("native", "public"):
+        again, same = usable(tmp_path / other)
+        assert same.state() == use.state() == {"pool": "mean", "unit": True, "longest": 6}
+        assert torch.equal(same.vectors(again, TEXTS), use.vectors(model, TEXTS))
