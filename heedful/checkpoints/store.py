@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from heedful.checkpoints import hub, public
+from heedful.checkpoints import exporting, hub, public
 from heedful.checkpoints.files import write_folder, write_tensors
 from heedful.checkpoints.mapped import Files
-from heedful.checkpoints.opening import inside
+from heedful.checkpoints.opening import content, inside
 from heedful.checkpoints.placing import placed
-from heedful.checkpoints.reading import cure, read_json
+from heedful.checkpoints.reading import LARGEST, cure, read_json
 from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
@@ -26,6 +26,7 @@ from heedful.text import folders
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
+CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 
 
@@ -36,11 +37,15 @@ def write_model(model: nn.Module, folder: Path) -> None:
     write_tensors(state(model), folder / WEIGHTS)
 
 
-LAYOUTS: dict[str, Callable[[nn.Module, Path], None]] = {"heedful": write_model, "hf": public.write}
+LAYOUTS: dict[str, Callable[[nn.Module, Path], None]] = {
+    "heedful": write_model,
+    "hf": public.write,
+    "onnx": exporting.write,
+}
 
 
 def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
-    """Writes a model to a new folder, whole or not at all: in our own layout, or as Hugging Face's (`layout="hf"`)."""
+    """Writes a model to a new folder, whole or not at all: `layout` is our own, "hf" for Hugging Face's, or "onnx"."""
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
     if Path(folder).exists():
@@ -62,11 +67,31 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
         raise unknown("layout", layout, LAYOUTS)
     if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
+    if Path(folder).exists():
+        raise Refusal(f"{folder} exists; choose another folder or remove it first")
     model = load(source)
-    save(model, folder, layout)
+
+    def write(aside: Path) -> None:
+        fill(model, aside, layout)
+        carry(model_folder(source), aside)
+
+    write_folder(Path(folder), write)
     assert isinstance(model.spec, Spec)
     kind = read_json(Path(folder) / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
     return str(kind), sum(parameter.numel() for parameter in model.parameters())
+
+
+def carry(source: Path, folder: Path) -> None:
+    """Takes along what says how a model is used: the files are the same in every layout."""
+    for name in CARRIED:
+        if os.path.lexists(source / name):
+            inside((source / name).parent)
+            (folder / name).parent.mkdir(exist_ok=True)
+            try:
+                data = content(inside(source / name), LARGEST)
+            except (OSError, ValueError) as error:
+                raise Refusal(f"{source / name} cannot be read: {error}; copy it again") from None
+            (folder / name).write_bytes(data)
 
 
 def is_native(place: Path) -> bool:

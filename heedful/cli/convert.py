@@ -11,7 +11,10 @@ import typer
 def convert(
     source: Annotated[str, typer.Argument(metavar="SRC", help="A folder with a model, or hub:OWNER/NAME.")],
     folder: Annotated[Path, typer.Argument(metavar="DST", help="A new folder.")],
-    to: Annotated[str, typer.Option(metavar="hf|heedful", help="The layout: Hugging Face's, or our own.")],
+    to: Annotated[
+        str,
+        typer.Option(metavar="hf|heedful|onnx", help="The layout: Hugging Face's, our own, or ONNX graphs."),
+    ],
 ) -> None:
     """Write a model, and the tokenizer that it has, in another layout.
 

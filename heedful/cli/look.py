@@ -27,7 +27,7 @@ def look(
     from heedful.training import run
 
     draw.known(out)
-    model, task = run.trained(folder)
+    model, task = run.usable(folder)
     warn_of(task, [text])
     seen = task.look(model.to(run.device(device)), text)
     paths = [map.path for map in seen.maps]

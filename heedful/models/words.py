@@ -24,8 +24,8 @@ from heedful.blocks import (
     RMSNorm,
 )
 from heedful.errors import Refusal, unknown
-from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
-from heedful.outputs import Each, First, Mean
+from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
+from heedful.outputs import Answer, Classes, Each, First, MaskedToken, Mean, Pooled, States, Tags
 
 Part = Callable[..., Any]
 Entry = TypeVar("Entry")
@@ -42,6 +42,7 @@ BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets":
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
+    "sine_halves": SineHalves,
     "sine_beside": SineBeside,
     "learned": Learned,
     "network": Network,
@@ -57,6 +58,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "gelu_tanh": partial(nn.GELU, approximate="tanh"),
     "silu": nn.SiLU,
+    "tanh": nn.Tanh,
 }
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 FILLED = ("width", "heads", "hidden")  # in by the model: no word says them
@@ -67,6 +69,14 @@ PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+OUTPUTS: dict[str, type[nn.Module]] = {
+    "states": States,
+    "pooled": Pooled,
+    "classes": Classes,
+    "tags": Tags,
+    "answer": Answer,
+    "masked": MaskedToken,
+}
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
@@ -102,6 +112,12 @@ def parse(word: str) -> tuple[str, dict[str, Any]]:
             raise wrong from None
         at = pair.end()
     return whole[1], given
+
+
+def said(word: str, **more: Any) -> str:
+    """The word with more arguments, where it does not say them itself."""
+    name, given = parse(word)
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in (more | given).items())})"
 
 
 def plain(text: str) -> Any:

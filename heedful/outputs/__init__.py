@@ -1,6 +1,7 @@
 """Outputs: B T M becomes an answer."""
 
 from heedful.outputs.classes import Each, First, Mean
+from heedful.outputs.sentences import Answer, Classes, MaskedToken, Pooled, States, Tags
 from heedful.outputs.tokens import NextToken
 
-__all__ = ["Each", "First", "Mean", "NextToken"]
+__all__ = ["Answer", "Classes", "Each", "First", "MaskedToken", "Mean", "NextToken", "Pooled", "States", "Tags"]
