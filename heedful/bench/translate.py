@@ -17,7 +17,7 @@ from heedful.decoding import beam, greedy
 from heedful.errors import Failure
 from heedful.inputs.positions import waves
 from heedful.models import Transformer, build
-from heedful.models.transformer import END, PAD, TransformerSpec
+from heedful.models.transformer import END, PAD, SPECIAL, TransformerSpec
 
 PEERS = ("transformers", "ctranslate2")  # beside torch itself; what is not installed is left out
 VOCAB, BATCH, LENGTH, NEW, BEAMS = 8000, 32, 32, 40, 5
@@ -132,6 +132,8 @@ class Engine(nn.Module):
 
 class Endless(nn.Module):
     """A writer that never ends by itself, so that every contender writes as much."""
+
+    special = SPECIAL
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from heedful.models.transformer import END
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -17,9 +15,9 @@ class Answer:
     finished: bool  # whether the model ended it; otherwise it was cut at the limit
 
     @classmethod
-    def of(cls, written: Sequence[int], score: float) -> Answer:
+    def of(cls, written: Sequence[int], score: float, end: int) -> Answer:
         """The answer of what stands after BEGIN, with END where the model came to it."""
-        finished = written[-1] == END
+        finished = written[-1] == end
         return cls(tuple(written[:-1] if finished else written), score, finished)
 
     def ranked(self, length_penalty: float) -> float:

@@ -13,7 +13,6 @@ from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
 from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Writer, limits, searching
 from heedful.errors import Refusal
-from heedful.models.transformer import END
 
 
 def beam(
@@ -53,7 +52,7 @@ def open_steps(model: Writer, source: Tensor, beams: int, remember: bool) -> Ste
 
 def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor:
     """Every open target (B K) goes on in the `beams` likeliest ways, and what ends is found. Returns the new scores."""
-    chances, width = steps.chances(), scores.shape[1]
+    chances, width, end = steps.chances(), scores.shape[1], steps.special.end
     vocab = chances.shape[-1]
     count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
     wide = min(beams, count - width)
@@ -64,9 +63,9 @@ def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor
         one, length = found[index], steps.length + 1
         ahead = [Way(v, place * width + way // vocab, way % vocab) for v, way in zip(values, chosen, strict=True)]
         for rank, way in enumerate(ahead):
-            if (rank < beams if way.token == END else length == one.limit) and way.score > -math.inf:
-                one.add(Answer.of([*steps.written[way.parent, 1:].tolist(), way.token], way.score))
-        onward = [way for way in ahead if way.token != END][:wide]
+            if (rank < beams if way.token == end else length == one.limit) and way.score > -math.inf:
+                one.add(Answer.of([*steps.written[way.parent, 1:].tolist(), way.token], way.score, end))
+        onward = [way for way in ahead if way.token != end][:wide]
         if one.open(onward[0].score, length):
             going += onward
     shape = len(going) // wide, wide

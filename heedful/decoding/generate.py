@@ -12,7 +12,7 @@ from heedful.decoding.sample import follow
 from heedful.decoding.spec import Decoding, search
 from heedful.decoding.steps import Writer, answering
 from heedful.errors import Refusal
-from heedful.models.transformer import END, PAD, TransformerSpec
+from heedful.models.encoder_decoder import EncoderDecoder
 
 Prompt = TypeVar("Prompt", str, Tensor, list[int])
 
@@ -108,18 +108,19 @@ class Asked:
     """A prompt, as the model reads it and in the kind in which the answer is given."""
 
     def __init__(self, model: nn.Module, prompt: str | Tensor | list[int]) -> None:
-        spec = getattr(model, "spec", None)
-        if not isinstance(spec, TransformerSpec):
-            family = getattr(spec, "family", type(model).__name__)
+        if not isinstance(model, EncoderDecoder):
+            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
             raise Refusal(f"a model of family {family!r} does not write; generate is for a transformer")
         self.prompt, self.tokenizer = prompt, cast(Any, getattr(model, "tokenizer", None))
+        self.special = model.special
         ids = self.read(prompt)
-        known = spec.source_vocab or spec.vocab
+        known, pad = model.source.table.num_embeddings, self.special.pad
         for at in ids:
-            if not PAD < at < known:
-                raise Refusal(f"prompt: {at} is no token of the model, which reads ids from 1 to {known - 1}")
+            if not 0 <= at < known or at == pad:
+                told = f"prompt: {at} is no token of the model"
+                raise Refusal(f"{told}, which reads ids from 0 to {known - 1} but for {pad}, its padding")
         self.source = torch.tensor([ids], dtype=torch.long, device=next(model.parameters()).device)
-        self.writer = cast(Writer, model)
+        self.writer: Writer = model
 
     def read(self, prompt: str | Tensor | list[int]) -> list[int]:
         """The ids of a prompt."""
@@ -131,7 +132,9 @@ class Asked:
             return list(prompt)
         if self.tokenizer is None:
             raise Refusal("the model has no tokenizer to read a text with; give ids, or load it from where it has one")
-        return [*self.tokenizer.encode(prompt), END]
+        ids: list[int] = self.tokenizer.encode(prompt)
+        end = self.special.end
+        return ids if ids[-1:] == [end] else [*ids, end]  # tokenizers of checkpoints add it themselves
 
     def whole(self, tokens: list[int]) -> str | Tensor | list[int]:
         """An answer in the kind of its prompt."""

@@ -8,7 +8,6 @@ from torch import Tensor
 from heedful.attention import Memory
 from heedful.decoding.answer import Answer
 from heedful.decoding.steps import ROOM, Steps, Writer, limits, searching
-from heedful.models.transformer import END
 
 
 def greedy(model: Writer, source: Tensor, max_new_tokens: int | None = None, *, remember: bool = True) -> list[Answer]:
@@ -18,7 +17,7 @@ def greedy(model: Writer, source: Tensor, max_new_tokens: int | None = None, *, 
     not given, and never more than the positions a model has learned. What is finished leaves the batch.
     """
     answers: dict[int, Answer] = {}
-    limit = limits(model, source, max_new_tokens)
+    limit, end = limits(model, source, max_new_tokens), model.special.end
     with searching(model):
         steps = Steps(model, source, Memory(ROOM) if remember else None)
         scores = torch.zeros(len(steps), device=source.device)
@@ -26,10 +25,10 @@ def greedy(model: Writer, source: Tensor, max_new_tokens: int | None = None, *, 
             gains, tokens = steps.chances().max(-1)
             scores = scores + gains
             steps.write(tokens)
-            ends = (tokens == END) | (limit[steps.sources] <= steps.length)
+            ends = (tokens == end) | (limit[steps.sources] <= steps.length)
             if ends.any():
                 wrote = (steps.sources[ends].tolist(), steps.written[ends, 1:].tolist(), scores[ends].tolist())
-                answers |= {index: Answer.of(tokens, score) for index, tokens, score in zip(*wrote, strict=True)}
+                answers |= {index: Answer.of(tokens, score, end) for index, tokens, score in zip(*wrote, strict=True)}
                 steps.take((~ends).nonzero().flatten())
                 scores = scores[~ends]
     return [answers[index] for index in range(len(source))]

@@ -14,7 +14,6 @@ from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import Dice
 from heedful.decoding.steps import ROOM, Steps, Writer, answering, limits
 from heedful.errors import Refusal
-from heedful.models.transformer import END
 
 if TYPE_CHECKING:
     from heedful.decoding.spec import Decoding
@@ -45,7 +44,7 @@ def sample(
     """
     answers: dict[int, Answer] = {}
     cut, limit = Cuts(temperature, top_k, top_p, min_p), limits(model, source, max_new_tokens)
-    dice = Dice(seed, range(len(source)) if numbers is None else numbers, best)
+    dice, end = Dice(seed, range(len(source)) if numbers is None else numbers, best), model.special.end
     with answering(model):
         steps = Steps(model, source, Memory(ROOM) if remember else None)
         steps.take(steps.sources.repeat_interleave(best))
@@ -55,10 +54,10 @@ def sample(
             tokens = drawn(cut(chances), dice.throw(going.tolist(), steps.length))
             scores = scores + chances.gather(1, tokens[:, None]).squeeze(1)
             steps.write(tokens)
-            ends = (tokens == END) | (limit[steps.sources] <= steps.length)
+            ends = (tokens == end) | (limit[steps.sources] <= steps.length)
             if ends.any():
                 wrote = (going[ends].tolist(), steps.written[ends, 1:].tolist(), scores[ends].tolist())
-                answers |= {place: Answer.of(tokens, score) for place, tokens, score in zip(*wrote, strict=True)}
+                answers |= {place: Answer.of(tokens, score, end) for place, tokens, score in zip(*wrote, strict=True)}
                 steps.take((~ends).nonzero().flatten())
                 scores, going = scores[~ends], going[~ends]
     return [[answers[at * best + draw] for draw in range(best)] for at in range(len(source))]
@@ -96,7 +95,7 @@ def _follow(model: Writer, source: Tensor, choose: Choose, limit: int, stop_at_e
             tokens = choose(steps.chances(), step)
             steps.write(tokens)
         token = int(tokens)
-        if token == END and stop_at_end:
+        if token == model.special.end and stop_at_end:
             return
         yield token
 

@@ -16,7 +16,7 @@ from heedful.attention.memory import TreeMemory
 from heedful.decoding.packed import packed
 from heedful.errors import Failure, Refusal
 from heedful.inputs import Learned
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.special import Special
 
 BEYOND = 50  # an answer may be this much longer than its source, where not told (Vaswani et al., 2017)
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
@@ -32,6 +32,10 @@ class Model(Protocol):
 class Writer(Model, Protocol):
     """A model that reads a source and says what comes after each token of a target: an encoder-decoder."""
 
+    @property
+    def special(self) -> Special:
+        """The ids of its special tokens."""
+
     def encode(self, source: Tensor) -> Context:
         """What the source says: B S -> a context."""
 
@@ -46,9 +50,9 @@ class Steps:
     """
 
     def __init__(self, model: Writer, source: Tensor, memory: Memory | None) -> None:
-        self.model, self.memory = model, memory
+        self.model, self.memory, self.special = model, memory, model.special
         self.context = model.encode(source).kept()
-        self.written = source.new_full((source.shape[0], 1), BEGIN)
+        self.written = source.new_full((source.shape[0], 1), self.special.begin)
         self.sources = torch.arange(source.shape[0], device=source.device)  # of which source each target is
 
     def __len__(self) -> int:
@@ -61,14 +65,14 @@ class Steps:
         return self.written.shape[1] - 1
 
     def chances(self) -> Tensor:
-        """The log-probability of each next token: B V. PAD and BEGIN are never written."""
+        """The log-probability of each next token: B V. Some tokens are never written, and one may have to be first."""
         scores = self.scores()
         chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
-        if chances[:, END].isnan().any():  # one score that is no number makes all of its row so
+        if chances[:, self.special.end].isnan().any():  # one score that is no number makes all of its row so
             raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
-        for never in (PAD, BEGIN):
+        for never in self.special.never:
             chances[:, never] = -torch.inf
-        return chances
+        return chances if self.length or self.special.first is None else certain(chances, self.special.first)
 
     def scores(self) -> Tensor:
         """What the model says of each next token: B V."""
@@ -129,11 +133,16 @@ class BranchingSteps(Steps):
         self.written, self.sources = self.written[index], self.sources[index]
 
 
+def certain(chances: Tensor, token: int) -> Tensor:
+    """Log-probabilities (B V) by which one token comes for certain."""
+    return torch.full_like(chances, -torch.inf).index_fill_(1, torch.tensor([token], device=chances.device), 0.0)
+
+
 def limits(model: Writer, source: Tensor, max_new_tokens: int | None) -> Tensor:
     """How many tokens each answer (B) may have, END counted: what was asked, or 50 more than its source has."""
     room = longest(model)
     if max_new_tokens is None:
-        return ((source != PAD).sum(-1) + BEYOND).clamp(max=room)
+        return ((source != model.special.pad).sum(-1) + BEYOND).clamp(max=room)
     if max_new_tokens < 1:
         raise Refusal(f"max_new_tokens={max_new_tokens} leaves nothing to write; give 1 or more")
     if max_new_tokens > room:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
-from torch import Tensor, nn
 
-from heedful.attention import Causal, Context, Memory, Padding
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
+from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.spec import Count, Spec
+from heedful.models.special import Special
 from heedful.outputs import NextToken
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
+SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))
 
 
 class TransformerSpec(Spec):
@@ -41,8 +42,10 @@ class TransformerSpec(Spec):
         return self
 
 
-class Transformer(nn.Module):
-    """Reads a source whole, writes a target token by token, and looks back at the source at every step."""
+class Transformer(EncoderDecoder):
+    """The encoder-decoder that is trained here, of any parts."""
+
+    special = SPECIAL
 
     def __init__(self, spec: TransformerSpec) -> None:
         super().__init__()
@@ -54,17 +57,3 @@ class Transformer(nn.Module):
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:  # B S, B T -> B T V
-        return self.decode(target, self.encode(source))
-
-    def encode(self, source: Tensor) -> Context:
-        """What the source says, for the decoder to look at: B S -> B S M. Padding stands at the end."""
-        present = Padding((source != PAD).sum(-1))
-        sight = (present & self.mask).over(source, bias=self.encoder_bias)
-        return Context(self.encoder(self.source(source, sight), sight), present)
-
-    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
-        """Scores of the token after each of the target's: B T -> B T V. With a memory, `target` is what is new."""
-        sight = (Causal() & self.mask).over(target, memory, self.decoder_bias)
-        return self.outputs(self.decoder(self.inputs(target, sight), sight, context, memory))

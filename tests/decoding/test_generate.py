@@ -142,7 +142,7 @@ def test_a_loaded_model_has_the_tokenizer_of_its_folder_and_takes_it_along(folde
     ("prompt", "how", "said"),
     [
         ("ab", {}, "no tokenizer to read a text with; give ids"),
-        ([4, 12], {}, "prompt: 12 is no token of the model, which reads ids from 1 to 11"),
+        ([4, 12], {}, "prompt: 12 is no token of the model, which reads ids from 0 to 11 but for 0"),
         ([4, 0, 5], {}, "prompt: 0 is no token"),
         ([-1], {}, "prompt: -1 is no token"),
         (torch.tensor([[4, 5]]), {}, "a prompt of 2 axes is not one sequence of ids"),
@@ -163,7 +163,7 @@ def test_what_cannot_be_generated_is_refused_at_the_call(prompt: Any, how: dict[
 
 def test_a_source_with_a_vocabulary_of_its_own_is_read_by_it() -> None:
     heedful.generate(writer(source_vocab=30), [29])
-    with pytest.raises(Refusal, match="from 1 to 7"):
+    with pytest.raises(Refusal, match="from 0 to 7"):
         heedful.generate(writer(source_vocab=8), [8])
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from heedful.attention import Across, Context, FixedMemory, Memory, Sight
 from heedful.decoding import Answer, Steps, beam, greedy
 from heedful.errors import Failure, Refusal
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
 from tests.decoding.toys import KINDS, Biased, same, sources, taught, writer
 
 NEW = 20  # more than a memory has room for at first, so that it grows on the way
@@ -22,6 +22,8 @@ SEARCHES = pytest.mark.parametrize("search", [greedy, one_best])
 
 class Undecided(nn.Module):
     """A writer to which every token is as likely as any other."""
+
+    special = SPECIAL
 
     def __init__(self, vocab: int) -> None:
         super().__init__()

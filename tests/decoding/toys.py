@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory
 from heedful.decoding import Answer
 from heedful.models import Forecaster, Transformer, build
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
 
 KINDS: dict[str, dict[str, Any]] = {
     "sine": {},
@@ -58,6 +58,8 @@ def sources(lengths: tuple[int, ...] = (7, 3, 0, 5, 1, 6, 7), vocab: int = 12, s
 
 class Biased(nn.Module):
     """A writer that scores some tokens otherwise than its model does, and counts the targets of every step."""
+
+    special = SPECIAL
 
     def __init__(self, model: Transformer, scores: dict[int, float] | None = None) -> None:
         super().__init__()

@@ -1,0 +1,16 @@
+"""The special tokens of a model, by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Special:
+    """What fills rows up, what a target begins with, and what ends it; ids that no model may write, or must first."""
+
+    pad: int
+    begin: int
+    end: int
+    never: tuple[int, ...] = ()  # is written
+    first: int | None = None  # what every target has to begin with, after `begin`
