@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Special:
-    """What fills rows up, what a target begins with, and what ends it; ids that no model may write, or must first."""
+    """What fills rows up, what a target begins with, and what ends it; ids that no model may write, or must first.
+
+    An id of -1 is no token: the model has none of that kind.
+    """
 
     pad: int
     begin: int
