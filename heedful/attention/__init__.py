@@ -5,7 +5,7 @@ from heedful.attention.biases import ALiBi, Buckets, Table
 from heedful.attention.context import Context
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
-from heedful.attention.positions import Rotary
+from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
 
@@ -30,7 +30,9 @@ __all__ = [
     "Padding",
     "Prefix",
     "Rotary",
+    "RotaryByParts",
     "Sight",
     "Table",
     "Window",
+    "standing",
 ]

@@ -54,10 +54,10 @@ def open_steps(model: Writer, source: Tensor, beams: int, rules: Rules, remember
 
 def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor:
     """Every open target (B K) goes on in the `beams` likeliest ways, and what ends is found. Returns the new scores."""
-    chances, width, end = steps.chances(), scores.shape[1], steps.end
+    chances, width, ends = steps.chances(), scores.shape[1], steps.ends
     vocab = chances.shape[-1]
-    count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
-    wide = min(beams, count - width)
+    count = min((1 + max(1, len(ends))) * beams, width * vocab)  # each of `width` may end in so many ways: enough go on
+    wide = min(beams, count - width * len(ends))
     scores, ways = top((scores.unsqueeze(-1) + chances.unflatten(0, scores.shape)).flatten(1), count)  # B N
     going: list[Way] = []
     rows = zip(steps.sources[::width].tolist(), scores.tolist(), ways.tolist(), strict=True)
@@ -65,9 +65,9 @@ def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor
         one, length = found[index], steps.length + 1
         ahead = [Way(v, place * width + way // vocab, way % vocab) for v, way in zip(values, chosen, strict=True)]
         for rank, way in enumerate(ahead):
-            if (rank < beams if way.token == end else length == one.limit) and way.score > -math.inf:
-                one.add(Answer.of([*steps.written[way.parent, steps.begun :].tolist(), way.token], way.score, end))
-        onward = [way for way in ahead if way.token != end][:wide]
+            if (rank < beams if way.token in ends else length == one.limit) and way.score > -math.inf:
+                one.add(Answer.of([*steps.written[way.parent, steps.begun :].tolist(), way.token], way.score, ends))
+        onward = [way for way in ahead if way.token not in ends][:wide]
         if one.open(onward[0].score, length):
             going += onward
     shape = len(going) // wide, wide

@@ -99,8 +99,8 @@ def generate(
         decoding.no_repeat_ngram,
         asked.banned(bans),
         asked.biased(bias or {}),
-        stop_at_end,
-        None if stream else halts,
+        ends=stop_at_end,
+        stops=None if stream else halts,
     )
     check(asked, decoding, rules, halts, stream)
     if stream:

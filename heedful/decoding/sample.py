@@ -89,7 +89,7 @@ def _stream(
             tokens = choose(steps.chances(), going, step)
             steps.write(tokens)
             ended = bool(steps.ended())
-        if int(tokens) == steps.end:
+        if int(tokens) in steps.ends:
             return
         yield int(tokens)
         if ended:

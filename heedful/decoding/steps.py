@@ -54,6 +54,12 @@ class Speaker(Writer, Protocol):
     def __call__(self, tokens: Tensor, memory: Memory | None = None, positions: Tensor | None = None) -> Tensor:
         """Scores of the token after each: B T -> B T V. With a memory, `tokens` are what is new."""
 
+    def read(self, tokens: Tensor, memory: Memory | None = None, positions: Tensor | None = None) -> Tensor:
+        """The states of which scores are made: B T -> B T M."""
+
+    def outputs(self, states: Tensor) -> Tensor:
+        """Scores of the token after each: B T M -> B T V."""
+
 
 class Steps:
     """Targets being written: owns what is written (B T), what is remembered of it and what it looks at.
@@ -64,7 +70,7 @@ class Steps:
 
     def __init__(self, model: Writer, begun: Tensor, memory: Memory | None, rules: Rules) -> None:
         self.special, self.memory, self.rules = model.special, memory, rules
-        self.end = model.special.end if rules.ends else -1
+        self.ends = (*(model.special.ends if rules.ends else ()), *rules.also)
         self.written, self.begun = begun, begun.shape[1]  # of which so many tokens stood there at first
         self.sources = torch.arange(len(begun), device=begun.device)  # of which source each target is
 
@@ -106,7 +112,7 @@ class Steps:
 
     def ended(self) -> Tensor:
         """Which targets (B) came to their end with the newest token."""
-        ended = self.written[:, -1] == self.end
+        ended = torch.isin(self.written[:, -1], self.written.new_tensor(self.ends))
         if self.rules.stops is None:
             return ended
         return ended | ended.new_tensor([self.rules.stops(said) for said in self.written[:, self.begun :].tolist()])
@@ -150,7 +156,8 @@ class Continuing(Steps):
         if self.memory is not None and self.length:  # which knows where each sequence goes on
             return self.model(self.written[:, -1:], self.memory)[:, -1]
         at = None if self.positions is None else followed(self.positions, self.length)
-        return self.model(self.written.clamp(min=0), self.memory, at)[:, -1]
+        states = self.model.read(self.written.clamp(min=0), self.memory, at)
+        return self.model.outputs(states[:, -1:])[:, -1]  # the scores behind every token of a prompt would be many
 
     def take(self, index: Tensor) -> None:
         super().take(index)
@@ -250,7 +257,7 @@ def limits(model: Writer, source: Tensor, max_new_tokens: int | None) -> Tensor:
 
 def longest(model: Model) -> int:
     """How many positions the model has learned; without end where it learns none."""
-    return min((len(part.table) for part in model.modules() if isinstance(part, Learned)), default=sys.maxsize)
+    return min((part.length for part in model.modules() if isinstance(part, Learned)), default=sys.maxsize)
 
 
 @contextmanager

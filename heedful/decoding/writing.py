@@ -35,7 +35,7 @@ def write(steps: Steps, choose: Choose, limit: Tensor) -> list[Answer]:
         ends = steps.ended() | (limit[steps.sources] <= steps.length)
         if ends.any():
             wrote = going[ends].tolist(), steps.answers(ends).tolist(), scores[ends].tolist()
-            answers |= {place: Answer.of(said, score, steps.end) for place, said, score in zip(*wrote, strict=True)}
+            answers |= {place: Answer.of(said, score, steps.ends) for place, said, score in zip(*wrote, strict=True)}
             steps.take((~ends).nonzero().flatten())
             scores, going = scores[~ends], going[~ends]
     return [answers[place] for place in range(count)]

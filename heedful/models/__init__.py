@@ -11,6 +11,7 @@ from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
+from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -20,6 +21,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
+    "gpt": (GPTSpec, GPT),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -80,4 +82,4 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = ["FAMILIES", "GPT", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]

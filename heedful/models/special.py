@@ -17,3 +17,9 @@ class Special:
     end: int
     never: tuple[int, ...] = ()  # is written
     first: int | None = None  # what every target has to begin with, after `begin`
+    others: tuple[int, ...] = ()  # that end a target too
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All that ends a target."""
+        return (*((self.end,) if self.end >= 0 else ()), *self.others)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from torch import nn
 
-from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Window
+from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, RotaryByParts, Window
 from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
 from heedful.blocks import (
     BatchNorm,
@@ -17,8 +18,10 @@ from heedful.blocks import (
     CrossBlock,
     FeedForward,
     GatedFeedForward,
+    LayerNorm,
     PostNormBlock,
     PostNormCrossBlock,
+    RMSNorm,
 )
 from heedful.errors import Refusal, unknown
 from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
@@ -43,17 +46,20 @@ POSITIONS: dict[str, type[Position]] = {
     "learned": Learned,
     "network": Network,
     "rotary": NoPosition,  # turns queries and keys instead: ROTARY
+    "rotary_by_parts": NoPosition,
 }
-ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary}
-NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": BatchNorm}
+ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_by_parts": RotaryByParts}
+NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
-FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
-    "relu": (FeedForward, nn.ReLU),
-    "gelu": (FeedForward, nn.GELU),
-    "gated": (GatedFeedForward, nn.SiLU),
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu_tanh": partial(nn.GELU, approximate="tanh"),
+    "silu": nn.SiLU,
 }
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
+FILLED = ("width", "heads", "hidden")  # in by the model: no word says them
 NAMED = {"True": True, "False": False, "None": None}
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
@@ -61,6 +67,21 @@ PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+
+
+def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
+    """A feed-forward with the activation that a word names."""
+    return FeedForward(width, hidden, ACTIVATIONS[activation], dropout, bias)
+
+
+def gated(
+    width: int, hidden: int, activation: str = "silu", dropout: float = 0.0, bias: bool = True
+) -> GatedFeedForward:
+    """A gated feed-forward with the activation that a word names."""
+    return GatedFeedForward(width, hidden, named("activation", activation, ACTIVATIONS), dropout, bias)
+
+
+FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
 
 
 def parse(word: str) -> tuple[str, dict[str, Any]]:
@@ -122,7 +143,7 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
             raise unknown(f"argument of {what} {name!r}:", key, takes)
         if type(value) not in FITTING.get(kind_of(takes[key]), (type(value),)):
             raise Refusal(f"{what} {word!r}: {key} should be {kind_of(takes[key])}, not {value!r}")
-        if key in ("width", "heads") and filled.get(key, value) != value:
+        if key in FILLED and filled.get(key, value) != value:
             raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
     every = {key: value for key, value in filled.items() if key in takes} | given
     for key, argument in takes.items():
@@ -145,3 +166,9 @@ def mechanism(word: str, heads: int, width: int) -> Mechanism:
 def mask(word: str) -> Mask | None:
     """The mask that a mechanism's word stands for, or None."""
     return choose("mechanism", word, MASKS) if parse(word)[0] in MASKS else None
+
+
+def norm(word: str) -> Callable[[int], nn.Module]:
+    """The norm that a word names, for any width; one that cannot be made is refused here."""
+    choose("norm", word, NORMS, width=1)
+    return lambda width: choose("norm", word, NORMS, width=width)
