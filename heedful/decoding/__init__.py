@@ -8,7 +8,8 @@ from heedful.decoding.roll import roll
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample, stream
 from heedful.decoding.spec import Decoding, search
-from heedful.decoding.steps import Steps, Writer, opened
+from heedful.decoding.steps import Steps, opened
+from heedful.decoding.writers import Writer
 
 __all__ = [
     "Answer",

@@ -12,7 +12,8 @@ from heedful.attention import Memory
 from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Translator, Writer, limits, opened, searching, translates
+from heedful.decoding.steps import ROOM, BranchingSteps, Steps, opened, searching
+from heedful.decoding.writers import Translator, Writer, limits, translates
 from heedful.errors import Refusal
 
 

@@ -89,7 +89,7 @@ def generate(
     (see `sample`) or searched for with beams (see `beam`); what else can be said of that are the keys of a `Decoding`.
     It ends at END, which is left out, before a text of `stop`, or else after `max_new_tokens`; with `stop_at_end` false
     END is a token as any other. `bans` are texts, or rows of ids, that may not be written, and `bias` is added to the
-    scores of tokens (see `Rules`). With `stream` it comes in pieces as it is written: whole characters of a text, or ids.
+    scores of tokens (see `Rules`). With `stream` the answer comes in pieces as it is written: whole characters, or ids.
     """
     decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
     asked = Asked(model, prompt)

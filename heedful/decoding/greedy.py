@@ -7,7 +7,8 @@ from torch import Tensor
 from heedful.attention import Memory
 from heedful.decoding.answer import Answer
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.steps import ROOM, Writer, limits, opened, searching
+from heedful.decoding.steps import ROOM, opened, searching
+from heedful.decoding.writers import Writer, limits
 from heedful.decoding.writing import likeliest, write
 
 

@@ -1,4 +1,4 @@
-"""Weights as the processor likes to read them: packed once, by oneDNN or fbgemm, for as long as a model on a CPU writes."""
+"""Weights as the processor likes to read them: packed once, for as long as a model on a CPU writes."""
 
 from __future__ import annotations
 

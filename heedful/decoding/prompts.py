@@ -8,7 +8,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.decoding.steps import Writer, translates
+from heedful.decoding.writers import Writer, translates
 from heedful.errors import Refusal
 
 One = str | Tensor | list[int]  # a prompt

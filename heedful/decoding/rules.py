@@ -18,8 +18,8 @@ class Rules:
 
     Scores are changed before they become chances, by the bias and then by the penalty; what is forbidden loses its
     chance, which nobody else is given. A ban is a row of ids: where all but its last were just written, the last one
-    may not follow. With `ends` false END is a token as any other; tokens of `also` end an answer too, and `stops` says of
-    the tokens of an answer whether it ends there.
+    may not follow. With `ends` false END is a token as any other; tokens of `also` end an answer too, and `stops` says
+    of the tokens of an answer whether it ends there.
     """
 
     repetition_penalty: float = 1.0  # above 1: what was read or written before is less likely (Keskar et al., 2019)

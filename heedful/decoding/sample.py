@@ -14,7 +14,8 @@ from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import Dice
 from heedful.decoding.packed import Weights
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.steps import ROOM, Writer, answering, limits, opened
+from heedful.decoding.steps import ROOM, answering, opened
+from heedful.decoding.writers import Writer, limits
 from heedful.decoding.writing import Choose, likeliest, write
 from heedful.errors import Refusal
 
@@ -78,9 +79,7 @@ def stream(
     return _stream(model, source, choose, limit, rules or decoding.rules, decoding.weights)
 
 
-def _stream(
-    model: Writer, source: Tensor, choose: Choose, limit: int, rules: Rules, weights: Weights
-) -> Iterator[int]:
+def _stream(model: Writer, source: Tensor, choose: Choose, limit: int, rules: Rules, weights: Weights) -> Iterator[int]:
     steps, going = None, torch.zeros(1, dtype=torch.long)
     for step in range(limit):
         # and not around the yield: who reads the tokens may train meanwhile

@@ -15,7 +15,7 @@ from heedful.decoding.greedy import greedy
 from heedful.decoding.packed import Weights, packed
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample
-from heedful.decoding.steps import Writer
+from heedful.decoding.writers import Writer
 from heedful.models import refusal
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]

@@ -68,7 +68,6 @@ def test_products_by_halves_are_those_of_rounded_weights(shape, bias, seed):
             halves = one(x)
         torch.testing.assert_close(halves, rounded(x), **CLOSE)
         with packed([one]):  # one way does not stand in the other's place
-            torch.testing.assert_close(one(x), rounded(x) + (one(x) - halves), rtol=0, atol=0.01)
             assert not torch.equal(one(x), halves)
 
 
@@ -83,7 +82,10 @@ def test_a_weight_too_large_to_be_rounded_is_packed_as_it_is():
 
 @pytest.mark.parametrize("other", [torch.float64, torch.bfloat16])
 def test_halves_are_refused_where_they_cannot_be_had(other):
-    with pytest.raises(Refusal, match="weights='float16' packs a model of float32 on a CPU"), packed([layer().to(other)], "float16"):
+    with (
+        pytest.raises(Refusal, match="weights='float16' packs a model of float32 on a CPU"),
+        packed([layer().to(other)], "float16"),
+    ):
         pass
     compiled = layer()
     compiled.compile(backend="eager")

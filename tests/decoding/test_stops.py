@@ -30,8 +30,9 @@ def test_pieces_join_to_the_same_and_none_is_taken_back(pieces: list[str], strin
     given = list(one.pieces(iter(pieces)))
     assert all(given)
     # Among stops that overlap, the one that is whole first ends the text.
-    ended = next((at for at in range(len(pieces) + 1) if one.before("".join(pieces[:at])) != "".join(pieces[:at])), None)
-    assert "".join(given) == one.before("".join(pieces[:ended]))
+    grown = ["".join(pieces[:at]) for at in range(len(pieces) + 1)]
+    ended = next((text for text in grown if one.before(text) != text), grown[-1])
+    assert "".join(given) == one.before(ended)
 
 
 def test_what_cannot_begin_a_stop_is_given_at_once() -> None:
