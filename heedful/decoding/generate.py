@@ -93,33 +93,33 @@ def generate(
     """
     decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
     asked = Asked(model, prompt)
-    halts = Stops([stop] if isinstance(stop, str) else stop, lambda ids: asked.tokenizer.decode(ids)) if stop else None
+    halts = Stops((stop,) if isinstance(stop, str) else stop, lambda ids: asked.tokenizer.decode(ids))
     rules = Rules(
         decoding.repetition_penalty,
         decoding.no_repeat_ngram,
         asked.banned(bans),
         asked.biased(bias or {}),
         ends=stop_at_end,
-        stops=None if stream else halts,
+        stops=halts if halts.strings and not stream else None,
     )
     check(asked, decoding, rules, halts, stream)
     if stream:
-        pieces: Any = asked.pieces(follow(asked.writer, asked.source, decoding, seed, 0, rules))
-        return halts.pieces(pieces) if halts else pieces
+        tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)
+        return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
     numbers = [0] * len(asked.source)  # so that a prompt is answered alike whatever stands beside it
     found = search(asked.writer, asked.source, decoding, 1, seed, numbers, rules=rules)
     answers = [asked.answer(one, best.tokens) for one, [best] in zip(asked.prompts, found, strict=True)]
-    answers = [halts.before(text) for text in answers] if halts else answers
+    answers = [halts.before(text) for text in answers] if asked.texts else answers
     return answers if asked.many else answers[0]
 
 
-def check(asked: Asked, decoding: Decoding, rules: Rules, halts: Stops | None, stream: bool) -> None:
+def check(asked: Asked, decoding: Decoding, rules: Rules, halts: Stops, stream: bool) -> None:
     """Refuses what cannot be had together."""
     if stream and asked.many:
         raise Refusal(f"{len(asked.prompts)} prompts cannot be streamed at once; give one")
-    if halts and not asked.texts:
+    if halts.strings and not asked.texts:
         raise Refusal("stop strings end a text and the prompt is ids; give a text, or cut the answer yourself")
     if decoding.beams > 1 and not rules.ends:
         raise Refusal(f"{decoding.beams} beams are compared at their END and cannot pass it; give beams=1")
-    if decoding.beams > 1 and halts:
+    if decoding.beams > 1 and halts.strings:
         raise Refusal(f"{decoding.beams} beams are compared at their END, not at a stop string; give beams=1")

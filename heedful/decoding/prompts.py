@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -74,14 +74,10 @@ class Asked:
             return prompt.new_tensor(tokens, dtype=torch.long)
         return self.tokenizer.decode(tokens) if isinstance(prompt, str) else list(tokens)
 
-    def pieces(self, tokens: Iterator[int]) -> Iterator[str] | Iterator[int]:
-        """The pieces of one answer as its tokens come."""
-        return self.tokenizer.stream(tokens) if self.texts else tokens
-
     def banned(self, bans: Sequence[str | Sequence[int]]) -> list[list[int]]:
         """Bans as rows of ids: of a text, as it begins a text and as it follows a blank."""
         rows = [[self.plain(ban), self.plain(f" {ban}")] if isinstance(ban, str) else [list(ban)] for ban in bans]
-        return [self.within(row) for ways in rows for row in ways if row]
+        return [self.within(row) for ways in rows for row in ways]
 
     def biased(self, bias: Mapping[int | str, float]) -> dict[int, float]:
         """What is added to scores by id; a text must be one token."""
