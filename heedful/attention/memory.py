@@ -83,13 +83,24 @@ class FixedMemory(Memory):
         self.length += x.shape[1]
         columns = torch.arange(self.size, device=x.device)
         columns = torch.where(columns < self.length, columns, -1)[None]
-        if positions is None and self.places is None:
-            return Sight(mask, self.rows[None], columns, x.shape[0], bias)
-        if self.places is None:
-            self.places = columns.repeat(len(x), 1).index_fill_(1, self.rows, -1)
-        rows = following(self.places, x.shape[1]) if positions is None else positions
-        self.places.index_copy_(1, self.rows, rows)
-        return Sight(mask, rows, self.places.clone(), x.shape[0], bias)
+        rows = self.rows[None]
+        if positions is not None or self.places is not None:
+            if self.places is None:
+                self.places = columns.repeat(len(x), 1).index_fill_(1, self.rows, -1)
+            rows = following(self.places, x.shape[1]) if positions is None else positions
+            self.places.index_copy_(1, self.rows, rows)
+            columns = self.places.clone()
+        sight = Sight(mask, rows, columns, x.shape[0], bias)
+        sight.seeing = type(mask) is Causal and positions is None  # itself, where it is no padding
+        return sight
+
+    def rewind(self, written: int) -> None:
+        """Forgets what was written behind the first columns; all keeps its place in memory."""
+        self.written = written
+        if self.length is not None:
+            self.length.fill_(written)
+        if self.places is not None:
+            self.places[:, written:] = -1
 
     def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
         owner = self.turn(owner)

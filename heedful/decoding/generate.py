@@ -29,6 +29,7 @@ class How(TypedDict, total=False):
     repetition_penalty: float
     no_repeat_ngram: int
     weights: Weights
+    steps: Literal["called", "captured", "compiled"]
     seed: int
     stop: str | Sequence[str]
     bans: Sequence[str | Sequence[int]]

@@ -63,7 +63,8 @@ def drawn(scores: Tensor, throws: Tensor) -> Tensor:
     """The tokens (B) at which the summed chances of these scores (B V) pass the throws (B), each in [0, 1)."""
     summed = scores.softmax(-1).cumsum(-1, dtype=torch.float64)
     throws = throws.to(summed.device)[:, None] * summed[:, -1:]  # a sum may miss 1 by a rounding
-    return torch.searchsorted(summed, throws, right=True).squeeze(1)  # right: what has no chance is passed over
+    at = torch.searchsorted(summed, throws, right=True).squeeze(1)  # right: what has no chance is passed over
+    return at.clamp(max=scores.shape[1] - 1)  # where scores are no numbers, no place is
 
 
 def stream(

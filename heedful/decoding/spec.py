@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor
 
+from heedful.decoding import captured
 from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
 from heedful.decoding.cuts import Cuts
@@ -38,6 +39,7 @@ class Decoding(BaseModel):
     repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0  # above 1: what stands there already is less likely
     no_repeat_ngram: Annotated[int, Field(ge=0)] = 0  # no row of so many tokens is written twice; 0: it may be
     weights: Weights = "float32"  # float16: matrices rounded and packed, twice as fast on a CPU
+    steps: Literal["called", "captured", "compiled"] = "called"  # on a GPU: as graphs, which compile first or do not
 
     @model_validator(mode="after")
     def _one_way_to_search(self) -> Self:
@@ -92,6 +94,8 @@ def search(
     are given stand in place of those of the spec.
     """
     d, rules = decoding, rules or decoding.rules
+    if d.steps != "called":
+        return captured.search(model, source, d, best, seed, numbers, rules)
     with packed(model.modules(), d.weights):
         if d.temperature:
             cuts = d.temperature, d.top_k, d.top_p, d.min_p

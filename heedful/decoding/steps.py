@@ -44,18 +44,18 @@ class Steps:
 
     def chances(self) -> Tensor:
         """The log-probability of each next token, as the rules leave it: B V. What is never written has none."""
-        chances = self.likely()
-        if chances[:, 0].isnan().any():  # one score that is no number makes all of its row so
-            raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
+        scores = self.rules.weigh(self.scores(), self.written)
+        chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        self.checked(chances)
         for never in self.special.never:
             chances[:, never] = -torch.inf
         self.rules.forbid(chances, self.written)
         return chances if self.length or self.special.first is None else certain(chances, self.special.first)
 
-    def likely(self) -> Tensor:
-        """The log-probability of each next token, whatever may be written: B V."""
-        scores = self.rules.weigh(self.scores(), self.written)
-        return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+    def checked(self, chances: Tensor) -> None:
+        """Fails where scores are not numbers."""
+        if chances[:, 0].isnan().any():  # one score that is no number makes all of its row so
+            raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
 
     def scores(self) -> Tensor:
         """What the model says of each next token: B V."""
