@@ -12,6 +12,7 @@ from torch import nn
 from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -22,6 +23,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
     "gpt": (GPTSpec, GPT),
+    "llama": (LlamaSpec, Llama),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -82,4 +84,16 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "GPT", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = [
+    "FAMILIES",
+    "GPT",
+    "Forecaster",
+    "Llama",
+    "Predictor",
+    "Spec",
+    "Transformer",
+    "assemble",
+    "build",
+    "refusal",
+    "spec",
+]

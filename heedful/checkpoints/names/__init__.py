@@ -13,13 +13,14 @@ import torch
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(),)}
+LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(), Llama(), Mistral(), Qwen2(), Qwen3())}
 
 
 def layout_of(config: Config) -> Layout:
