@@ -25,6 +25,7 @@ from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+SETTINGS = "tokenizer_config.json"
 
 
 def read(folder: Path) -> nn.Module:
@@ -128,6 +129,23 @@ def write(model: nn.Module, folder: Path) -> None:
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
+    if hasattr(model, "tokenizer"):
+        (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")
+
+
+def settings(model: nn.Module) -> dict[str, Any]:
+    """What transformers asks of a tokenizer beside its tokenizer.json: special tokens, and the longest text."""
+    tokenizer: Any = model.tokenizer
+    names = {at: name for name, at in tokenizer.layout.known.items()}
+    ids = {"bos_token": "begin", "eos_token": "end", "pad_token": "pad"}
+    named = {theirs: names.get(first(getattr(model.spec, ours, None))) for theirs, ours in ids.items()}
+    known = {key: name for key, name in named.items() if name is not None}
+    return {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": model.spec.length, **known}  # type: ignore[union-attr]
+
+
+def first(ids: int | list[int] | None) -> int | None:
+    """The first of several ids."""
+    return ids[0] if isinstance(ids, list) else ids
 
 
 def is_public(folder: Path) -> bool:

@@ -21,6 +21,7 @@ from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
+from heedful.text import folders
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -44,7 +45,15 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
         raise unknown("layout", layout, LAYOUTS)
     if Path(folder).exists():
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    write_folder(Path(folder), lambda aside: LAYOUTS[layout](model, aside))
+    write_folder(Path(folder), lambda aside: fill(model, aside, layout))
+
+
+def fill(model: nn.Module, folder: Path, layout: str) -> None:
+    """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
+    LAYOUTS[layout](model, folder)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if tokenizer is not None:
+        tokenizer.write(folder / TOKENIZER)
 
 
 def model_folder(folder: str | Path) -> Path:
@@ -68,8 +77,8 @@ def load(folder: str | Path) -> nn.Module:
     """
     place = model_folder(folder)
     model = native(place) if os.path.lexists(place / SPEC) else public.read(place)
-    if os.path.lexists(place / TOKENIZER):
-        vars(model)["tokenizer"] = Beside(place / TOKENIZER)
+    if folders.is_there(place):
+        vars(model)["tokenizer"] = Beside(place)
     return model.eval()
 
 
@@ -86,15 +95,13 @@ def native(place: Path) -> nn.Module:
 class Beside:
     """The tokenizer that lies beside a model, read when it is first used: weights are read where it is broken too."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @cached_property
     def read(self) -> Tokenizer:
         """The tokenizer itself."""
-        from heedful.text import Tokenizer
-
-        return Tokenizer.read(inside(self.path))
+        return folders.read(self.folder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

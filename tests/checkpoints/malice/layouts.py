@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from tests.checkpoints.malice.good import Bad
-from tests.checkpoints.malice.tools import CODE, OUTSIDE, PICKLE, WEIGHTS, Spoil, both, holds, lacks, says
+from tests.checkpoints.malice.places import CODE
+from tests.checkpoints.malice.tools import OUTSIDE, PICKLE, WEIGHTS, Spoil, both, holds, lacks, says
 
 INDEX = f"{WEIGHTS}.index.json"
 OUT = "is a link that leads out of the folder; put what it leads to in its place$"
@@ -64,9 +65,9 @@ LAYOUTS = {
     "a config that is a link": bad(links_out("config.json", "spec.json"), f"config.json {OUT}"),
     "a config with a model_type of nothing": config("model_type is '3'; it should be a text", model_type=3),
     "a config with a model_type of a path": config("unknown model_type '../../etc'", model_type="../../etc"),
-    "a config of a thousand million layers": config("28 tensors are too few|16 tensors are too few", n_layer=10**9),
-    "a config of a vast vocabulary": config("", vocab_size=10**15),
-    "a config of a vast width": config("", n_embd=10**15, n_head=1),
+    "a config of a thousand million layers": config("16 tensors are too few", n_layer=10**9),
+    "a config of a vast vocabulary": bad(says("config.json", vocab_size=10**15), "'transformer.wte.weight' is"),
+    "a config of a vast width": bad(says("config.json", n_embd=10**12, n_head=1), r"is \[|cannot be built"),
     "a config of no heads": config("model.heads=0 does not fit", n_head=0),
     "a config of fewer than no layers": config("model.depth=-1 does not fit", n_layer=-1),
     "a config of a number with an exponent": bad(
@@ -78,7 +79,5 @@ LAYOUTS = {
     "a config nested without end": bad(holds("config.json", "[" * 10**6), "config.json cannot be read"),
     "a config that is a list": bad(holds("config.json", "[]"), "config.json should hold one JSON object"),
     "code for an activation": config("activation_function is 'os.system'; known", activation_function="os.system"),
-    "a key that nobody knows": config("_|evil is", evil="rm"),
+    "a key that nobody knows": config("evil is", evil="rm"),
 }
-LAYOUTS["a config of a vast vocabulary"] = bad(says("config.json", vocab_size=10**15), "'transformer.wte.weight' is")
-LAYOUTS["a config of a vast width"] = bad(says("config.json", n_embd=10**12, n_head=1), "is \\[|cannot be built")
