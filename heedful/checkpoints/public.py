@@ -17,6 +17,7 @@ from heedful.checkpoints.names import layout_for, layout_of
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, rules_of
+from heedful.checkpoints.names.transformer import published
 from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import cure, read_json
 from heedful.checkpoints.weights import check_depths, state
@@ -26,11 +27,13 @@ from heedful.models import spec as spec_of
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS = "tokenizer_config.json"
+GENERATION = "generation_config.json"
+BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
 def read(folder: Path) -> nn.Module:
     """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
-    config = Config(read_json(folder / CONFIG), str(folder / CONFIG))
+    config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
@@ -39,9 +42,10 @@ def read(folder: Path) -> nn.Module:
     with torch.device("meta"):
         own = state(assemble(spec))
     rules = rules_of(own, layout.table(spec))
-    compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, str(folder))
+    ties = layout.ties(spec)
+    compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, ties, str(folder))
     check_size(spec)
-    check_tied(layout, rules, files, there, str(folder))
+    check_tied(ties, rules, files, there, str(folder))
     tensors = {}
     for name, rule in rules.items():
         tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
@@ -49,6 +53,12 @@ def read(folder: Path) -> nn.Module:
             for one in rule.names:
                 files.forget(there[one])
     return placed(spec, tensors)
+
+
+def beginnings(folder: Path) -> dict[str, Any]:
+    """What answers begin with, where a generation_config.json says it."""
+    there = read_json(folder / GENERATION) if os.path.lexists(folder / GENERATION) else {}
+    return {key: there[key] for key in BEGINNINGS if there.get(key) is not None}
 
 
 def weights_of(folder: Path) -> Files:
@@ -81,7 +91,12 @@ def read_spec(layout: Layout, config: Config, there: Mapping[str, Tensor]) -> Sp
 
 
 def compare(
-    layout: Layout, rules: Mapping[str, Rule], own: Mapping[str, Tensor], there: Mapping[str, Tensor], where: str
+    layout: Layout,
+    rules: Mapping[str, Rule],
+    own: Mapping[str, Tensor],
+    there: Mapping[str, Tensor],
+    ties: Mapping[str, str],
+    where: str,
 ) -> None:
     """Refuses a folder whose tensors are not the ones of its config.json, naming the first."""
     wanted = {
@@ -92,7 +107,7 @@ def compare(
     for name in sorted(wanted.keys() - there.keys()):
         raise Refusal(f"{where}: tensor {name!r} is missing; is the config.json of another model?")
     for name in sorted(there.keys() - wanted.keys()):
-        if not layout.is_ignored(name) and name not in layout.tied:
+        if not layout.is_ignored(name) and name not in ties:
             raise Refusal(f"{where}: tensor {name[:100]!r} is unexpected; is the config.json of another model?")
     for name, shape in wanted.items():
         if tuple(there[name].shape) != shape:
@@ -102,10 +117,12 @@ def compare(
             raise Refusal(f"{where}: tensor {name!r} holds {there[name].dtype}, which are no weights; copy it again")
 
 
-def check_tied(layout: Layout, rules: Mapping[str, Rule], files: Files, there: Mapping[str, str], where: str) -> None:
+def check_tied(
+    ties: Mapping[str, str], rules: Mapping[str, Rule], files: Files, there: Mapping[str, str], where: str
+) -> None:
     """Refuses a tensor that a file holds beside the one that it is tied to, where the two differ."""
     own = {name for rule in rules.values() for name in rule.names}
-    for name, other in layout.tied.items():
+    for name, other in ties.items():
         if name in there and name not in own:
             one, two = files.tensor(there[name]), files.tensor(there[other])
             same = torch.equal(one, two)
@@ -120,6 +137,7 @@ def check_tied(layout: Layout, rules: Mapping[str, Rule], files: Files, there: M
 
 def write(model: nn.Module, folder: Path) -> None:
     """config.json and weights into a folder that exists, so that transformers reads them."""
+    model = published(model)
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
     tensors: dict[str, Tensor] = {}
@@ -128,6 +146,8 @@ def write(model: nn.Module, folder: Path) -> None:
         tensors |= zip(rule.names, rule.write(own[name]), strict=True)
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if how := layout.generation(model.spec):
+        (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
     if hasattr(model, "tokenizer"):
         (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,18 @@
 """Inputs: anything becomes B T M."""
 
-from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside
-from heedful.inputs.tokens import Tokens
+from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
+from heedful.inputs.tokens import NormedTokens, Tokens
 from heedful.inputs.vectors import Vectors
 
-__all__ = ["Learned", "Network", "NoPosition", "Position", "Sine", "SineBeside", "Tokens", "Vectors"]
+__all__ = [
+    "Learned",
+    "Network",
+    "NoPosition",
+    "NormedTokens",
+    "Position",
+    "Sine",
+    "SineBeside",
+    "SineHalves",
+    "Tokens",
+    "Vectors",
+]

@@ -37,6 +37,14 @@ class Sine(Position):
         return x + waves(at, self.width, x.dtype)
 
 
+class SineHalves(Sine):
+    """The same, but all sines stand before all cosines (Marian: Junczys-Dowmunt et al., 2018)."""
+
+    def forward(self, x: Tensor, at: Tensor) -> Tensor:
+        exact = waves(at, self.width, torch.float64)  # checkpoints were trained with sines worked out so
+        return x + torch.cat((exact[..., 0::2], exact[..., 1::2]), -1).to(x.dtype)
+
+
 class SineBeside(Position):
     """Sines and cosines set beside the inputs in channels of their own, so that place and content do not mix."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -28,3 +30,14 @@ class Tokens(nn.Module):
 
     def forward(self, tokens: Tensor, sight: Sight) -> Tensor:
         return self.drop(self.position(self.table(tokens) * self.scale, sight.rows))
+
+
+class NormedTokens(Tokens):
+    """The same, normed before the first block sees them (BART: Lewis et al., 2020)."""
+
+    def __init__(self, vocab: int, width: int, *given: Any, norm: Callable[[int], nn.Module]) -> None:
+        super().__init__(vocab, width, *given)
+        self.norm = norm(width)
+
+    def forward(self, tokens: Tensor, sight: Sight) -> Tensor:
+        return self.drop(self.norm(self.position(self.table(tokens) * self.scale, sight.rows)))

@@ -10,18 +10,23 @@ from pydantic import ValidationError
 from torch import nn
 
 from heedful.errors import Refusal, unknown
+from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
+from heedful.models.t5 import T5, T5Spec
 from heedful.models.transformer import Transformer, TransformerSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
+    "t5": (T5Spec, T5),
+    "bart": (BartSpec, Bart),
+    "marian": (MarianSpec, Bart),
     "gpt": (GPTSpec, GPT),
     "llama": (LlamaSpec, Llama),
 }

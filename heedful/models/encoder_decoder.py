@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from heedful.attention import Bias, Causal, Context, Mask, Memory, Padding
+from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
+from heedful.models import spec as parts
+from heedful.models.spec import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
 from heedful.models.special import Special
+
+
+class WriterSpec(LanguageSpec):
+    """What the specs of encoder-decoders share that have special tokens of their own."""
+
+    pad: Id = PAD
+    begin: Id = BEGIN
+    end: Id = END
+    decoder_depth: Count | None = None  # as deep as the encoder where not given
+
+    @property
+    def special(self) -> Special:
+        """The ids of the special tokens."""
+        return Special(self.pad, self.begin, self.end)
+
+
+def encoder(spec: Spec) -> Stack:
+    """The blocks that read."""
+    return Stack((parts.block(spec) for _ in range(spec.depth)), parts.last_norm(spec))
+
+
+def decoder(spec: Spec) -> Stack:
+    """The blocks that write; numbers that begin with decoder_ are theirs."""
+    own = {key: getattr(spec, f"decoder_{key}", None) for key in ("depth", "heads", "hidden")}
+    spec = spec.model_copy(update={key: number for key, number in own.items() if number})
+    return Stack((parts.cross_block(spec) for _ in range(spec.depth)), parts.last_norm(spec))
 
 
 class EncoderDecoder(nn.Module):
@@ -26,13 +54,18 @@ class EncoderDecoder(nn.Module):
     def forward(self, source: Tensor, target: Tensor) -> Tensor:  # B S, B T -> B T V
         return self.decode(target, self.encode(source))
 
-    def encode(self, source: Tensor) -> Context:
-        """What the source says, for the decoder to look at: B S -> B S M. Padding stands at the end."""
-        present = Padding((source != self.special.pad).sum(-1))
-        sight = (present & self.mask).over(source, bias=self.encoder_bias)
-        return Context(self.encoder(self.source(source, sight), sight), present)
+    def encode(self, source: Tensor, positions: Tensor | None = None) -> Context:
+        """What the source says, for the decoder to look at: B S -> B S M.
 
-    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
+        Padding stands at the end, or where `positions` (B S) are below 0.
+        """
+        present = Padding((source != self.special.pad).sum(-1)) if positions is None else Everything()
+        sight = (present & self.mask).over(source, bias=self.encoder_bias, positions=positions)
+        return Context(self.encoder(self.source(source, sight), sight), present, positions)
+
+    def decode(
+        self, target: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
         """Scores of the token after each of the target's: B T -> B T V. With a memory, `target` is what is new."""
-        sight = (Causal() & self.mask).over(target, memory, self.decoder_bias)
+        sight = (Causal() & self.mask).over(target, memory, self.decoder_bias, positions)
         return self.outputs(self.decoder(self.inputs(target, sight), sight, context, memory))

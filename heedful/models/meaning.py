@@ -16,15 +16,16 @@ WORDS: dict[str, Mapping[str, Any]] = {
     "feedforward": words.FEEDFORWARDS,
 }
 
+SIDE = "decoder_"  # begins the names of numbers that are as the encoder's where not given
+
 
 def meaning(spec: Spec) -> dict[str, Any]:
     """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
     said = dict(spec)
     said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
+    said |= {"key": key(spec), "groups": spec.groups or spec.heads, "hidden": spec.hidden or 4 * spec.width}
     return said | {
-        "key": key(spec),
-        "groups": spec.groups or spec.heads,
-        "hidden": spec.hidden or 4 * spec.width,
+        name: value or said[name.removeprefix(SIDE)] for name, value in said.items() if name.startswith(SIDE)
     }
 
 

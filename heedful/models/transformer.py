@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
-from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.encoder_decoder import EncoderDecoder, decoder, encoder
 from heedful.models.spec import BEGIN, END, PAD, UNKNOWN, Count, Spec
 from heedful.models.special import Special
 from heedful.outputs import NextToken
@@ -53,8 +52,7 @@ class Transformer(EncoderDecoder):
         s = self.spec = spec
         self.inputs = Tokens(s.vocab, s.width, parts.position(s), s.dropout)
         self.source = Tokens(s.source_vocab, s.width, parts.position(s), s.dropout) if s.source_vocab else self.inputs
-        self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
-        self.decoder = Stack((parts.cross_block(s) for _ in range(s.decoder_depth or s.depth)), parts.last_norm(s))
+        self.encoder, self.decoder = encoder(s), decoder(s)
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)

@@ -24,7 +24,7 @@ from heedful.blocks import (
     RMSNorm,
 )
 from heedful.errors import Refusal, unknown
-from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
+from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
 from heedful.outputs import Each, First, Mean
 
 Part = Callable[..., Any]
@@ -42,6 +42,7 @@ BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets":
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
+    "sine_halves": SineHalves,
     "sine_beside": SineBeside,
     "learned": Learned,
     "network": Network,
@@ -102,6 +103,12 @@ def parse(word: str) -> tuple[str, dict[str, Any]]:
             raise wrong from None
         at = pair.end()
     return whole[1], given
+
+
+def said(word: str, **more: Any) -> str:
+    """The word with more arguments, where it does not say them itself."""
+    name, given = parse(word)
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in (more | given).items())})"
 
 
 def plain(text: str) -> Any:

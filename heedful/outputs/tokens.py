@@ -18,6 +18,8 @@ class NextToken(nn.Module):
         self.scale = scale
         self.matrix = nn.Linear(width, vocab, bias=bias)
         nn.init.normal_(self.matrix.weight, std=width**-0.5)
+        if bias:
+            nn.init.zeros_(self.matrix.bias)
         if tied_to is not None:
             self.matrix.weight = tied_to.weight
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 IDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+TEXT = {"is_encoder_decoder": True, "eos_token_id": 1, "pad_token_id": 0, "decoder_start_token_id": 0}
+BART = {
+    **{"d_model": 12, "vocab_size": 20, "max_position_embeddings": 8, **TEXT},
+    **{"encoder_layers": 2, "encoder_attention_heads": 3, "encoder_ffn_dim": 10},
+    **{"decoder_layers": 1, "decoder_attention_heads": 2, "decoder_ffn_dim": 9},
+}
+ODD = {
+    **{"activation_function": "silu", "scale_embedding": True, "tie_word_embeddings": False, "dropout": 0.0},
+    **{"attention_dropout": 0.2, "activation_dropout": 0.3, "forced_bos_token_id": 4, "decoder_start_token_id": 2},
+}
 # By model_type: configs, each of which the layout must read, and write again as it was.
 CONFIGS: dict[str, list[dict[str, Any]]] = {
     "gpt2": [
@@ -15,6 +25,23 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             **{"layer_norm_epsilon": 1e-3, "attn_pdrop": 0.0, "resid_pdrop": 0.3, "eos_token_id": [2, 3]},
         },
     ],
+    "t5": [
+        {"d_model": 12, "d_kv": 3, "d_ff": 20, "num_layers": 2, "num_heads": 3, "vocab_size": 20, **TEXT},
+        {
+            **{"d_model": 8, "d_kv": 8, "d_ff": 5, "num_layers": 1, "num_heads": 1, "vocab_size": 20, **TEXT},
+            **{"num_decoder_layers": 3, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+            **{"relative_attention_num_buckets": 8, "relative_attention_max_distance": 20, "dropout_rate": 0.0},
+            **{"layer_norm_epsilon": 1e-3, "scale_decoder_outputs": False},
+        },
+        {
+            **{"d_model": 8, "d_kv": 8, "d_ff": 5, "num_layers": 1, "num_heads": 1, "vocab_size": 20, **TEXT},
+            **{"feed_forward_proj": "gated-silu"},
+        },
+    ],
+    "bart": [BART | ODD],
+    "mbart": [BART],
+    "marian": [BART | ODD, BART | {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 9}],
+    "pegasus": [BART],
 }
 
 LLAMA = {

@@ -21,14 +21,21 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
     "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
+    "t5": ("t5", {"vocab": VOCAB, "tied": False}),
+    "bart": ("bart", {"vocab": VOCAB, "tied": False}),
+    "marian": ("marian", {"vocab": VOCAB, "tied": False, "scaled": False}),
 }
+WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0, "llama": 0}  # and which of their inputs runs in time
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
+PAIRS = [  # those that are the transformer of other parts need not show again what it shows of every mechanism
+    (name, word) for name in FAMILIES for word in WORDS if name not in WRITERS[1:] or word in ("dot", "window(size=3)")
+]
 PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
 
 
 NEEDED = {
-    "transformer": {"mask causal", "mask padding", "sight another"},
+    **{family: {"mask causal", "mask padding", "sight another"} for family in WRITERS},
     "forecaster": {"mask causal"},
     "gpt": {"mask causal"},
     "llama": {"mask causal"},
@@ -58,7 +65,7 @@ def vectors(length: int, seed: int) -> Tensor:
 
 def alone(name: str) -> list[tuple[Tensor, ...]]:
     """The inputs of each sequence by itself."""
-    if name == "transformer":
+    if name in WRITERS:
         return [(tokens(LENGTHS[-1 - n], n), tokens(length, n + 3)) for n, length in enumerate(LENGTHS)]
     draw = tokens if "vocab" in FAMILIES[name][1] else vectors
     return [(draw(length, n),) for n, length in enumerate(LENGTHS)]
@@ -74,7 +81,7 @@ def padded(sequences: list[Tensor], filler: float) -> Tensor:
 def together(name: str) -> tuple[Tensor, ...]:
     """The inputs of all sequences as one batch. What the future hides is padded with something, not with nothing."""
     inputs = [list(kind) for kind in zip(*alone(name), strict=True)]
-    if name == "transformer":
+    if name in WRITERS:
         return padded(inputs[0], 0), padded(inputs[1], 5)
     if name == "predictor of vectors":
         return padded(inputs[0], 9.0), torch.tensor(LENGTHS)
@@ -83,7 +90,7 @@ def together(name: str) -> tuple[Tensor, ...]:
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    return answer[:length] if name in (*CAUSAL, "predictor of labels") else answer
+    return answer[:length] if name in (*CAUSAL, *WRITERS, "predictor of labels") else answer
 
 
 def other(x: Tensor) -> Tensor:

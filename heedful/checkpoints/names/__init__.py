@@ -10,17 +10,23 @@ from typing import Any
 
 import torch
 
+from heedful.checkpoints.names.bart import BART, MBART, Marian, Pegasus
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
+from heedful.checkpoints.names.t5 import T5
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(), Llama(), Mistral(), Qwen2(), Qwen3())}
+EVERY = (
+    *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
+    *(T5(), BART(), MBART(), Marian(), Pegasus()),
+)
+LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 
 
 def layout_of(config: Config) -> Layout:

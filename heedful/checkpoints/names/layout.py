@@ -34,6 +34,14 @@ class Layout:
         """The rules of all tensors."""
         raise NotImplementedError
 
+    def ties(self, spec: Any) -> Mapping[str, str]:
+        """The names that a file of such a model may hold too, and whose numbers they then are."""
+        return self.tied
+
+    def generation(self, spec: Any) -> dict[str, Any]:
+        """What generation_config.json says: how transformers is to write with this model."""
+        return {}
+
     def suits(self, spec: Spec) -> bool:
         """Whether a spec is of this layout's family and kind."""
         return spec.family == self.family

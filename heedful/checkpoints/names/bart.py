@@ -1,0 +1,200 @@
+"""BART, mBART, Marian and Pegasus as Hugging Face writes them: one table of names for the four."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.generation import generation
+from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.rules import Row, Rule, Same, Stacked
+from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped
+from heedful.models import Spec
+from heedful.models.bart import BartSpec
+from heedful.models.words import parse
+
+DEPTH = ("layers", "attention_heads", "ffn_dim")
+
+
+class BART(Layout):
+    """The layout of BART (Lewis et al., 2020)."""
+
+    kind, family, prefix = "bart", "bart", "model."
+    order: ClassVar[str] = "post"
+    model: ClassVar[str] = "BartForConditionalGeneration"
+    normed: ClassVar[bool] = True
+    position: ClassVar[str] = "learned(offset=2)"
+    ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 1, "decoder_start_token_id": 2, "eos_token_id": 2}
+    ignored: ClassVar[Sequence[str]] = (r"(model\.)?(en|de)coder\.version", r"model\.shared\.weight")
+    tied: ClassVar[Mapping[str, str]] = {
+        "lm_head.weight": "model.shared.weight",
+        "model.encoder.embed_tokens.weight": "model.shared.weight",
+        "model.decoder.embed_tokens.weight": "model.shared.weight",
+    }
+
+    def suits(self, spec: Spec) -> bool:
+        return super().suits(spec) and spec.order == self.order
+
+    def ties(self, spec: BartSpec) -> Mapping[str, str]:
+        return self.tied if spec.source_vocab is None else {"lm_head.weight": "model.decoder.embed_tokens.weight"}
+
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        self.check(config)
+        tied, source = config.flag("tie_word_embeddings", True), config.whole("vocab_size")
+        shared, vocab = self.vocabulary(config, source)
+        score = config.number("attention_dropout", 0.0), config.number("activation_dropout", 0.0)
+        word = config.among("activation_function", ACTIVATIONS, "gelu")
+        return {
+            "width": config.whole("d_model"),
+            "depth": config.whole("encoder_layers"),
+            "heads": config.whole("encoder_attention_heads"),
+            "hidden": config.whole("encoder_ffn_dim"),
+            "decoder_depth": config.whole("decoder_layers"),
+            "decoder_heads": config.whole("decoder_attention_heads"),
+            "decoder_hidden": config.whole("decoder_ffn_dim"),
+            "length": config.whole("max_position_embeddings", 1024),
+            "vocab": vocab,
+            "source_vocab": None if shared and tied else source,
+            "dropout": config.number("dropout", 0.1),
+            "mechanism": dropped("softmax", score[0]),
+            "feedforward": dropped(word, score[1]),
+            "order": self.order,
+            "position": self.position,
+            "normed": self.normed,
+            "scaled": config.flag("scale_embedding", False),
+            "tied": tied,
+            "output_bias": "final_logits_bias" in there,
+            "pad": config.ids("pad_token_id", self.ids["pad_token_id"]),
+            "begin": config.ids("decoder_start_token_id", self.ids["decoder_start_token_id"]),
+            "end": config.ids("eos_token_id", self.ids["eos_token_id"]),
+            "first": config.ids("forced_bos_token_id"),
+        }
+
+    def check(self, config: Config) -> None:
+        """Reads what older configs say of their kind, and refuses another."""
+        config.only("is_encoder_decoder", True)
+        pre, sines = self.order == "pre", not self.position.startswith("learned")
+        for key, value in (
+            ("normalize_before", pre),
+            ("add_final_layer_norm", pre),
+            ("normalize_embedding", self.normed),
+            ("static_position_embeddings", sines),
+            ("add_bias_logits", False),
+            ("do_blenderbot_90_layernorm", False),
+        ):
+            config.only(key, value)
+        for side in ("encoder", "decoder"):
+            config.only(f"{side}_layerdrop", 0.0, 0)
+        config.harmless("num_hidden_layers", "init_std", "classifier_dropout", "classif_dropout", "bos_token_id")
+        config.harmless("extra_pos_embeddings", "force_bos_token_to_be_generated", "save_step")
+
+    def vocabulary(self, config: Config, source: int) -> tuple[bool, int]:
+        """Whether source and target have one table, and how many tokens the target has."""
+        return True, source
+
+    def config(self, spec: BartSpec) -> dict[str, Any]:
+        score, inner = parse(spec.mechanism)[1], parse(spec.feedforward)[1]
+        decoder = spec.decoder_depth or spec.depth, spec.decoder_heads or spec.heads, spec.decoder_hidden or spec.hidden
+        sides = {"encoder": (spec.depth, spec.heads, spec.hidden), "decoder": decoder}
+        return {
+            "architectures": [self.model],
+            "model_type": self.kind,
+            "is_encoder_decoder": True,
+            "d_model": spec.width,
+            **{
+                f"{side}_{name}": number or 4 * spec.width
+                for side, numbers in sides.items()
+                for name, number in zip(DEPTH, numbers, strict=True)
+            },
+            "max_position_embeddings": spec.length,
+            "vocab_size": spec.source_vocab or spec.vocab,
+            "dropout": spec.dropout,
+            "attention_dropout": score.get("dropout", 0.0),
+            "activation_dropout": inner.get("dropout", 0.0),
+            "activation_function": activation(spec.feedforward),
+            "scale_embedding": spec.scaled,
+            "tie_word_embeddings": spec.tied,
+            "pad_token_id": spec.pad,
+            "decoder_start_token_id": spec.begin,
+            "eos_token_id": spec.end,
+            "forced_bos_token_id": spec.first,
+            "forced_eos_token_id": None,
+        }
+
+    def generation(self, spec: BartSpec) -> dict[str, Any]:
+        return generation(spec.special)
+
+    def table(self, spec: BartSpec) -> Sequence[Rule]:
+        ours, theirs, width = "{side}.blocks.{n}", "model.{side}.layers.{n}", spec.width
+        cross, other = "decoder.blocks.{n}", "model.decoder.layers.{n}"
+        both = spec.source_vocab is None
+        return [
+            Same("inputs.table.weight", f"model.{'shared' if both else 'decoder.embed_tokens'}.weight"),
+            Same("source.table.weight", "model.encoder.embed_tokens.weight"),
+            Same("inputs.position.table", "model.decoder.embed_positions.weight"),
+            Same("source.position.table", "model.encoder.embed_positions.weight"),
+            Same("inputs.norm.{kind}", "model.decoder.layernorm_embedding.{kind}"),
+            Same("source.norm.{kind}", "model.encoder.layernorm_embedding.{kind}"),
+            stacked(f"{ours}.attention.project.to_qkv", f"{theirs}.self_attn", "qkv", width),
+            Same(f"{ours}.attention.join.{{kind}}", f"{theirs}.self_attn.out_proj.{{kind}}"),
+            Same(f"{ours}.norm1.{{kind}}", f"{theirs}.self_attn_layer_norm.{{kind}}"),
+            Same(f"{cross}.cross.project.to_q.{{kind}}", f"{other}.encoder_attn.q_proj.{{kind}}"),
+            stacked(f"{cross}.cross.project.to_kv", f"{other}.encoder_attn", "kv", width),
+            Same(f"{cross}.cross.join.{{kind}}", f"{other}.encoder_attn.out_proj.{{kind}}"),
+            Same("encoder.blocks.{n}.norm2.{kind}", "model.encoder.layers.{n}.final_layer_norm.{kind}"),
+            Same(f"{cross}.norm2.{{kind}}", f"{other}.encoder_attn_layer_norm.{{kind}}"),
+            Same(f"{cross}.norm3.{{kind}}", f"{other}.final_layer_norm.{{kind}}"),
+            Same(f"{ours}.feedforward.up.{{kind}}", f"{theirs}.fc1.{{kind}}"),
+            Same(f"{ours}.feedforward.down.{{kind}}", f"{theirs}.fc2.{{kind}}"),
+            Same("encoder.norm.{kind}", "model.encoder.layer_norm.{kind}"),
+            Same("decoder.norm.{kind}", "model.decoder.layer_norm.{kind}"),
+            Same("outputs.matrix.weight", "lm_head.weight"),
+            Row("outputs.matrix.bias", "final_logits_bias"),
+        ]
+
+
+class MBART(BART):
+    """The layout of mBART (Liu et al., 2020): BART, normed before each part."""
+
+    kind, order = "mbart", "pre"
+    model = "MBartForConditionalGeneration"
+
+
+class Marian(BART):
+    """The layout of Marian (Junczys-Dowmunt et al., 2018), as of OPUS-MT."""
+
+    kind, family = "marian", "marian"
+    model = "MarianMTModel"
+    normed = False
+    position = "sine_halves"
+    ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 58100, "decoder_start_token_id": 58100, "eos_token_id": 0}
+    ignored = (*BART.ignored, r"model\.(en|de)coder\.embed_positions\.weight")
+
+    def vocabulary(self, config: Config, source: int) -> tuple[bool, int]:
+        shared, target = config.flag("share_encoder_decoder_embeddings", True), config.count("decoder_vocab_size")
+        return shared, source if shared else target or source
+
+    def config(self, spec: BartSpec) -> dict[str, Any]:
+        shared = spec.source_vocab is None
+        return super().config(spec) | {
+            "share_encoder_decoder_embeddings": shared,
+            "decoder_vocab_size": spec.vocab,
+            "bad_words_ids": [[token] for token in spec.special.never],
+        }
+
+
+class Pegasus(BART):
+    """The layout of Pegasus (Zhang et al., 2020): Marian, normed before each part."""
+
+    kind, family, order = "pegasus", "marian", "pre"
+    model = "PegasusForConditionalGeneration"
+    normed, position, ignored = False, Marian.position, Marian.ignored
+    ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
+
+
+def stacked(ours: str, theirs: str, parts: str, rows: int) -> Stacked:
+    """Queries, keys and values of one matrix, weights and biases."""
+    return Stacked(f"{ours}.{{kind}}", {f"{theirs}.{part}_proj.{{kind}}": rows for part in parts})
