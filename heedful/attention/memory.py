@@ -70,6 +70,7 @@ class FixedMemory(Memory):
         super().__init__(size)
         self.length: Tensor | None = None  # how much is written, on the device
         self.rows: Tensor | None = None  # the columns of the newest tokens
+        self.reach = size  # how many columns are looked at; who knows that no more are written may say so
 
     def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         written = self.written + x.shape[1]
@@ -81,15 +82,16 @@ class FixedMemory(Memory):
             self.length = torch.zeros((), dtype=torch.long, device=x.device)
         self.rows = self.length + torch.arange(x.shape[1], device=x.device)
         self.length += x.shape[1]
-        columns = torch.arange(self.size, device=x.device)
+        columns = torch.arange(self.reach, device=x.device)
         columns = torch.where(columns < self.length, columns, -1)[None]
         rows = self.rows[None]
         if positions is not None or self.places is not None:
             if self.places is None:
-                self.places = columns.repeat(len(x), 1).index_fill_(1, self.rows, -1)
+                self.places = torch.full((len(x), self.size), -1, device=x.device)
+                self.places[:, : self.reach] = columns.index_fill(1, self.rows, -1)
             rows = following(self.places, x.shape[1]) if positions is None else positions
             self.places.index_copy_(1, self.rows, rows)
-            columns = self.places.clone()
+            columns = self.places[:, : self.reach].clone()
         sight = Sight(mask, rows, columns, x.shape[0], bias)
         sight.seeing = type(mask) is Causal and positions is None  # itself, where it is no padding
         return sight
@@ -108,7 +110,9 @@ class FixedMemory(Memory):
             self.slots[owner] = (room(k, self.size), room(v, self.size))
         assert self.rows is not None, "a memory's sight is made before its layers are called"
         keys, values = self.slots[owner]
-        return keys.index_copy_(2, self.rows, k), values.index_copy_(2, self.rows, v)
+        keys.index_copy_(2, self.rows, k)
+        values.index_copy_(2, self.rows, v)
+        return keys[:, :, : self.reach], values[:, :, : self.reach]
 
 
 class TreeMemory(Memory):

@@ -10,6 +10,7 @@ from torch import Tensor
 import heedful
 from heedful.decoding import Decoding, captured, search
 from heedful.decoding.answer import Answer
+from heedful.decoding.captured import reach
 from heedful.errors import Failure, Refusal
 from tests.decoding.test_continuing import KINDS, in_batch, speaker, strip
 from tests.decoding.toys import sources, writer
@@ -17,7 +18,7 @@ from tests.decoding.toys import sources, writer
 WAYS: list[dict[str, Any]] = [
     {},
     {"temperature": 1.3, "top_k": 9, "top_p": 0.9},
-    {"repetition_penalty": 1.5, "no_repeat_ngram": 2},
+    {"repetition_penalty": 1.5},
 ]
 
 
@@ -41,13 +42,21 @@ def test_captured_steps_say_what_called_ones_say(kind: str, way: dict[str, Any])
         assert fast == slow
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captured, "LEAST", 4)  # so that it looks at 8, 16 and 28 columns
+    reached: list[int] = []
+    monkeypatch.setattr(captured, "reach", lambda *asked: reached.append(reach(*asked)) or reached[-1])
+    fast, slow = both(speaker(4, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
+    assert fast == slow
+    assert sorted(set(reached)) == [8, 16, 28]
+
+
 def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model() -> None:
     model = speaker(4)
     with torch.no_grad():
         one = captured.step_of(model, 2, 64, False, False)
-        one.memory.written = 7
         assert captured.step_of(model, 2, 64, False, False) is one
-        assert one.memory.written == 0
         assert captured.step_of(model, 3, 64, False, False) is not one
     other = captured.step_of(model, 2, 64, False, False)
     model.to(torch.float32)  # elsewhere in memory, where a graph would not look
@@ -64,12 +73,18 @@ def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) 
 
 def test_whoever_waits_waits_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    monkeypatch.setattr(
-        captured.CapturedSteps, "scores", lambda steps: calls.append(1) or torch.eye(16)[[2, 2]].double()
-    )
-    [[answer], _] = search(speaker(), torch.tensor([[3], [4]]), Decoding(max_new_tokens=40, steps="captured"))
-    assert answer == Answer((), pytest.approx(answer.score), True)
-    assert len(calls) == captured.PATIENCE
+    take = captured.Step.__call__
+    monkeypatch.setattr(captured.Step, "__call__", lambda *asked: calls.append(1) or take(*asked))
+    model = speaker()
+    with torch.no_grad():
+        model.outputs.matrix.weight.zero_()  # all as likely: the first it is
+    decoding = Decoding(max_new_tokens=40, steps="captured")
+    for end, steps in ((0, captured.PATIENCE - 1), (5, 39)):
+        model.spec = model.spec.model_copy(update={"end": end})
+        [[answer], _] = search(model, torch.tensor([[3], [4]]), decoding)
+        assert answer == Answer((0,) * 40 * (end != 0), pytest.approx(answer.score), end == 0)
+        assert len(calls) == steps
+        calls.clear()
 
 
 def test_scores_that_are_no_numbers_are_a_failure() -> None:
