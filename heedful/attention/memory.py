@@ -70,6 +70,7 @@ class FixedMemory(Memory):
         super().__init__(size)
         self.length: Tensor | None = None  # how much is written, on the device
         self.rows: Tensor | None = None  # the columns of the newest tokens
+        self.reach = size  # how many columns are looked at; who knows that no more are written may say so
 
     def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         written = self.written + x.shape[1]
@@ -81,15 +82,27 @@ class FixedMemory(Memory):
             self.length = torch.zeros((), dtype=torch.long, device=x.device)
         self.rows = self.length + torch.arange(x.shape[1], device=x.device)
         self.length += x.shape[1]
-        columns = torch.arange(self.size, device=x.device)
+        columns = torch.arange(self.reach, device=x.device)
         columns = torch.where(columns < self.length, columns, -1)[None]
-        if positions is None and self.places is None:
-            return Sight(mask, self.rows[None], columns, x.shape[0], bias)
-        if self.places is None:
-            self.places = columns.repeat(len(x), 1).index_fill_(1, self.rows, -1)
-        rows = following(self.places, x.shape[1]) if positions is None else positions
-        self.places.index_copy_(1, self.rows, rows)
-        return Sight(mask, rows, self.places.clone(), x.shape[0], bias)
+        rows = self.rows[None]
+        if positions is not None or self.places is not None:
+            if self.places is None:
+                self.places = torch.full((len(x), self.size), -1, device=x.device)
+                self.places[:, : self.reach] = columns.index_fill(1, self.rows, -1)
+            rows = following(self.places, x.shape[1]) if positions is None else positions
+            self.places.index_copy_(1, self.rows, rows)
+            columns = self.places[:, : self.reach].clone()
+        sight = Sight(mask, rows, columns, x.shape[0], bias)
+        sight.seeing = type(mask) is Causal and positions is None  # itself, where it is no padding
+        return sight
+
+    def rewind(self, written: int) -> None:
+        """Forgets what was written behind the first columns; all keeps its place in memory."""
+        self.written = written
+        if self.length is not None:
+            self.length.fill_(written)
+        if self.places is not None:
+            self.places[:, written:] = -1
 
     def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
         owner = self.turn(owner)
@@ -97,7 +110,9 @@ class FixedMemory(Memory):
             self.slots[owner] = (room(k, self.size), room(v, self.size))
         assert self.rows is not None, "a memory's sight is made before its layers are called"
         keys, values = self.slots[owner]
-        return keys.index_copy_(2, self.rows, k), values.index_copy_(2, self.rows, v)
+        keys.index_copy_(2, self.rows, k)
+        values.index_copy_(2, self.rows, v)
+        return keys[:, :, : self.reach], values[:, :, : self.reach]
 
 
 class TreeMemory(Memory):

@@ -20,23 +20,24 @@ class Rotary:
         if not (base > 0 and stretch > 0):
             raise ValueError(f"a base of {base} and a stretch of {stretch} give no angles; choose both above 0")
         self.base, self.stretch = base, stretch
+        self.kind: tuple[str | float, ...] = ("rotary", base, stretch)  # which turns are the same
 
     def __call__(self, x: Tensor, at: Tensor, sight: Sight) -> Tensor:
         """x (B H T D), whose rows stand at `at` (B|1 T), turned; the angles are made once per forward."""
         if x.shape[-1] % 2:
             raise ValueError(f"rotary positions turn pairs of channels and a head has {x.shape[-1]}; make it even")
-        key = (type(self), *vars(self).values(), x.shape[-1], x.dtype, at is sight.rows)
+        key = (*self.kind, x.shape[-1], x.dtype, at is sight.rows)
         cos, sin = sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
-        one, two = x.chunk(2, -1)
-        return torch.cat((one * cos - two * sin, one * sin + two * cos), -1)
+        return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
     def turns(self, at: Tensor, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """Cosine and sine of every position's angles: B|1 1 T D/2 each."""
+        """Cosine and sine of every position's angles, for both halves of the channels: B|1 1 T D each."""
         exact = torch.promote_types(dtype, torch.float32)
         angle = at[:, None, :, None].clamp(min=0) * self.rates(
             torch.arange(0, width, 2, device=at.device).to(exact) / width
         )
-        return angle.cos().to(dtype), angle.sin().to(dtype)
+        cos, sin = angle.cos(), angle.sin()
+        return torch.cat((cos, cos), -1).to(dtype), torch.cat((-sin, sin), -1).to(dtype)
 
     def rates(self, channel: Tensor) -> Tensor:
         """The angle from one position to the next, of each pair of channels, which are told from 0 up to 1."""
@@ -57,6 +58,7 @@ class RotaryByParts(Rotary):
         if not 0 < slow < fast or length < 1:
             raise ValueError(f"slow {slow}, fast {fast} and length {length} leave nothing between; choose slow < fast")
         self.slow, self.fast, self.length = slow, fast, length
+        self.kind = ("rotary by parts", base, stretch, slow, fast, length)
 
     def rates(self, channel: Tensor) -> Tensor:
         plain = self.base**-channel

@@ -155,6 +155,7 @@ class Sight:
         self.mask, self.rows, self.columns, self.batch = mask, rows, columns, batch
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
+        self.seeing = False  # whether every row is known to see something
         self._made: dict[Hashable, object] = {}  # of mask and positions
         self._added: dict[Hashable, object] = {}  # of the bias
 
@@ -196,7 +197,7 @@ class Sight:
     def may_be_blind(self) -> bool:
         """Whether some row may see nothing. A CPU is asked; a GPU would have to be waited for."""
         unasked = self.rows.device.type != "cpu" or torch.compiler.is_compiling()
-        return unasked or self.once("may be blind", lambda: bool(self.blind.any()))
+        return not self.seeing and (unasked or self.once("may be blind", lambda: bool(self.blind.any())))
 
     @property
     def scores(self) -> Tensor | None:
@@ -207,16 +208,18 @@ class Sight:
     def added(self, dtype: torch.dtype) -> Tensor | None:
         """Mask and bias as the fused kernels take them: None, a boolean, or scores with -inf where hidden.
 
-        A CPU's kernels would make scores of the boolean in every layer, so that they are made of it here, once.
+        Kernels would make scores of the boolean in every layer, so that they are made of it here, once; to learn, a
+        GPU's kernels take the boolean.
         Blind rows are let see everything, for kernels differ in what they make of a row that sees nothing (one of
         CUDA's gives its values a gradient); the caller sets them to zero.
         """
         if self.is_open:
             return None
-        scores, seen = self.scores, self.once("seen", lambda: self.dense | self.blind)
+        scores, seen = self.scores, self.once("seen", lambda: self.dense if self.seeing else self.dense | self.blind)
         if scores is None:
             zeros = torch.zeros((), dtype=dtype, device=seen.device)
-            return seen if seen.is_cuda else self.once(dtype, lambda: zeros.masked_fill(~seen, -torch.inf))
+            boolean = seen.is_cuda and torch.is_grad_enabled()
+            return seen if boolean else self.once(dtype, lambda: zeros.masked_fill(~seen, -torch.inf))
         return kept(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
 
     @property
@@ -274,7 +277,7 @@ class Sight:
     def plus(self, bias: Bias) -> Sight:
         """A layer's own bias over the same mask, which is lowered once for all layers."""
         other = Sight(self.mask, self.rows, self.columns, self.batch, bias, self.order, self.counted)
-        other._made = self._made
+        other._made, other.seeing = self._made, self.seeing
         return other
 
     def afresh(self) -> Sight:

@@ -5,8 +5,24 @@ from heedful.decoding.beam import beam
 from heedful.decoding.generate import generate
 from heedful.decoding.greedy import greedy
 from heedful.decoding.roll import roll
+from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample, stream
 from heedful.decoding.spec import Decoding, search
-from heedful.decoding.steps import Steps, Writer
+from heedful.decoding.steps import Steps, opened
+from heedful.decoding.writers import Writer
 
-__all__ = ["Answer", "Decoding", "Steps", "Writer", "beam", "generate", "greedy", "roll", "sample", "search", "stream"]
+__all__ = [
+    "Answer",
+    "Decoding",
+    "Rules",
+    "Steps",
+    "Writer",
+    "beam",
+    "generate",
+    "greedy",
+    "opened",
+    "roll",
+    "sample",
+    "search",
+    "stream",
+]

@@ -15,9 +15,9 @@ class Answer:
     finished: bool  # whether the model ended it; otherwise it was cut at the limit
 
     @classmethod
-    def of(cls, written: Sequence[int], score: float, end: int) -> Answer:
+    def of(cls, written: Sequence[int], score: float, ends: Sequence[int]) -> Answer:
         """The answer of what stands after BEGIN, with END where the model came to it."""
-        finished = written[-1] == end
+        finished = written[-1] in ends
         return cls(tuple(written[:-1] if finished else written), score, finished)
 
     def ranked(self, length_penalty: float) -> float:

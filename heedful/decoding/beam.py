@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -11,7 +11,9 @@ from torch import Tensor
 from heedful.attention import Memory
 from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
-from heedful.decoding.steps import ROOM, BranchingSteps, Steps, Writer, limits, searching
+from heedful.decoding.rules import FREE, Rules
+from heedful.decoding.steps import ROOM, BranchingSteps, Steps, opened, searching
+from heedful.decoding.writers import Translator, Writer, limits, translates
 from heedful.errors import Refusal
 
 
@@ -23,9 +25,10 @@ def beam(
     max_new_tokens: int | None = None,
     length_penalty: float = 0.0,
     *,
+    rules: Rules = FREE,
     remember: bool = True,
 ) -> list[list[Answer]]:
-    """The `best` answers for each source (B S, padded at the end), best first, found with `beams` open beginnings.
+    """The `best` answers for each source (see `greedy`), best first, found with `beams` open beginnings.
 
     Answers are compared by score / ((5 + length) / 6)^length_penalty, END counted (GNMT: Wu et al., 2016): 0 compares
     the scores themselves and favours short answers, 0.6 is the choice of Vaswani et al. (2017). An answer is finished
@@ -36,26 +39,26 @@ def beam(
         raise Refusal(f"{beams} beams cannot give the {best} best answers; give as many beams as answers, 1 or more")
     found = [Found(best, length_penalty, limit) for limit in limits(model, source, max_new_tokens).tolist()]
     with searching(model):
-        steps = open_steps(model, source, beams, remember)
+        steps = open_steps(model, source, beams, rules, remember)
         scores = torch.zeros(len(steps), 1, device=source.device)  # B K
         while len(steps):
             scores = step(steps, scores, beams, found)
     return [one.answers for one in found]
 
 
-def open_steps(model: Writer, source: Tensor, beams: int, remember: bool) -> Steps:
+def open_steps(model: Writer, source: Tensor, beams: int, rules: Rules, remember: bool) -> Steps:
     """The beams of a source as rows of one forward where the model allows it, and else each as a target of its own."""
-    if remember and BranchingSteps.can_write(model, beams):
-        return BranchingSteps(model, source, TreeMemory(ROOM * beams))
-    return Steps(model, source, Memory(ROOM) if remember else None)
+    if remember and translates(model) and BranchingSteps.can_write(model, beams):
+        return BranchingSteps(cast(Translator, model), source, TreeMemory(ROOM * beams), rules)
+    return opened(model, source, Memory(ROOM) if remember else None, rules)
 
 
 def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor:
     """Every open target (B K) goes on in the `beams` likeliest ways, and what ends is found. Returns the new scores."""
-    chances, width, end = steps.chances(), scores.shape[1], steps.special.end
+    chances, width, ends = steps.chances(), scores.shape[1], steps.ends
     vocab = chances.shape[-1]
-    count = min(2 * beams, width * vocab)  # at most `width` of them end, so that enough go on
-    wide = min(beams, count - width)
+    count = min((1 + max(1, len(ends))) * beams, width * vocab)  # each of `width` may end in so many ways: enough go on
+    wide = min(beams, count - width * len(ends))
     scores, ways = top((scores.unsqueeze(-1) + chances.unflatten(0, scores.shape)).flatten(1), count)  # B N
     going: list[Way] = []
     rows = zip(steps.sources[::width].tolist(), scores.tolist(), ways.tolist(), strict=True)
@@ -63,9 +66,9 @@ def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor
         one, length = found[index], steps.length + 1
         ahead = [Way(v, place * width + way // vocab, way % vocab) for v, way in zip(values, chosen, strict=True)]
         for rank, way in enumerate(ahead):
-            if (rank < beams if way.token == end else length == one.limit) and way.score > -math.inf:
-                one.add(Answer.of([*steps.written[way.parent, 1:].tolist(), way.token], way.score, end))
-        onward = [way for way in ahead if way.token != end][:wide]
+            if (rank < beams if way.token in ends else length == one.limit) and way.score > -math.inf:
+                one.add(Answer.of([*steps.written[way.parent, steps.begun :].tolist(), way.token], way.score, ends))
+        onward = [way for way in ahead if way.token not in ends][:wide]
         if one.open(onward[0].score, length):
             going += onward
     shape = len(going) // wide, wide

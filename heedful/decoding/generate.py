@@ -1,31 +1,39 @@
-"""A model that writes, asked for one answer: a prompt in, the new part out."""
+"""A model that writes, asked: a prompt in, or several, and the new part out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal, TypedDict, TypeVar, Unpack, cast, overload
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
-import torch
 from torch import Tensor, nn
 
-from heedful.decoding.sample import follow
+from heedful.decoding.packed import Weights
+from heedful.decoding.prompts import Asked, Prompts
+from heedful.decoding.rules import Rules
+from heedful.decoding.sample import stream as follow
 from heedful.decoding.spec import Decoding, search
-from heedful.decoding.steps import Writer, answering
+from heedful.decoding.stops import Stops
 from heedful.errors import Refusal
-from heedful.models.encoder_decoder import EncoderDecoder
 
-Prompt = TypeVar("Prompt", str, Tensor, list[int])
+Prompt = TypeVar("Prompt", str, Tensor, list[int], list[str], list[Tensor], list[list[int]])
 
 
 class How(TypedDict, total=False):
-    """How else an answer is searched for: numbers of a `Decoding`, and the seed of the dice."""
+    """How else an answer is searched for: keys of a `Decoding`, the seed of the dice, and what may be written."""
 
     top_k: int
     top_p: float
     min_p: float
     beams: int
     length_penalty: float
+    repetition_penalty: float
+    no_repeat_ngram: int
+    weights: Weights
+    steps: Literal["called", "captured", "compiled"]
     seed: int
+    stop: str | Sequence[str]
+    bans: Sequence[str | Sequence[int]]
+    bias: Mapping[int | str, float]
 
 
 @overload
@@ -63,85 +71,56 @@ def generate(
 ) -> Iterator[int]: ...
 def generate(
     model: nn.Module,
-    prompt: str | Tensor | list[int],
+    prompt: Prompts,
     max_new_tokens: int | None = 64,
     temperature: float = 0.0,
     stop_at_end: bool = True,
     *,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    min_p: float = 0.0,
-    beams: int = 1,
-    length_penalty: float = 0.0,
     seed: int = 0,
+    stop: str | Sequence[str] = (),
+    bans: Sequence[str | Sequence[int]] = (),
+    bias: Mapping[int | str, float] | None = None,
     stream: bool = False,
+    **how: Any,
 ) -> Any:
     """What a model writes to a prompt: a text in and a text out, ids in and ids out, the new part alone.
 
-    An encoder-decoder reads the prompt as its source; a text gets END behind it, ids are read as they are. The answer
-    is greedy, and drawn by chance with a temperature (see `sample`) or searched for with beams (see `beam`). It ends
-    at END, which is left out, or else after `max_new_tokens`; with `stop_at_end` false END is a token as any other.
-    With `stream` it comes in pieces as it is written: whole characters of a text, or ids.
+    A decoder alone goes on with the prompt; an encoder-decoder reads it as its source, a text with END behind it. Of a
+    list of prompts each is answered as it would be alone. The answer is greedy, and drawn by chance with a temperature
+    (see `sample`) or searched for with beams (see `beam`); what else can be said of that are the keys of a `Decoding`.
+    It ends at END, which is left out, before a text of `stop`, or else after `max_new_tokens`; with `stop_at_end` false
+    END is a token as any other. `bans` are texts, or rows of ids, that may not be written, and `bias` is added to the
+    scores of tokens (see `Rules`). With `stream` the answer comes in pieces as it is written: whole characters, or ids.
     """
-    decoding = Decoding().but(
-        max_new_tokens=max_new_tokens,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
-        beams=beams,
-        length_penalty=length_penalty,
-    )
+    decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
     asked = Asked(model, prompt)
-    if stream or decoding.beams == 1:
-        tokens = follow(asked.writer, asked.source, decoding, seed, 0, stop_at_end=stop_at_end)
-        if stream:
-            return asked.pieces(tokens)
-        with answering(asked.writer):  # once for all steps
-            return asked.whole(list(tokens))
-    if not stop_at_end:
+    halts = Stops((stop,) if isinstance(stop, str) else stop, lambda ids: asked.tokenizer.decode(ids))
+    rules = Rules(
+        decoding.repetition_penalty,
+        decoding.no_repeat_ngram,
+        asked.banned(bans),
+        asked.biased(bias or {}),
+        ends=stop_at_end,
+        stops=halts if halts.strings and not stream else None,
+    )
+    check(asked, decoding, rules, halts, stream)
+    if stream:
+        tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)
+        return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
+    numbers = [0] * len(asked.source)  # so that a prompt is answered alike whatever stands beside it
+    found = search(asked.writer, asked.source, decoding, 1, seed, numbers, rules=rules)
+    answers = [asked.answer(one, best.tokens) for one, [best] in zip(asked.prompts, found, strict=True)]
+    answers = [halts.before(text) for text in answers] if asked.texts else answers
+    return answers if asked.many else answers[0]
+
+
+def check(asked: Asked, decoding: Decoding, rules: Rules, halts: Stops, stream: bool) -> None:
+    """Refuses what cannot be had together."""
+    if stream and asked.many:
+        raise Refusal(f"{len(asked.prompts)} prompts cannot be streamed at once; give one")
+    if halts.strings and not asked.texts:
+        raise Refusal("stop strings end a text and the prompt is ids; give a text, or cut the answer yourself")
+    if decoding.beams > 1 and not rules.ends:
         raise Refusal(f"{decoding.beams} beams are compared at their END and cannot pass it; give beams=1")
-    return asked.whole(list(search(asked.writer, asked.source, decoding)[0][0].tokens))
-
-
-class Asked:
-    """A prompt, as the model reads it and in the kind in which the answer is given."""
-
-    def __init__(self, model: nn.Module, prompt: str | Tensor | list[int]) -> None:
-        if not isinstance(model, EncoderDecoder):
-            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
-            raise Refusal(f"a model of family {family!r} does not write; generate is for a transformer")
-        self.prompt, self.tokenizer = prompt, cast(Any, getattr(model, "tokenizer", None))
-        self.special = model.special
-        ids = self.read(prompt)
-        known, pad = model.source.table.num_embeddings, self.special.pad
-        for at in ids:
-            if not 0 <= at < known or at == pad:
-                told = f"prompt: {at} is no token of the model"
-                raise Refusal(f"{told}, which reads ids from 0 to {known - 1} but for {pad}, its padding")
-        self.source = torch.tensor([ids], dtype=torch.long, device=next(model.parameters()).device)
-        self.writer: Writer = model
-
-    def read(self, prompt: str | Tensor | list[int]) -> list[int]:
-        """The ids of a prompt."""
-        if isinstance(prompt, Tensor):
-            if prompt.dim() != 1:
-                raise Refusal(f"a prompt of {prompt.dim()} axes is not one sequence of ids; give one at a time")
-            return prompt.tolist()
-        if not isinstance(prompt, str):
-            return list(prompt)
-        if self.tokenizer is None:
-            raise Refusal("the model has no tokenizer to read a text with; give ids, or load it from where it has one")
-        ids: list[int] = self.tokenizer.encode(prompt)
-        end = self.special.end
-        return ids if ids[-1:] == [end] else [*ids, end]  # tokenizers of checkpoints add it themselves
-
-    def whole(self, tokens: list[int]) -> str | Tensor | list[int]:
-        """An answer in the kind of its prompt."""
-        if isinstance(self.prompt, Tensor):
-            return self.prompt.new_tensor(tokens, dtype=torch.long)
-        return self.tokenizer.decode(tokens) if isinstance(self.prompt, str) else tokens
-
-    def pieces(self, tokens: Iterator[int]) -> Iterator[str] | Iterator[int]:
-        """The pieces of an answer as its tokens come."""
-        return self.tokenizer.stream(tokens) if isinstance(self.prompt, str) else tokens
+    if decoding.beams > 1 and halts.strings:
+        raise Refusal(f"{decoding.beams} beams are compared at their END, not at a stop string; give beams=1")

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from heedful.attention import Memory
 from heedful.decoding.answer import Answer
-from heedful.decoding.steps import ROOM, Steps, Writer, limits, searching
+from heedful.decoding.rules import FREE, Rules
+from heedful.decoding.steps import ROOM, opened, searching
+from heedful.decoding.writers import Writer, limits
+from heedful.decoding.writing import likeliest, write
 
 
-def greedy(model: Writer, source: Tensor, max_new_tokens: int | None = None, *, remember: bool = True) -> list[Answer]:
-    """One answer for each source (B S, padded at the end): at every step the likeliest token, of equals the first.
+def greedy(
+    model: Writer, source: Tensor, max_new_tokens: int | None = None, *, rules: Rules = FREE, remember: bool = True
+) -> list[Answer]:
+    """One answer for each source: at every step the likeliest token, of equals the first.
 
-    An answer ends at END, or is cut after `max_new_tokens` steps: 50 more than its own source has tokens where that is
-    not given, and never more than the positions a model has learned. What is finished leaves the batch.
+    Sources (B S) are padded at the end; prompts to go on with have -1 where there is no token. An answer ends at END,
+    or is cut after `max_new_tokens` steps: 50 more than its own source has tokens where that is not given, and never
+    more than the positions a model has learned. What is finished leaves the batch.
     """
-    answers: dict[int, Answer] = {}
-    limit, end = limits(model, source, max_new_tokens), model.special.end
+    limit = limits(model, source, max_new_tokens)
     with searching(model):
-        steps = Steps(model, source, Memory(ROOM) if remember else None)
-        scores = torch.zeros(len(steps), device=source.device)
-        while len(steps):
-            gains, tokens = steps.chances().max(-1)
-            scores = scores + gains
-            steps.write(tokens)
-            ends = (tokens == end) | (limit[steps.sources] <= steps.length)
-            if ends.any():
-                wrote = (steps.sources[ends].tolist(), steps.written[ends, 1:].tolist(), scores[ends].tolist())
-                answers |= {index: Answer.of(tokens, score, end) for index, tokens, score in zip(*wrote, strict=True)}
-                steps.take((~ends).nonzero().flatten())
-                scores = scores[~ends]
-    return [answers[index] for index in range(len(source))]
+        return write(opened(model, source, Memory(ROOM) if remember else None, rules), likeliest, limit)

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Memory
-from heedful.decoding.steps import answering, longest
+from heedful.decoding.steps import answering
+from heedful.decoding.writers import longest
 from heedful.errors import Refusal
 from heedful.models.forecaster import Forecaster
 

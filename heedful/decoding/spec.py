@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor
 
+from heedful.decoding import captured
 from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
 from heedful.decoding.cuts import Cuts
 from heedful.decoding.greedy import greedy
+from heedful.decoding.packed import Weights, packed
+from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample
-from heedful.decoding.steps import Writer
+from heedful.decoding.writers import Writer
 from heedful.models import refusal
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -33,6 +36,10 @@ class Decoding(BaseModel):
     top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0  # draws among the likeliest that have this share together
     min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0  # draws among what has this share of the likeliest's chance
     max_new_tokens: Annotated[int, Field(ge=1)] | None = None  # 50 more than the source has where not given
+    repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0  # above 1: what stands there already is less likely
+    no_repeat_ngram: Annotated[int, Field(ge=0)] = 0  # no row of so many tokens is written twice; 0: it may be
+    weights: Weights = "float32"  # float16: matrices rounded and packed, twice as fast on a CPU
+    steps: Literal["called", "captured", "compiled"] = "called"  # on a GPU: as graphs, which compile first or do not
 
     @model_validator(mode="after")
     def _one_way_to_search(self) -> Self:
@@ -55,6 +62,11 @@ class Decoding(BaseModel):
         """What is done to the chances before a token is drawn."""
         return Cuts(self.temperature, self.top_k, self.top_p, self.min_p)
 
+    @property
+    def rules(self) -> Rules:
+        """What holds for whatever is written."""
+        return Rules(self.repetition_penalty, self.no_repeat_ngram)
+
     def but(self, **given: Any) -> Decoding:
         """The same with other numbers; who asks for one way to search puts the numbers of the other way aside."""
         aside = (WEIGHED if given.get("temperature") else {}) | (
@@ -74,16 +86,20 @@ def search(
     seed: int = 0,
     numbers: Sequence[int] | None = None,
     *,
-    remember: bool = True,
+    rules: Rules | None = None,
 ) -> list[list[Answer]]:
-    """The `best` answers for each source (B S, padded at the end) as the spec says: greedy, beam or sample.
+    """The `best` answers for each source (see `greedy`) as the spec says: greedy, beam or sample.
 
-    With a temperature they are that many draws, which follow from the seed and the numbers of the sources.
+    With a temperature they are that many draws, which follow from the seed and the numbers of the sources. Rules that
+    are given stand in place of those of the spec.
     """
-    d = decoding
-    if d.temperature:
-        cuts = d.temperature, d.top_k, d.top_p, d.min_p
-        return sample(model, source, *cuts, d.max_new_tokens, seed, best, numbers=numbers, remember=remember)
-    if d.beams == best == 1:
-        return [[answer] for answer in greedy(model, source, d.max_new_tokens, remember=remember)]
-    return beam(model, source, d.beams, best, d.max_new_tokens, d.length_penalty, remember=remember)
+    d, rules = decoding, rules or decoding.rules
+    if d.steps != "called":
+        return captured.search(model, source, d, best, seed, numbers, rules)
+    with packed(model.modules(), d.weights):
+        if d.temperature:
+            cuts = d.temperature, d.top_k, d.top_p, d.min_p
+            return sample(model, source, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
+        if d.beams == best == 1:
+            return [[answer] for answer in greedy(model, source, d.max_new_tokens, rules=rules)]
+        return beam(model, source, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)

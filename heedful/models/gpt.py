@@ -11,6 +11,7 @@ from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
 from heedful.models.spec import LanguageSpec
+from heedful.models.special import Special
 from heedful.outputs import NextToken
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
@@ -41,7 +42,18 @@ class GPT(nn.Module):
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
 
+    @property
+    def special(self) -> Special:
+        """The ids of its special tokens."""
+        pad, begin = (-1 if one is None else one for one in (self.spec.pad, self.spec.begin))
+        end, *others = self.spec.ends or (-1,)
+        return Special(pad, begin, end, others=tuple(others))
+
     def forward(self, tokens: Tensor, memory: Memory | None = None, positions: Tensor | None = None) -> Tensor:
         """Scores of the token after each: B T -> B T V. With a memory, `tokens` are what is new."""
+        return self.outputs(self.read(tokens, memory, positions))
+
+    def read(self, tokens: Tensor, memory: Memory | None = None, positions: Tensor | None = None) -> Tensor:
+        """The states of what is read, of which scores are made: B T -> B T M."""
         sight = (Causal() & self.mask).over(tokens, memory, self.bias, positions)
-        return self.outputs(self.decoder(self.inputs(tokens, sight), sight, memory))
+        return self.decoder(self.inputs(tokens, sight), sight, memory)

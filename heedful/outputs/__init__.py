@@ -2,6 +2,18 @@
 
 from heedful.outputs.classes import Each, First, Mean
 from heedful.outputs.sentences import Answer, Classes, MaskedToken, Pooled, States, Tags
-from heedful.outputs.tokens import NextToken
+from heedful.outputs.tokens import NextToken, Rounded
 
-__all__ = ["Answer", "Classes", "Each", "First", "MaskedToken", "Mean", "NextToken", "Pooled", "States", "Tags"]
+__all__ = [
+    "Answer",
+    "Classes",
+    "Each",
+    "First",
+    "MaskedToken",
+    "Mean",
+    "NextToken",
+    "Pooled",
+    "Rounded",
+    "States",
+    "Tags",
+]

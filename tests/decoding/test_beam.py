@@ -37,7 +37,7 @@ def every_answer(model: Transformer, source: Tensor) -> list[Answer]:
     chances = model(source.expand(len(written), -1), target[:, :-1]).log_softmax(-1)
     chances = chances.gather(2, target[:, 1:, None]).squeeze(2)
     scores = chances.masked_fill(torch.arange(LIMIT) >= lengths[:, None], 0.0).sum(1)
-    return [Answer.of(one, score, END) for one, score in zip(written, scores.tolist(), strict=True)]
+    return [Answer.of(one, score, (END,)) for one, score in zip(written, scores.tolist(), strict=True)]
 
 
 def by_hand(model: Transformer, source: Tensor, beams: int, limit: int) -> list[Answer]:
@@ -50,9 +50,9 @@ def by_hand(model: Transformer, source: Tensor, beams: int, limit: int) -> list[
             chances = model(source[None], torch.tensor([[BEGIN, *said]]))[0, -1].log_softmax(-1).tolist()
             ways += [((*said, token), score + chances[token]) for token in range(END, len(chances))]
         ways.sort(key=lambda way: -way[1])
-        answers += [Answer.of(*way, END) for way in ways[:beams] if way[0][-1] == END]
+        answers += [Answer.of(*way, (END,)) for way in ways[:beams] if way[0][-1] == END]
         going = [way for way in ways if way[0][-1] != END][:beams]
-    return answers + [Answer.of(*way, END) for way in going]
+    return answers + [Answer.of(*way, (END,)) for way in going]
 
 
 @pytest.mark.parametrize("seed", range(8))

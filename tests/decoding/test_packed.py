@@ -15,6 +15,7 @@ from heedful.decoding import beam, greedy
 from heedful.decoding import packed as packing
 from heedful.decoding.packed import Packed, made, packed
 from heedful.decoding.steps import answering
+from heedful.errors import Refusal
 from heedful.models import Transformer, build
 from tests.decoding.toys import sharpened, sources
 
@@ -56,6 +57,42 @@ def test_packed_products_are_products(shape, bias, seed, strided):
             torch.testing.assert_close(one(x), plain, **CLOSE)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.booleans(), st.integers(0, 99))
+def test_products_by_halves_are_those_of_rounded_weights(shape, bias, seed):
+    one, x = layer(bias=bias, seed=seed), torch.randn(*shape, WIDE)
+    with torch.no_grad():
+        rounded = copy.deepcopy(one)
+        rounded.weight.copy_(one.weight.half())
+        with packed([one], "float16"):
+            halves = one(x)
+        torch.testing.assert_close(halves, rounded(x), **CLOSE)
+        with packed([one]):  # one way does not stand in the other's place
+            assert not torch.equal(one(x), halves)
+
+
+def test_a_weight_too_large_to_be_rounded_is_packed_as_it_is():
+    one = layer()
+    with torch.no_grad():
+        one.weight[0, 0] = 1e6
+        plain = one(torch.ones(1, WIDE))
+        with packed([one], "float16"):
+            torch.testing.assert_close(one(torch.ones(1, WIDE)), plain, **CLOSE)
+
+
+@pytest.mark.parametrize("other", [torch.float64, torch.bfloat16])
+def test_halves_are_refused_where_they_cannot_be_had(other):
+    with (
+        pytest.raises(Refusal, match="weights='float16' packs a model of float32 on a CPU"),
+        packed([layer().to(other)], "float16"),
+    ):
+        pass
+    compiled = layer()
+    compiled.compile(backend="eager")
+    with pytest.raises(Refusal, match="not compiled"), packed([compiled], "float16"):
+        pass
+
+
 def test_nothing_of_nothing_is_nothing():
     one = layer()
     with torch.no_grad(), packed([one]):
@@ -78,7 +115,7 @@ def test_a_writer_multiplies_by_every_large_matrix_packed_and_gives_the_same_ans
     large = [part for part in model.modules() if isinstance(part, nn.Linear)]
     assert all(part.weight.numel() >= packing.WORTHWHILE for part in large)
     assert model.outputs.matrix in large and model.decoder.blocks[0].cross.join in large
-    assert {id(by) for by in multiplied} == {id(made[part.weight][1].copy) for part in large}
+    assert {id(by) for by in multiplied} == {id(made[part.weight][1]["float32"].copy) for part in large}
     multiplied.clear()
     slow = [answer for one in beam(model.double(), source, 1, 1, 5) for answer in one]
     assert not multiplied
@@ -156,6 +193,21 @@ CHANGES = [
 ]
 
 
+@pytest.mark.parametrize("change", [*CHANGES[:2], *CHANGES[3:]])
+@torch.no_grad()
+def test_whoever_learns_between_two_tokens_is_found_out_by_a_sample(change):
+    one, x = layer(), torch.ones(5, WIDE)
+    with packed([one]):
+        pass
+    with packed([one], again=True):
+        before = one(x)
+    change(one)
+    after = one(x)
+    assert (after - before).abs().max() > 0.1
+    with packed([one], again=True):
+        torch.testing.assert_close(one(x), after, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 @torch.no_grad()
 def test_a_weight_that_has_changed_is_packed_again(change):
@@ -171,7 +223,7 @@ def test_a_weight_that_has_changed_is_packed_again(change):
 
 def test_a_weight_that_has_not_changed_is_packed_once(monkeypatch):
     calls, pack = [], Packed.of
-    monkeypatch.setattr(Packed, "of", lambda weight: calls.append(weight) or pack(weight))
+    monkeypatch.setattr(Packed, "of", lambda weight, how: calls.append(weight) or pack(weight, how))
     model = writer()
     for _ in range(3):
         greedy(model, sources(vocab=300), 3)

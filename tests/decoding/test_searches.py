@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Across, Context, FixedMemory, Memory, Sight
-from heedful.decoding import Answer, Steps, beam, greedy
+from heedful.decoding import Answer, beam, greedy, opened
 from heedful.errors import Failure, Refusal
 from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
 from tests.decoding.toys import KINDS, Biased, same, sources, taught, writer
@@ -168,7 +168,7 @@ def test_a_source_is_encoded_and_projected_once(search, monkeypatch):
 def test_targets_that_change_places_go_on_with_their_own_sources(remember):
     model, source = writer(4), sources()
     with torch.no_grad():
-        steps = Steps(model, source, Memory() if remember else None)
+        steps = opened(model, source, Memory() if remember else None)
         first = steps.chances().flip(0)
         steps.take(torch.arange(7).flip(0))
         steps.write(first.argmax(-1))
@@ -180,7 +180,7 @@ def test_targets_that_change_places_go_on_with_their_own_sources(remember):
 def test_a_memory_of_fixed_shapes_says_the_same(kind):
     model, source = writer(4, **KINDS[kind]), sources()
     with torch.no_grad():
-        steps, fixed = Steps(model, source, Memory()), Steps(model, source, FixedMemory(8))
+        steps, fixed = opened(model, source, Memory()), opened(model, source, FixedMemory(8))
         for index in ([4, 1, 1, 0, 6], [1, 2, 0], [2, 1, 0], [0, 1]):
             torch.testing.assert_close(fixed.chances(), steps.chances(), atol=1e-10, rtol=0)
             for one in (steps, fixed):
@@ -191,7 +191,7 @@ def test_a_memory_of_fixed_shapes_says_the_same(kind):
 
 @pytest.mark.parametrize(("dtype", "exact"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
 def test_log_probabilities_are_made_in_single_precision_or_better(dtype, exact):
-    steps = Steps(writer().to(dtype), sources(), Memory())
+    steps = opened(writer().to(dtype), sources(), Memory())
     chances = steps.chances()
     assert chances.dtype == exact
     assert chances[:, [PAD, BEGIN]].eq(-torch.inf).all()

@@ -91,7 +91,12 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
     if sight.pays_in_blocks and not dropout:
         return blockwise(q, k, v, sight, scale)
     seen = sight.added(q.dtype)
-    y = scaled_dot_product_attention(q, k, v, seen, **kernel)
+    if q.shape[2] == 1 and kernel["enable_gqa"] and (seen is None or seen.shape[1] == 1):
+        # Heads that share keys become rows over them: kernels that take a mask know of no groups.
+        rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
+        y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
+    else:
+        y = scaled_dot_product_attention(q, k, v, seen, **kernel)
     return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 

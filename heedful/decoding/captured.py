@@ -1,0 +1,195 @@
+"""Steps as CUDA graphs: a decoder's step is captured once and replayed, and nobody waits for the GPU between two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention.memory import FixedMemory
+from heedful.decoding.answer import Answer
+from heedful.decoding.cuts import Cuts
+from heedful.decoding.dice import Dice
+from heedful.decoding.rules import Rules
+from heedful.decoding.sample import drawn
+from heedful.decoding.steps import answering, to_the_right
+from heedful.decoding.writers import Speaker, Writer, limits, translates
+from heedful.errors import Failure, Refusal
+from heedful.outputs import Rounded
+
+if TYPE_CHECKING:
+    from heedful.decoding.spec import Decoding
+
+LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
+PATIENCE = 16  # tokens that are written before it is asked whether all answers have ended
+WARM = 3  # steps before a capture, in which the libraries choose their kernels
+TUNED = {"coordinate_descent_tuning": True}  # with it inductor reads a matrix for one row at the speed of the memory
+
+
+class Way(NamedTuple):
+    """How a token is chosen on the device: the likeliest, or drawn where there are cuts."""
+
+    cuts: Cuts | None
+    repetition_penalty: float
+
+
+class Step:
+    """One step of a model, in places that never change: the newest tokens are read and the next ones chosen.
+
+    `text` (B S) are the tokens of all columns, of which the last is newest and not yet read, `gains` their
+    log-probabilities and `throws` the numbers they are drawn by. On a GPU a step is captured when first taken; on a CPU
+    it is called as it is, which is the proof of the other way.
+    """
+
+    def __init__(self, model: Speaker, batch: int, size: int, compiled: bool) -> None:
+        weight = next(cast(nn.Module, model).parameters())
+        self.model, self.memory, self.outputs = model, FixedMemory(size), Rounded(cast(Any, model).outputs)
+        self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)
+        self.text = torch.full((batch, size), -1, device=weight.device)
+        self.gains = torch.zeros(batch, size, dtype=torch.float64, device=weight.device)
+        self.throws = torch.zeros(size, batch, dtype=torch.float64, device=weight.device)
+        self.scores: Callable[[], Tensor] = self.plain
+        if compiled:
+            self.scores = torch.compile(self.plain, dynamic=False, options=cast(Any, TUNED) if batch == 1 else None)
+        self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
+        self.pool = torch.cuda.graph_pool_handle() if weight.is_cuda else None  # one for all: they take turns
+
+    def plain(self) -> Tensor:
+        """The scores behind the newest tokens: B V."""
+        return self.outputs(self.model.read(self.newest, self.memory)[:, -1])
+
+    def begin(self, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
+        """Reads prompts (B P) and chooses their first tokens; what was there before is forgotten."""
+        start = prompts.shape[1]
+        self.rewind(0)
+        self.outputs.refresh()
+        self.text[:, :start] = prompts
+        if throws is not None:
+            self.throws[start : start + len(throws)] = throws
+        self.memory.reach = self.memory.size
+        states = self.model.read(prompts.clamp(min=0), self.memory, positions)
+        self.choose(self.outputs(states[:, -1]), way)
+
+    def choose(self, scores: Tensor, way: Way) -> None:
+        """Chooses the next tokens by scores (B V), and writes them down."""
+        assert self.memory.length is not None
+        at = self.memory.length[None]  # behind all that was read
+        scores = Rules(way.repetition_penalty).weigh(scores, self.text)
+        chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
+        if way.cuts is None:
+            tokens = chances.argmax(-1, keepdim=True)
+        else:
+            tokens = drawn(way.cuts(chances), self.throws.index_select(0, at)[0])[:, None]
+        self.text.index_copy_(1, at, tokens)
+        self.gains.index_copy_(1, at, chances.gather(1, tokens).double())
+        self.newest.copy_(tokens)
+
+    def __call__(self, column: int, way: Way) -> None:
+        """Takes the step that reads the tokens at this column."""
+        self.memory.reach = reach(column + 1, self.memory.size)
+        if not self.newest.is_cuda:
+            return self.choose(self.scores(), way)
+        key = self.memory.reach, way
+        if key not in self.graphs:
+            self.graphs[key] = self.captured(column, way)
+        self.graphs[key].replay()
+
+    def captured(self, column: int, way: Way) -> torch.cuda.CUDAGraph:
+        """Takes a few steps aside, captures one, and leaves everything as it was."""
+        newest, aside = self.newest.clone(), torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for _ in range(WARM):
+                self.choose(self.scores(), way)
+                self.rewind(column)
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool):
+            self.choose(self.scores(), way)
+        self.rewind(column)
+        self.newest.copy_(newest)
+        return graph
+
+    def rewind(self, column: int) -> None:
+        """Forgets what was read from this column on, and what was written behind it."""
+        self.memory.rewind(column)
+        self.text[:, column + 1 :] = -1
+
+
+def reach(columns: int, size: int) -> int:
+    """How many columns a step looks at that has so many before it: a graph for each power of two, and for all."""
+    most = LEAST
+    while most < columns:
+        most *= 2
+    return min(most, size)
+
+
+# Of each model its last step, and what it was made for. It goes with the model.
+made: MutableMapping[Any, tuple[tuple[Any, ...], Step]] = WeakKeyDictionary()
+
+
+def step_of(model: Speaker, batch: int, size: int, padded: bool, compiled: bool) -> Step:
+    """The step of a model, taken before or made anew where anything lies elsewhere now."""
+    weights = tuple(one.data_ptr() for one in cast(nn.Module, model).parameters())
+    wanted = batch, size, padded, compiled, weights
+    if model not in made or made[model][0] != wanted:
+        made.pop(model, None)  # before there are two
+        made[model] = wanted, Step(model, batch, size, compiled)
+    return made[model][1]
+
+
+def search(
+    model: Writer, source: Tensor, decoding: Decoding, best: int, seed: int, numbers: Sequence[int] | None, rules: Rules
+) -> list[list[Answer]]:
+    """What `search` finds greedily or by chance, by captured steps: the same dice, and no waiting between tokens."""
+    check(model, source, decoding, rules)
+    limit = limits(model, source, decoding.max_new_tokens).repeat_interleave(best).tolist()
+    prompts, positions = to_the_right(source.repeat_interleave(best, 0))
+    way, throws = Way(None, rules.repetition_penalty), None
+    if decoding.temperature:
+        dice = Dice(seed, range(len(source)) if numbers is None else numbers, best)
+        throws = torch.stack([dice.throw(range(len(limit)), step) for step in range(max(limit))]).to(source.device)
+        way = Way(decoding.cuts, rules.repetition_penalty)
+    ends = (*(model.special.ends if rules.ends else ()), *rules.also)
+    with answering(model):
+        size = -(-(prompts.shape[1] + max(limit)) // LEAST) * LEAST
+        compiled = decoding.steps == "compiled"
+        step = step_of(cast(Speaker, model), len(limit), size, positions is not None, compiled)
+        step.begin(prompts, positions, throws, way)
+        answers = written(step, way, prompts.shape[1], limit, ends)
+    return [answers[at * best : (at + 1) * best] for at in range(len(source))]
+
+
+def check(model: Writer, source: Tensor, decoding: Decoding, rules: Rules) -> None:
+    """Refuses what cannot be captured."""
+    asked = f"steps={decoding.steps!r}"
+    if not source.is_cuda:
+        raise Refusal(f"{asked} captures the steps of a GPU, and the model lies on a CPU; leave it out")
+    if translates(model) or decoding.beams > 1:
+        raise Refusal(f"{asked} is for a decoder alone, without beams; leave it out")
+    if rules.bans or rules.bias or rules.no_repeat_ngram or rules.stops:
+        raise Refusal(f"{asked} goes without bans, bias, no_repeat_ngram and stop strings; leave it or them out")
+
+
+def written(step: Step, way: Way, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
+    """Every answer, of which the first token is chosen; only now and then it is asked whether all have ended."""
+    for count in range(1, max(limit)):
+        if count % PATIENCE == 0:
+            so_far = step.text[:, start : start + count].tolist()
+            if all(most <= count or not set(ends).isdisjoint(row) for row, most in zip(so_far, limit, strict=True)):
+                break
+        step(start + count - 1, way)
+    columns = slice(start, start + max(limit))
+    rows = [until(row[:most], ends) for row, most in zip(step.text[:, columns].tolist(), limit, strict=True)]
+    scores = [sum(gains[: len(row)]) for row, gains in zip(rows, step.gains[:, columns].tolist(), strict=True)]
+    if any(score != score for score in scores):
+        raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
+    return [Answer.of(row, score, ends) for row, score in zip(rows, scores, strict=True)]
+
+
+def until(said: list[int], ends: Sequence[int]) -> list[int]:
+    """What was said up to and with the first of the ends."""
+    return said[: next((at + 1 for at, token in enumerate(said) if token in ends), len(said))]

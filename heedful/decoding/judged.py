@@ -1,0 +1,62 @@
+"""How sure a model is of an answer, token by token, and what else it might have written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor, nn
+
+from heedful.decoding.prompts import Asked, One
+from heedful.decoding.rules import FREE
+from heedful.decoding.steps import answering, opened
+from heedful.decoding.writers import Speaker, Translator, translates
+from heedful.errors import Refusal
+
+
+class Judged(NamedTuple):
+    """A token of an answer, as the model holds it."""
+
+    token: int
+    piece: str  # its text, where there is a tokenizer
+    chance: float  # its log-probability behind all that stands before it
+    entropy: float  # in nats, of all that might have stood there
+
+
+def judged(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
+    """Each token of an answer to a prompt, of the same kind as that, with its log-probability and the entropy there.
+
+    A text becomes tokens here; those that a model wrote itself are better given as ids.
+    """
+    asked = Asked(model, prompt)
+    ids = asked.plain(answer) if isinstance(answer, str) else [int(token) for token in answer]
+    if not asked.within(ids):
+        raise Refusal("an answer of no tokens cannot be judged; give one or more")
+    with answering(asked.writer):
+        chances = precise(scores(asked, torch.tensor([ids], device=asked.source.device)))  # T V
+        own = chances.gather(1, torch.tensor(ids, device=chances.device)[:, None]).squeeze(1)
+        entropy = torch.special.entr(chances.exp()).sum(-1)
+    pieces = [""] * len(ids) if asked.tokenizer is None else asked.tokenizer.pieces(ids)
+    return [Judged(*one) for one in zip(ids, pieces, own.tolist(), entropy.tolist(), strict=True)]
+
+
+def scores(asked: Asked, answer: Tensor) -> Tensor:
+    """The scores of what stands at each place of an answer (1 T): T V, in one pass over the whole."""
+    if translates(asked.writer):
+        model = cast(Translator, asked.writer)
+        begin = answer.new_full((1, 1), model.special.begin)
+        return model.decode(torch.cat((begin, answer[:, :-1]), 1), model.encode(asked.source))[0]
+    whole = torch.cat((asked.source, answer), 1)[:, :-1]
+    return cast(Speaker, asked.writer)(whole)[0, asked.source.shape[1] - 1 :]
+
+
+def following(model: nn.Module, prompt: One) -> Tensor:
+    """The log-probability of each token of the vocabulary (V) as the first of an answer to a prompt."""
+    asked = Asked(model, prompt)
+    with answering(asked.writer):
+        return opened(asked.writer, asked.source, None, FREE).chances()[0]
+
+
+def precise(scores: Tensor) -> Tensor:
+    """Log-probabilities in float32 or better."""
+    return scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))

@@ -1,0 +1,48 @@
+"""What a model holds of each token of an answer: what one pass over the whole says, and what the search summed."""
+
+from typing import Any
+
+import pytest
+import torch
+
+import heedful
+from heedful.decoding import greedy, sample
+from heedful.decoding.judged import following, judged
+from heedful.errors import Refusal
+from tests.decoding.test_continuing import LETTERS, speaker, with_letters
+from tests.decoding.toys import sources, writer
+
+
+def test_chances_sum_to_the_score_of_the_search() -> None:
+    for model, source in ((speaker(4), torch.tensor([[3, 4, 5]])), (writer(4), sources((6,)))):
+        for [answer] in (greedy(model, source, 12), *sample(model, source, max_new_tokens=12, seed=1)):
+            said = [*answer.tokens, *([2] if answer.finished else [])]
+            told = judged(model, source[0], torch.tensor(said))
+            assert [one.token for one in told] == said
+            assert sum(one.chance for one in told) == pytest.approx(answer.score, abs=1e-8)
+
+
+def test_entropy_is_that_of_the_chances_at_its_place() -> None:
+    model, prompt = speaker(4), [3, 4, 5]
+    with torch.no_grad():
+        chances = model(torch.tensor([[*prompt, 7]]))[0, 2:].log_softmax(-1)
+    told = judged(model, prompt, [7, 8])
+    expected = -(chances.exp() * chances).sum(-1)
+    assert [one.entropy for one in told] == pytest.approx(expected.tolist())
+    torch.testing.assert_close(following(model, prompt), chances[0])
+
+
+def test_a_text_is_judged_by_its_tokens() -> None:
+    model = with_letters(speaker(4))
+    told = judged(model, "ab", "cd")
+    assert [(one.token, one.piece) for one in told] == [(LETTERS.index(one) + 4, one) for one in "cd"]
+    by_ids = judged(model, [4, 5], [6, 7])
+    assert [one.chance for one in told] == [one.chance for one in by_ids]
+
+
+@pytest.mark.parametrize(("answer", "said"), [([], "no tokens cannot be judged"), ([99], "99 is no token")])
+def test_what_cannot_be_judged_is_refused(answer: Any, said: str) -> None:
+    with pytest.raises(Refusal, match=said):
+        judged(speaker(), [3], answer)
+    with pytest.raises(Refusal, match="does not write"):
+        judged(heedful.build("predictor", channels=2, classes=3, width=16, heads=2), [4], [5])
