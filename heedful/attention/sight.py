@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from heedful.attention.card import Card
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
+PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
 class Mask:
@@ -22,10 +25,27 @@ class Mask:
 
     batch: int = 1  # how many sequences it speaks of; 1: it says the same of all
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
+    card: ClassVar[Card]
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         """Whether the row at position i may look at the column at position j, in sequence b and head h."""
         raise NotImplementedError
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        """Positions below `length` among which all are that one of these rows sees; None: any. It helps speed alone."""
+        return None
+
+    def order(self, length: int) -> Tensor | None:
+        """The order in which rows that see the same columns stand together; None: they do. It helps speed alone."""
+        return None
+
+    def all_of(self) -> tuple[Mask, ...]:
+        """The masks that all have to say yes."""
+        return (self,)
+
+    def turns(self) -> tuple[Mask, ...]:
+        """The masks that heads take by turns: head h has the one at h modulo their number."""
+        return (self,)
 
     def take(self, index: Tensor) -> Mask:
         """The same mask for the sequences at `index`, as when beams are reordered."""
@@ -76,6 +96,25 @@ class Joined(Mask):
     def take(self, index: Tensor) -> Mask:
         return Joined(self.one.take(index), self.two.take(index), self.how)
 
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        one, two = self.one.near(rows, length), self.two.near(rows, length)
+        if self.how is torch.logical_and:
+            return two if one is None else one if two is None else one[torch.isin(one, two)]
+        return None if one is None or two is None else torch.cat((one, two)).unique()
+
+    def order(self, length: int) -> Tensor | None:
+        one = self.one.order(length)
+        return self.two.order(length) if one is None else one
+
+    def all_of(self) -> tuple[Mask, ...]:
+        return self.one.all_of() + self.two.all_of() if self.how is torch.logical_and else (self,)
+
+    def turns(self) -> tuple[Mask, ...]:
+        one, two = self.one.turns(), self.two.turns()
+        if 1 not in (len(one), len(two)) or len(one) == len(two):
+            return (self,)
+        return tuple(Joined(a, b, self.how) for a in one for b in two)
+
 
 class Inverted(Mask):
     """What the other mask hides (`~`)."""
@@ -93,6 +132,9 @@ class Inverted(Mask):
 class Everything(Mask):
     """Every row sees every column."""
 
+    def all_of(self) -> tuple[Mask, ...]:
+        return ()
+
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return j == j
 
@@ -102,6 +144,9 @@ class Causal(Mask):
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return i >= j
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        return torch.arange(min(int(rows.max()) + 1, length), device=rows.device)
 
 
 class Bias(nn.Module):

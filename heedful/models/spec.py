@@ -80,7 +80,7 @@ def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
 
 def mask(spec: Spec) -> Mask:
     """What the mechanism's word hides, for self-attention."""
-    return words.mask(spec.mechanism) or Everything()
+    return words.mask(spec.mechanism, spec.heads) or Everything()
 
 
 def norm(spec: Spec) -> Callable[[int], nn.Module]:
@@ -89,7 +89,7 @@ def norm(spec: Spec) -> Callable[[int], nn.Module]:
 
 
 def _mechanism(spec: Spec) -> Any:
-    return words.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
+    return words.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads, spec.length)
 
 
 def self_attention(spec: Spec) -> Attention:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from torch import nn
 
 from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Window
-from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
+from heedful.attention import mechanisms as kinds
+from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
     BatchNorm,
     Block,
@@ -29,10 +30,13 @@ Entry = TypeVar("Entry")
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "softmax": Softmax,
-    "dot": Dot,
-    "scaled": Scaled,
-    "general": General,
-    "additive": Additive,
+    "dot": kinds.Dot,
+    "scaled": kinds.Scaled,
+    "general": kinds.General,
+    "additive": kinds.Additive,
+    "linear": kinds.Linear,
+    "performer": kinds.Performer,
+    "dpfp": kinds.DPFP,
 }
 MASKS: dict[str, type[Mask]] = {"window": Window, "blocks": Blocks}  # softmax among fewer: a mechanism's name to users
 BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
@@ -134,14 +138,17 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
         raise Refusal(f"{what} {word!r}: {error}") from None
 
 
-def mechanism(word: str, heads: int, width: int) -> Mechanism:
-    """The mechanism that a word names, for heads of `width`; a mask's word means softmax within that mask."""
+def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism:
+    """The mechanism that a word names, for heads of `width` and sequences up to `length`.
+
+    A mask's word means softmax within that mask.
+    """
     if parse(word)[0] in MASKS:
         return Softmax()
-    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width)
+    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width, length=length)
     return made
 
 
-def mask(word: str) -> Mask | None:
+def mask(word: str, heads: int = 1) -> Mask | None:
     """The mask that a mechanism's word stands for, or None."""
-    return choose("mechanism", word, MASKS) if parse(word)[0] in MASKS else None
+    return choose("mechanism", word, MASKS, heads=heads) if parse(word)[0] in MASKS else None

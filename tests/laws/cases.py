@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,16 +163,41 @@ def obeys(word: str, *parts: str) -> bool:
 
 
 def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
-    """The cases that a mechanism obeys: the product of the axes chosen, less what the golden table says it refuses."""
-    for values in itertools.product(*chosen.values()):
-        case = Case(**dict(zip(chosen, values, strict=True)))
+    """The cases that a mechanism obeys, of the product of the axes chosen, less what the golden table says it refuses.
+
+    Softmax, on which all else is built, is asked every one of them; the others are asked every pair of parts.
+    """
+    axes = {part: [value for value in values if obeys(word, f"{part} {value}")] for part, values in chosen.items()}
+    every = itertools.product(*axes.values())
+    for values in every if word == "softmax" else paired(list(every), word):
+        case = Case(**dict(zip(axes, values, strict=True)))
         if obeys(word, *case.parts()):
             yield case
 
 
+def paired(every: list[tuple], seed: str) -> Iterator[tuple]:
+    """As many of a product's rows, in an order by chance, as it takes to see every two values of two axes together."""
+    random.Random(seed).shuffle(every)
+    met: set[tuple] = set()
+    for values in every:
+        pairs = set(itertools.combinations(enumerate(values), 2)) or {values}
+        if not pairs <= met:
+            met |= pairs
+            yield values
+
+
+def few_of(word: str, every: Iterable, most: int = 2) -> list:
+    """All of them for softmax; a few of them for another mechanism, and another few for the next."""
+    every = list(every)
+    return every if word == "softmax" else random.Random(word).sample(every, min(most, len(every)))
+
+
 def everywhere(word: str) -> Iterator[Case]:
-    """Masks times biases times groups, masks times widths, and masks times biases again from every other sight."""
+    """Masks, biases, groups, widths and sights together: for softmax masks times biases times each of the rest."""
     axes = every()
+    if word != "softmax":
+        yield from cases(word, **axes)
+        return
     yield from cases(word, **axes | {"value": [VALUE], "sight": ["itself"]})
     yield from cases(word, **axes | {"value": [KEY], "bias": ["none", "table"], "sight": ["itself"]})
     yield from cases(word, **axes | {"groups": [2], "value": [VALUE], "sight": [*SIGHTS][1:]})

@@ -1,8 +1,21 @@
 """Mechanisms: how weights are made and applied. One paper, one file."""
 
 from heedful.attention.mechanisms.additive import Additive
+from heedful.attention.mechanisms.dpfp import DPFP
 from heedful.attention.mechanisms.general import General
+from heedful.attention.mechanisms.linear import Linear
 from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanisms.performer import Performer
 from heedful.attention.mechanisms.softmax import Dot, Scaled, Softmax
 
-__all__ = ["Additive", "Dot", "General", "Mechanism", "Scaled", "Softmax"]
+__all__ = [
+    "DPFP",
+    "Additive",
+    "Dot",
+    "General",
+    "Linear",
+    "Mechanism",
+    "Performer",
+    "Scaled",
+    "Softmax",
+]

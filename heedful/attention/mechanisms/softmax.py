@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
 
@@ -45,6 +46,8 @@ class SoftmaxLike(Mechanism):
 class Softmax(SoftmaxLike):
     """Dot products scaled by the root of their width, by fused kernels (Vaswani et al., 2017). Cost: T^2, memory T."""
 
+    card: ClassVar = Card("Attention Is All You Need (Vaswani et al., 2017)", 2017, "T^2")
+
     def scale(self, q: Tensor) -> float:
         """What a dot product is multiplied by."""
         return 1.0 / math.sqrt(q.shape[-1])
@@ -71,6 +74,10 @@ class Scaled(Softmax):
 
 class Dot(Softmax):
     """Plain dot products (Luong et al., 2015)."""
+
+    card: ClassVar = Card(
+        "Effective Approaches to Attention-based Neural Machine Translation (Luong et al., 2015)", 2015, "T^2"
+    )
 
     def scale(self, q: Tensor) -> float:
         return 1.0
