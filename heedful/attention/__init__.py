@@ -8,22 +8,30 @@ from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
+from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
 
 __all__ = [
     "ALiBi",
     "Across",
     "Attention",
+    "Axial",
     "Bias",
+    "BigBird",
     "Blocks",
     "Buckets",
     "Causal",
     "Context",
     "CrossAttention",
     "Documents",
+    "Every",
     "Everything",
+    "Fixed",
     "FixedMemory",
     "Given",
     "Join",
+    "Local",
+    "Local2D",
+    "Longformer",
     "Mask",
     "Memory",
     "MultiHead",
@@ -31,6 +39,8 @@ __all__ = [
     "Prefix",
     "Rotary",
     "Sight",
+    "Strided",
     "Table",
+    "Turns",
     "Window",
 ]

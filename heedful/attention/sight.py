@@ -99,7 +99,11 @@ class Joined(Mask):
     def near(self, rows: Tensor, length: int) -> Tensor | None:
         one, two = self.one.near(rows, length), self.two.near(rows, length)
         if self.how is torch.logical_and:
-            return two if one is None else one if two is None else one[torch.isin(one, two)]
+            if one is None or two is None:
+                return two if one is None else one
+            there = torch.zeros(length, dtype=torch.bool, device=rows.device)
+            there[two] = True  # isin would compare all with all
+            return one[there[one]]
         return None if one is None or two is None else torch.cat((one, two)).unique()
 
     def order(self, length: int) -> Tensor | None:
@@ -269,24 +273,44 @@ class Sight:
         return not (self.is_causal or self.is_open or learns)
 
     @property
+    def pays_in_parts(self) -> bool:
+        """Whether parts of a long sequence should look each at what it sees alone, as a CPU has no block kernel."""
+        length = self.rows.shape[-1]
+        if self.rows.is_cuda or torch.compiler.is_compiling() or length < PARTS_FROM:
+            return False
+        return self.counted and self.rows is self.columns and self.once("few", self._sees_few)
+
+    def _sees_few(self) -> bool:
+        length = self.rows.shape[-1]
+        near = [turn.mask.near(turn.in_order[length // 2 : length // 2 + 64], length) for turn in self.turns]
+        return any(at is not None and 4 * len(at) <= length for at in near)
+
+    @property
+    def in_order(self) -> Tensor:
+        """Rows by index, in the order that makes sparse blocks dense."""
+        here = torch.arange(self.rows.shape[-1], device=self.rows.device)
+        return here if self.order is None else self.order.to(self.rows.device)
+
+    @property
+    def turns(self) -> tuple[Sight, ...]:
+        """The sights that heads have by turns, each in its mask's order; one alone where a bias speaks of heads too."""
+        return self.once("turns", self._turns)
+
+    def _turns(self) -> tuple[Sight, ...]:
+        masks = self.mask.turns()
+        if len(masks) > 1 and (self.bias is not None or any(mask.heads > 1 for mask in masks)):
+            return (self,)
+        laid = self.order is None and self.counted and self.rows is self.columns
+        orders = [mask.order(self.rows.shape[-1]) if laid else self.order for mask in masks]
+        place = (self.rows, self.columns, self.batch, self.bias)
+        return tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
+
+    @property
     def blocks(self) -> BlockMask:
         """The mask as flex attention's block mask, from the same definition, over indices instead of positions."""
-        return self.once("blocks", self._blocks)
+        from heedful.attention.blocks import block_mask
 
-    def _blocks(self) -> BlockMask:
-        from torch.nn.attention.flex_attention import create_block_mask
-
-        place = self._places()
-
-        def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            at, to = place(b, i, j)
-            return self.mask.sees(b, h, at, to) & (to >= 0)
-
-        batch = max(self.mask.batch, self.rows.shape[0], self.columns.shape[0])
-        sizes = (batch if batch > 1 else None, self.mask.heads if self.mask.heads > 1 else None)
-        return create_block_mask(
-            sees, *sizes, self.rows.shape[-1], self.columns.shape[-1], device=str(self.rows.device)
-        )
+        return self.once("blocks", lambda: block_mask(self))
 
     @property
     def score_mod(self) -> Callable[..., Tensor] | None:
@@ -297,10 +321,15 @@ class Sight:
 
     def _score_mod(self) -> Callable[..., Tensor]:
         assert self.bias is not None
-        place, adds = self._places(), self.bias.adds
+        place, adds = self.places, self.bias.adds
         return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
 
-    def _places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    @property
+    def places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Where a row and a column stand that are told by index, in the sight's order."""
+        before = self.columns.shape[-1] - self.rows.shape[-1]
+        if self.counted and self.order is None:
+            return lambda b, i, j: (i + before, j)
         rows, columns = self.rows.expand(self.batch, -1), self.columns.expand(self.batch, -1)
         if self.order is not None:
             rows, columns = rows[:, self.order], columns[:, self.order]

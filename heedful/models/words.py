@@ -9,7 +9,22 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Window
+from heedful.attention import (
+    ALiBi,
+    Axial,
+    Bias,
+    BigBird,
+    Blocks,
+    Buckets,
+    Fixed,
+    Local,
+    Local2D,
+    Longformer,
+    Mask,
+    Rotary,
+    Strided,
+    Window,
+)
 from heedful.attention import mechanisms as kinds
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
@@ -38,7 +53,17 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "performer": kinds.Performer,
     "dpfp": kinds.DPFP,
 }
-MASKS: dict[str, type[Mask]] = {"window": Window, "blocks": Blocks}  # softmax among fewer: a mechanism's name to users
+MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
+    "window": Window,
+    "blocks": Blocks,
+    "strided": Strided,
+    "fixed": Fixed,
+    "longformer": Longformer,
+    "bigbird": BigBird,
+    "axial": Axial,
+    "local": Local,
+    "local2d": Local2D,
+}
 BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,

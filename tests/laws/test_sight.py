@@ -60,7 +60,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
     assert shallow == deep
     sights = {"transformer": (2, 1, 2), "forecaster": (0, 1, 1)}.get(name, (1, 0, 1))  # of each stack and each context
     assert (deep["Padding"], deep["Causal"], deep["Buckets"]) <= sights
-    inner = [kind.__name__ for kind in words.MASKS.values() if word.startswith(kind.__name__.lower())]
+    inner = [kind.__name__ for kind in words.MASKS.values() if words.parse(word)[0] == kind.__name__.lower()]
     assert all(deep[kind] == (2 if name == "transformer" else 1) for kind in inner)
 
 
