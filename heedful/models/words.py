@@ -52,6 +52,12 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "linear": kinds.Linear,
     "performer": kinds.Performer,
     "dpfp": kinds.DPFP,
+    "linformer": kinds.Linformer,
+    "nystromformer": kinds.Nystromformer,
+    "synthesizer_dense": kinds.DenseSynthesizer,
+    "synthesizer_random": kinds.RandomSynthesizer,
+    "synthesizer_factorised": kinds.FactorisedSynthesizer,
+    "talking_heads": kinds.TalkingHeads,
 }
 MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
     "window": Window,

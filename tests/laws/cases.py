@@ -47,6 +47,7 @@ from heedful.blocks import Block, FeedForward, Stack
 from heedful.models import words
 
 BATCH, HEADS, LENGTH, KEY, VALUE, WIDTH = 3, 6, 7, 4, 5, 8
+LONGEST = 72  # sequence that is asked about anywhere
 EXACT = {"rtol": 0.0, "atol": 1e-10}  # of the laws, which are proved in float64
 GOLDEN = Path(__file__).with_name("refusals.json")
 MECHANISMS = sorted(words.MECHANISMS)
@@ -229,8 +230,17 @@ def stirred(module: nn.Module) -> nn.Module:
     return module
 
 
+def toy(word: str) -> str:
+    """A mechanism's word with its numbers so small that they matter to toys: `linformer(rank=3)`."""
+    if word not in words.MECHANISMS:
+        return word
+    takes = words.arguments(words.MECHANISMS[word]).values()
+    large = [one.name for one in takes if isinstance(one.default, int) and one.default > LENGTH]
+    return f"{word}({', '.join(f'{name}=3' for name in large)})"
+
+
 def mechanism(word: str, width: int = KEY, dtype: torch.dtype = torch.float64) -> Mechanism:
-    return stirred(words.mechanism(word, HEADS, width)).to(dtype)  # type: ignore[return-value]
+    return stirred(words.mechanism(toy(word), HEADS, width, LONGEST)).to(dtype)  # type: ignore[return-value]
 
 
 def asked(case: Case, sight: Sight, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -269,7 +279,7 @@ def agree(one: Tensor, two: Tensor, leaves: Sequence[Tensor], label: object, **t
 def attention(word: str, groups: int = 2, position: Rotary | None = None) -> Attention:
     """Attention whose keys and values have widths of their own."""
     project = MultiHead(WIDTH, HEADS, groups, key=KEY, value=VALUE, position=position)
-    return Attention(project, words.mechanism(word, HEADS, KEY), Join(HEADS * VALUE, WIDTH))
+    return Attention(project, words.mechanism(toy(word), HEADS, KEY, LONGEST), Join(HEADS * VALUE, WIDTH))
 
 
 def stack(

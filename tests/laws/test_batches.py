@@ -73,7 +73,9 @@ def test_padding_of_a_context_changes_nothing_and_a_context_taken_is_the_same(wo
         pytest.skip("refused, as the golden table says")
     torch.manual_seed(0)
     across = Across(WIDTH, HEADS, 2, context=5, key=KEY, value=VALUE, position=Rotary())
-    cross = CrossAttention(across, words.mechanism(word, HEADS, KEY), Join(HEADS * VALUE, WIDTH))
+    cross = CrossAttention(
+        across, words.mechanism(cases.toy(word), HEADS, KEY, cases.LONGEST), Join(HEADS * VALUE, WIDTH)
+    )
     block = kind(WIDTH, cases.attention(word), cross, FeedForward(WIDTH, 11))
     blocks, lengths = stirred(Stack([block])).double(), torch.tensor([LENGTH, 4, 0])
     x, y = states(), torch.randn(BATCH, LENGTH, 5, dtype=torch.float64, requires_grad=True)

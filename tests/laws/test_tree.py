@@ -40,7 +40,7 @@ def test_rows_of_a_tree_are_sequences_of_their_own(word, size):
     steps = (1,) * LENGTH
     fitting = [mask for mask, made in cases.masks().items() if closed(made, steps)]
     assert {"causal", "causal & window", "causal & padding", "given for all"} <= set(fitting)
-    for groups, biases in cases.few_of(word, [(2, cases.BIASES), (HEADS, ["alibi", "none"]), (1, ["none"])]):
+    for groups, biases in cases.few_of(word, [(2, cases.BIASES), (HEADS, cases.FEW), (1, cases.FEW)], 1):
         blocks = stack(word, groups, Rotary())
         axes = {"groups": [groups], "value": [VALUE], "sight": ["remembered"]}
         for case in cases.cases(word, mask=fitting, bias=biases, **axes):

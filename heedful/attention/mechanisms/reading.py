@@ -19,17 +19,17 @@ class Reading:
     there: Tensor
 
 
-def read(sight: Sight, name: str) -> Reading:
+def read(sight: Sight, name: str, hides: str = "padding and the future") -> Reading:
     """The reading of a sight, or a refusal in the mechanism's name; made once per forward."""
     if sight.bias is not None:
         raise ValueError(f"{name} adds nothing to its scores; use softmax with a bias, or {name} without one")
-    return sight.once("reading", lambda: _read(sight, name))
+    return sight.once("reading", lambda: _read(sight, name, hides))
 
 
-def _read(sight: Sight, name: str) -> Reading:
+def _read(sight: Sight, name: str, hides: str) -> Reading:
     parts = sight.mask.all_of()
     if not all(type(part) in (Causal, Padding) for part in parts):
-        raise ValueError(f"{name} can hide padding and the future alone; use softmax with any other mask")
+        raise ValueError(f"{name} can hide {hides} alone; use softmax with any other mask")
     return Reading(any(isinstance(part, Causal) for part in parts), present(sight, sight.columns))
 
 
@@ -43,7 +43,7 @@ def present(sight: Sight, at: Tensor) -> Tensor:
 
 def read_whole(sight: Sight, name: str) -> Tensor:
     """Which columns are there (B|1 1 S 1), for a mechanism that looks at all of them at once: causal is refused."""
-    reading = read(sight, name)
+    reading = read(sight, name, "padding")
     if reading.causal:
         raise ValueError(f"{name} looks at the whole sequence, the future too; use linear or softmax where that hides")
     return reading.there
@@ -55,3 +55,13 @@ def read_itself(sight: Sight, name: str) -> Tensor:
     if sight.rows is not sight.columns:
         raise ValueError(f"{name} is for a sequence that looks at itself as a whole; use softmax or linear elsewhere")
     return there
+
+
+def within(sight: Sight, length: int, name: str) -> None:
+    """Refuses columns that stand beyond the positions that a mechanism has learned."""
+    count = sight.columns.shape[-1]  # where it is small enough, a GPU need not be asked where its columns stand
+    if count > length and (sight.counted or int(sight.columns.max()) >= length):
+        raise ValueError(
+            f"{name} was made for {length} positions and {count} came; shorten the input, or train with a larger "
+            "model.length"
+        )
