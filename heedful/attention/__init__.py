@@ -6,7 +6,7 @@ from heedful.attention.context import Context
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary
-from heedful.attention.projections import Across, Join, MultiHead
+from heedful.attention.projections import Across, Join, MultiHead, SharedQK
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
 from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
 
@@ -38,6 +38,7 @@ __all__ = [
     "Padding",
     "Prefix",
     "Rotary",
+    "SharedQK",
     "Sight",
     "Strided",
     "Table",

@@ -40,6 +40,22 @@ class MultiHead(nn.Module):
         return q, k, v
 
 
+class SharedQK(MultiHead):
+    """Keys that are the queries, all of one length: like looks at like (Reformer: Kitaev et al., 2020)."""
+
+    def __init__(self, width: int, heads: int, groups: int | None = None, position: Rotary | None = None) -> None:
+        if groups not in (None, heads):
+            raise ValueError(f"queries that are keys have no groups, and {groups} are asked for; leave groups out")
+        super().__init__(width, heads, position=position)
+        self.parts = [self.parts[0], self.parts[2]]
+        self.to_qkv = nn.Linear(width, sum(self.parts))
+
+    def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
+        q, v = (split(part, self.heads) for part in self.to_qkv(x).split_with_sizes(self.parts, -1))
+        q = q if self.position is None else self.position(q, sight.rows, sight)
+        return q, q * (q.square().mean(-1, keepdim=True) + 1e-6).rsqrt(), v
+
+
 class Across(nn.Module):
     """Queries of one sequence, keys and values of another, which may be of another width."""
 

@@ -138,10 +138,9 @@ class BigBird(Mask):
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         one, two = i.clamp(min=0) // self.size, j.clamp(min=0) // self.size
-        later, former = torch.maximum(one, two), torch.minimum(one, two)
-        seen = (later - former <= 1) | (former < self.everywhere)
+        seen = ((one - two).abs() <= 1) | (one < self.everywhere) | (two < self.everywhere)
         for number in range(self.links):
-            seen = seen | (former == drawn(later, number))
+            seen = seen | (two == drawn(one, number)) | (one == drawn(two, number))
         return seen
 
     def near(self, rows: Tensor, length: int) -> Tensor | None:

@@ -9,7 +9,18 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import nn
 
-from heedful.attention import Across, Attention, Bias, CrossAttention, Everything, Join, Mask, MultiHead, Rotary
+from heedful.attention import (
+    Across,
+    Attention,
+    Bias,
+    CrossAttention,
+    Everything,
+    Join,
+    Mask,
+    MultiHead,
+    Rotary,
+    SharedQK,
+)
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.inputs import Position
@@ -94,8 +105,10 @@ def _mechanism(spec: Spec) -> Any:
 
 def self_attention(spec: Spec) -> Attention:
     """Attention of a sequence to itself."""
-    project = MultiHead(spec.width, spec.heads, spec.groups, position=rotary(spec))
-    return Attention(project, _mechanism(spec), Join(spec.width, spec.width))
+    mechanism = _mechanism(spec)
+    kind = SharedQK if mechanism.shares else MultiHead
+    project = kind(spec.width, spec.heads, spec.groups, position=rotary(spec))
+    return Attention(project, mechanism, Join(spec.width, spec.width))
 
 
 def cross_attention(spec: Spec) -> CrossAttention:

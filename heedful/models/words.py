@@ -58,6 +58,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "synthesizer_random": kinds.RandomSynthesizer,
     "synthesizer_factorised": kinds.FactorisedSynthesizer,
     "talking_heads": kinds.TalkingHeads,
+    "reformer": kinds.Reformer,
+    "sinkhorn": kinds.Sinkhorn,
+    "routing": kinds.Routing,
 }
 MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
     "window": Window,

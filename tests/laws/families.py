@@ -45,7 +45,16 @@ def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
     """A family's model in float64, a third of its heads to a group of keys."""
     torch.manual_seed(0)
     family, needed = FAMILIES[name]
-    small = {"width": 24, "heads": 6, "groups": 2, "depth": 2, "hidden": 20, "length": 16, "mechanism": cases.toy(word)}
+    shares = getattr(words.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
+    small = {
+        "width": 24,
+        "heads": 6,
+        "groups": None if shares else 2,
+        "depth": 2,
+        "hidden": 20,
+        "length": 16,
+        "mechanism": cases.toy(word),
+    }
     return stirred(models.build(family, **small | needed | numbers)).double()
 
 

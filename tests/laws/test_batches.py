@@ -128,6 +128,7 @@ def test_without_positions_self_attention_turns_with_its_inputs(word):
         x = states()
         sight = Everything().over(x)
         if words.MECHANISMS[word].card.ordered:
+            x = x[:, [0, 1, 0, 1, 0, 1, 0]]  # for some it is the order of equals that matters
             assert not torch.allclose(blocks(x[:, turn], sight), blocks(x, sight)[:, turn]), "and yet it says so"
             continue
         agree(blocks(x[:, turn], sight), blocks(x, sight)[:, turn], [x, *parameters(blocks)], word)

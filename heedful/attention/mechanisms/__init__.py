@@ -8,6 +8,9 @@ from heedful.attention.mechanisms.linformer import Linformer
 from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.mechanisms.nystromformer import Nystromformer
 from heedful.attention.mechanisms.performer import Performer
+from heedful.attention.mechanisms.reformer import Reformer
+from heedful.attention.mechanisms.routing import Routing
+from heedful.attention.mechanisms.sinkhorn import Sinkhorn
 from heedful.attention.mechanisms.softmax import Dot, Scaled, Softmax
 from heedful.attention.mechanisms.synthesizer import DenseSynthesizer, FactorisedSynthesizer, RandomSynthesizer
 from heedful.attention.mechanisms.talking import TalkingHeads
@@ -25,7 +28,10 @@ __all__ = [
     "Nystromformer",
     "Performer",
     "RandomSynthesizer",
+    "Reformer",
+    "Routing",
     "Scaled",
+    "Sinkhorn",
     "Softmax",
     "TalkingHeads",
 ]

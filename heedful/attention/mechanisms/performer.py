@@ -56,5 +56,7 @@ class Performer(LinearLike):
 def orthogonal(count: int, width: int, generator: torch.Generator | None = None) -> Tensor:
     """Directions as a Gaussian has them (count x width), those of each square orthogonal to one another."""
     squares = torch.randn(-(-count // width), width, width, generator=generator)
-    turned = torch.linalg.qr(squares)[0].mT.flatten(0, 1)[:count]
+    turned, upper = torch.linalg.qr(squares)
+    turned = turned * upper.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)  # else some directions never come
+    turned = turned.mT.flatten(0, 1)[:count]
     return turned * torch.randn(count, width, generator=generator).norm(dim=-1, keepdim=True)

@@ -88,3 +88,8 @@ def chunks(x: Tensor, size: int) -> Tensor:
     size = max(1, min(size, x.shape[2]))
     count = max(1, -(-x.shape[2] // size))
     return pad(x, (0, 0, 0, count * size - x.shape[2])).unflatten(2, (count, size))
+
+
+def taken_by_head(x: Tensor, order: Tensor) -> Tensor:
+    """Rows of x (B H T D), each head in an order of its own (B H T)."""
+    return x.gather(2, order.unsqueeze(-1).expand(-1, -1, -1, x.shape[3]))
