@@ -21,7 +21,7 @@ class Reformer(Mechanism):
     """Softmax among positions whose keys fall into the same chunk when sorted by hash (Kitaev et al., 2020).
 
     A hash is the direction, of `buckets`, that a random rotation turns a key nearest to; sorted by it, positions are
-    cut into chunks of `size`, and each sees its own chunk and the one before. What `rounds` rotations see is taken
+    cut into chunks of `size`, and each sees its own chunk and `back` before it. What `rounds` rotations see is taken
     together: what is seen twice counts twice. Queries are to be the keys, so that a query falls where its like are;
     a position sees itself only where it sees nothing else. Cost: T times size and rounds, and a sort. It cannot hide
     the future, for where a chunk ends depends on all of it, look across, or take a bias.
@@ -38,11 +38,14 @@ class Reformer(Mechanism):
         ordered=True,
     )
 
-    def __init__(self, heads: int, width: int, buckets: int = 32, size: int = 64, rounds: int = 2) -> None:
+    def __init__(
+        self, heads: int, width: int, buckets: int = 32, size: int = 64, rounds: int = 2, back: int = 1
+    ) -> None:
         super().__init__()
-        if min(buckets, size, rounds) < 1:
-            raise ValueError(f"buckets {buckets}, size {size} and rounds {rounds} must each be 1 or more; choose such")
-        self.size = size
+        if min(buckets, size, rounds, back + 1) < 1:
+            given = f"buckets {buckets}, size {size}, rounds {rounds} and back {back}"
+            raise ValueError(f"{given} leave nothing to see; choose all of them above 0, and back 0 or more")
+        self.size, self.back = size, back
         self.register_buffer("directions", torch.randn(rounds, heads, width, -(-buckets // 2)))
 
     def redraw(self, generator: torch.Generator | None = None) -> None:
@@ -60,7 +63,7 @@ class Reformer(Mechanism):
         there, k = read_itself(sight, "reformer"), shared(k, q.shape[1])
         chunk = self.orders(k, there).argsort(dim=-1) // self.size  # R B H T
         apart = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)
-        often = (((apart == 0) | (apart == 1)) & there.mT).sum(0)  # B H T T
+        often = ((apart >= 0) & (apart <= self.back) & there.mT).sum(0)  # B H T T
         scores = q @ k.mT / q.shape[-1] ** 0.5
         scores = torch.where(torch.eye(q.shape[2], dtype=torch.bool, device=q.device), UNLIKED, scores)
         blind = ~often.any(-1, keepdim=True)
@@ -90,7 +93,7 @@ class Reformer(Mechanism):
         seen = taken_by_head(there.expand(len(q), q.shape[1], -1, 1), order)
         q, k, v, seen = (pad(x, (0, 0, 0, beyond)).unflatten(2, (count, self.size)) for x in (q, k, v, seen))
         at = pad(order, (0, beyond), value=-1).unflatten(2, (count, self.size)).unsqueeze(-1)
-        near, of_them, seen, whose = (with_the_one_before(x) for x in (k, v, seen, at))
+        near, of_them, seen, whose = (with_those_before(x, self.back) for x in (k, v, seen, at))
         scores = (
             (q @ near.mT / q.shape[-1] ** 0.5).masked_fill(at == whose.mT, UNLIKED).masked_fill(~seen.mT, -torch.inf)
         )
@@ -100,6 +103,7 @@ class Reformer(Mechanism):
         return y, total
 
 
-def with_the_one_before(x: Tensor) -> Tensor:
-    """Each chunk behind the one before it, the first behind zeros: B H N C D -> B H N 2C D."""
-    return torch.cat((pad(x, (0, 0, 0, 0, 1, 0))[:, :, :-1], x), 3)
+def with_those_before(x: Tensor, back: int) -> Tensor:
+    """Each chunk behind those before it, the first behind zeros: B H N C D -> B H N (back + 1)C D."""
+    count = x.shape[2]
+    return torch.cat([pad(x, (0, 0, 0, 0, n, 0))[:, :, :count] for n in range(back, -1, -1)], 3)
