@@ -13,6 +13,7 @@ import typer
 
 from heedful.cli import (
     align,
+    attention,
     bench,
     check,
     data,
@@ -51,6 +52,7 @@ app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
 app.command("plan")(plan.plan)
 app.command("bench")(bench.bench)
+app.add_typer(attention.app, name="attention")
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")
 
