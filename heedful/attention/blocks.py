@@ -20,11 +20,11 @@ def block_mask(sight: Sight) -> BlockMask:
     """The mask over indices instead of positions, block by block: all of it is seen, some of it, or nothing."""
     from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-    places, mask = sight.places, sight.mask
+    places, mask, counted = sight.places, sight.mask, sight.counted  # and not the sight, which holds much else
 
     def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         at, to = places(b, i, j)
-        return mask.sees(b, h, at, to) if sight.counted else mask.sees(b, h, at, to) & (to >= 0)
+        return mask.sees(b, h, at, to) if counted else mask.sees(b, h, at, to) & (to >= 0)
 
     batch = max(mask.batch, sight.rows.shape[0], sight.columns.shape[0])
     rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]

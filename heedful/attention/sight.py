@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
+MOST = 32  # lowered masks that last
+LASTING: dict[Hashable, object] = {}
 PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
@@ -195,6 +197,7 @@ class Sight:
         self.mask, self.rows, self.columns, self.batch = mask, rows, columns, batch
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
+        self.laid = False  # whether the order is the mask's own
         self._made: dict[Hashable, object] = {}  # of mask and positions
         self._added: dict[Hashable, object] = {}  # of the bias
 
@@ -303,14 +306,17 @@ class Sight:
         laid = self.order is None and self.counted and self.rows is self.columns
         orders = [mask.order(self.rows.shape[-1]) if laid else self.order for mask in masks]
         place = (self.rows, self.columns, self.batch, self.bias)
-        return tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
+        turns = tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
+        for turn in turns:
+            turn.laid = laid
+        return turns
 
     @property
     def blocks(self) -> BlockMask:
         """The mask as flex attention's block mask, from the same definition, over indices instead of positions."""
         from heedful.attention.blocks import block_mask
 
-        return self.once("blocks", lambda: block_mask(self))
+        return self.lasting("blocks", lambda: block_mask(self))
 
     @property
     def score_mod(self) -> Callable[..., Tensor] | None:
@@ -353,6 +359,27 @@ class Sight:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made by the first layer that asks and shared with the rest of this forward."""
         return kept(self._made, key, make)
+
+    def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
+        own = (self.order is None or self.laid) and self.counted and self.rows is self.columns
+        told = signature(self.mask) if own else None
+        if told is None or torch.compiler.is_compiling():
+            return self.once(key, make)
+        while len(LASTING) > MOST:
+            LASTING.pop(next(iter(LASTING)))
+        return kept(LASTING, (key, told, self.rows.shape[-1], str(self.rows.device)), make)
+
+
+def signature(mask: Mask) -> Hashable:
+    """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
+    held: list[Hashable] = [type(mask)]
+    for part in (one for value in vars(mask).values() for one in (value if isinstance(value, tuple) else (value,))):
+        told = signature(part) if isinstance(part, Mask) else part
+        if told is None or not isinstance(told, (int, tuple, type(torch.logical_and))):
+            return None
+        held.append(told)
+    return tuple(held)
 
 
 def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:

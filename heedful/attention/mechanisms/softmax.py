@@ -121,18 +121,20 @@ def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
     if sight.order is not None:
         q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
     keys, values, looked = k.split(PART, 2), v.split(PART, 2), []
-    for some, (part, blocks, columns) in zip(q.split(PART, 2), sight.once("parts", partial(parts, sight)), strict=True):
+    found = sight.lasting(("parts", PART), partial(parts, sight))
+    for some, (rows, at, blocks, columns) in zip(q.split(PART, 2), found, strict=True):
         if blocks is not None:
             near, of_them = torch.cat([keys[n] for n in blocks], 2), torch.cat([values[n] for n in blocks], 2)
         else:
             near, of_them = k.index_select(2, columns), v.index_select(2, columns)
-        looked.append(fused(some, near, of_them, part.afresh(), scale, dropout))
+        part = Sight(sight.mask, rows[None], at[None], sight.batch, sight.bias)
+        looked.append(fused(some, near, of_them, part, scale, dropout))
     y = torch.cat(looked, 2)
     return y if sight.order is None else y[:, :, sight.order.argsort()]
 
 
-def parts(sight: Sight) -> list[tuple[Sight, list[int] | None, Tensor]]:
-    """Each part's sight, and its columns in the sight's order: as whole blocks, or one by one where they are few."""
+def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]:
+    """Where each part's rows and columns stand, and which columns: as whole blocks, or one by one if they are few."""
     order, length, found = sight.in_order, sight.rows.shape[-1], []
     place = order.argsort()
     for rows in order.split(PART):
@@ -142,8 +144,7 @@ def parts(sight: Sight) -> list[tuple[Sight, list[int] | None, Tensor]]:
         if whole := len(blocks) * PART <= 2 * len(columns) + 2 * PART:
             columns = (blocks[:, None] * PART + torch.arange(PART)).flatten()
             columns = columns[columns < length]
-        part = Sight(sight.mask, rows[None], order[columns][None], sight.batch, sight.bias)
-        found.append((part, blocks.tolist() if whole else None, columns))
+        found.append((rows, order[columns], blocks.tolist() if whole else None, columns))
     return found
 
 
