@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -368,12 +368,13 @@ class Sight:
             return self.once(key, make)
         while len(LASTING) > MOST:
             LASTING.pop(next(iter(LASTING)))
-        return kept(LASTING, (key, told, self.rows.shape[-1], str(self.rows.device)), make)
+        name = (key, told, self.rows.shape[-1], str(self.rows.device))
+        return self.once(key, lambda: kept(LASTING, name, make))
 
 
 def signature(mask: Mask) -> Hashable:
     """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    held: list[Hashable] = [type(mask)]
+    held: list[Any] = [type(mask)]
     for part in (one for value in vars(mask).values() for one in (value if isinstance(value, tuple) else (value,))):
         told = signature(part) if isinstance(part, Mask) else part
         if told is None or not isinstance(told, (int, tuple, type(torch.logical_and))):
