@@ -286,7 +286,7 @@ class Sight:
     def _sees_few(self) -> bool:
         length = self.rows.shape[-1]
         near = [turn.mask.near(turn.in_order[length // 2 : length // 2 + 64], length) for turn in self.turns]
-        return any(at is not None and 4 * len(at) <= length for at in near)
+        return any(at is not None and 2 * len(at) <= length for at in near)
 
     @property
     def in_order(self) -> Tensor:
