@@ -125,7 +125,7 @@ def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, sa
                 growth.why[name] = f"out of memory at {length:,}"
             if length == NEAR and not backward and name not in peers:
                 growth.apart[name] = distance(name, look, heads, width, length, device)
-        for name, seconds in interleave(runs, rounds, warmup=0, said=said).items():
+        for name, seconds in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
             growth.seconds[name][length] = seconds
             if median(seconds) > PATIENCE and length != lengths[-1]:
                 growth.why.setdefault(name, f"over {PATIENCE:.0f} s at {length:,}")
