@@ -6,24 +6,32 @@ from heedful.attention.context import Context
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary, RotaryByParts, standing
-from heedful.attention.projections import Across, Join, MultiHead
+from heedful.attention.projections import Across, Join, MultiHead, SharedQK
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
+from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
 
 __all__ = [
     "ALiBi",
     "Across",
     "Attention",
+    "Axial",
     "Bias",
+    "BigBird",
     "Blocks",
     "Buckets",
     "Causal",
     "Context",
     "CrossAttention",
     "Documents",
+    "Every",
     "Everything",
+    "Fixed",
     "FixedMemory",
     "Given",
     "Join",
+    "Local",
+    "Local2D",
+    "Longformer",
     "Mask",
     "Memory",
     "MultiHead",
@@ -31,8 +39,11 @@ __all__ = [
     "Prefix",
     "Rotary",
     "RotaryByParts",
+    "SharedQK",
     "Sight",
+    "Strided",
     "Table",
+    "Turns",
     "Window",
     "standing",
 ]

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.card import Card
 from heedful.attention.sight import Bias
 
 
 class ALiBi(Bias):
     """A penalty that grows with distance, at another slope for each head (Press et al., 2022)."""
 
+    card: ClassVar = Card(
+        "Train Short, Test Long: Attention with Linear Biases (Press et al., 2022)",
+        2022,
+        "T^2",
+        limits="far away is never looked at sharply",
+        ordered=True,
+    )
     slopes: Tensor
 
     def __init__(self, heads: int) -> None:
@@ -35,6 +44,14 @@ def slopes(heads: int) -> Tensor:
 
 class Buckets(Bias):
     """A learned number for each bucket of distances, exact if near, logarithmic if far (T5: Raffel et al., 2020)."""
+
+    card: ClassVar = Card(
+        "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (Raffel et al., 2020)",
+        2020,
+        "T^2",
+        limits="distances beyond the farthest are all alike",
+        ordered=True,
+    )
 
     def __init__(self, heads: int, buckets: int = 32, farthest: int = 128, both_ways: bool = True) -> None:
         super().__init__()

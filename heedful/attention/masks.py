@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 
+from heedful.attention.card import Card
 from heedful.attention.sight import Mask
 
 
 class Window(Mask):
-    """The `size` positions up to one's own, and as many after it where nothing else forbids."""
+    """The `size` positions up to one's own, and as many after it where nothing else forbids. Cost: T."""
+
+    card: ClassVar = Card(
+        "Generating Long Sequences with Sparse Transformers (Child et al., 2019)",
+        2019,
+        "T",
+        limits="sees nothing farther than its size, a layer",
+        ordered=True,
+    )
 
     def __init__(self, size: int) -> None:
         if size < 1:
@@ -18,6 +29,10 @@ class Window(Mask):
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return (i - j).abs() < self.size
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        first, last = int(rows.min()) - self.size + 1, int(rows.max()) + self.size
+        return torch.arange(max(0, first), min(length, last), device=rows.device)
 
 
 class Padding(Mask):
@@ -63,6 +78,14 @@ class Documents(Mask):
 class Blocks(Mask):
     """Blocks of `size` positions that see each other where `layout` (blocks x blocks) says; else each only itself."""
 
+    card: ClassVar = Card(
+        "Blockwise Self-Attention for Long Document Understanding (Qiu et al., 2020)",
+        2020,
+        "T",
+        limits="sees nothing beyond its block",
+        ordered=True,
+    )
+
     def __init__(self, size: int, layout: Tensor | None = None) -> None:
         if size < 1:
             raise ValueError(f"a block of {size} positions sees nothing; give it a size of 1 or more")
@@ -71,6 +94,12 @@ class Blocks(Mask):
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         i, j = i // self.size, j // self.size
         return i == j if self.layout is None else self.layout[i.clamp(min=0), j.clamp(min=0)]
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        if self.layout is not None:
+            return None
+        first, last = int(rows.min()) // self.size, int(rows.max()) // self.size
+        return torch.arange(first * self.size, min(length, (last + 1) * self.size), device=rows.device)
 
 
 class Given(Mask):
@@ -88,3 +117,10 @@ class Given(Mask):
 
     def take(self, index: Tensor) -> Mask:
         return self if self.batch == 1 else Given(self.seen[index])
+
+
+def least(what: str, size: int) -> int:
+    """A size of something, which must be 1 or more."""
+    if size < 1:
+        raise ValueError(f"{what} of {size} positions sees nothing; give it a size of 1 or more")
+    return size

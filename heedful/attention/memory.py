@@ -23,6 +23,7 @@ class Memory:
     def __init__(self, size: int = 64) -> None:
         self.size, self.start, self.written = size, 0, 0
         self.slots: dict[Hashable, Slot] = {}
+        self.sums: dict[Hashable, Tensor] = {}  # of owners that keep no keys: a line's whole past as one tensor
         self.calls: Counter[Hashable] = Counter()  # of each owner in this forward
         self.places: Tensor | None = None  # B|1 S: where each column stands; none: it is the column's number
 
@@ -50,6 +51,21 @@ class Memory:
         values[:, :, self.start : self.written] = v
         return keys[:, :, : self.written], values[:, :, : self.written]
 
+    def sum(self, owner: Hashable, shape: tuple[int, ...], like: Tensor) -> Tensor:
+        """What the owner made of all before the new tokens, to be overwritten with what it makes of them too."""
+        owner = self.turn(owner)
+        if owner not in self.sums:
+            self.sums[owner] = like.new_zeros(shape)
+        return self.sums[owner]
+
+    def lines(self, x: Tensor) -> Tensor:
+        """New tokens (B H T D) line by line, each line in the order of time."""
+        return x
+
+    def side_by_side(self, x: Tensor) -> Tensor:
+        """The way back from `lines`."""
+        return x
+
     def turn(self, owner: Hashable) -> Hashable:
         """The owner at its next call of this forward: layers that share their weights do not share their keys."""
         self.calls[owner] += 1
@@ -61,6 +77,12 @@ class Memory:
             self.slots[owner] = k.index_select(0, index), v.index_select(0, index)
         if self.places is not None and len(self.places) > 1:
             self.places = self.places.index_select(0, index)
+        for owner, past in self.sums.items():
+            self.sums[owner] = past.index_select(0, self.lines_of(index))
+
+    def lines_of(self, index: Tensor) -> Tensor:
+        """The lines of the sequences at `index`."""
+        return index
 
 
 class FixedMemory(Memory):
@@ -147,7 +169,22 @@ class TreeMemory(Memory):
     def follow(self, parents: Tensor) -> None:
         """Says behind which of the newest tokens each of the next will stand: B K."""
         if self.past is not None:
+            first = torch.arange(len(parents), device=parents.device)[:, None] * self.past.shape[1]
+            for owner, past in self.sums.items():
+                self.sums[owner] = past.index_select(0, (first + parents).flatten())
             self.past = self.past.gather(1, parents[:, :, None].expand(-1, -1, self.written))
+
+    def lines(self, x: Tensor) -> Tensor:
+        return x.transpose(1, 2).flatten(0, 1).unsqueeze(2)  # (B K) H 1 D
+
+    def side_by_side(self, x: Tensor) -> Tensor:
+        assert self.past is not None, "a memory's sight is made before its layers are called"
+        return x.squeeze(2).unflatten(0, (-1, self.past.shape[1])).transpose(1, 2)
+
+    def lines_of(self, index: Tensor) -> Tensor:
+        assert self.past is not None, "a memory's sight is made before its layers are called"
+        beams = self.past.shape[1]
+        return (index[:, None] * beams + torch.arange(beams, device=index.device)).flatten()
 
     def prune(self, width: int) -> None:
         """Moves to a new place, with room for `width` columns more, without the columns that lie behind no row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +52,24 @@ class MultiHead(nn.Module):
             qk = self.position(qk, sight.rows, sight)  # both at once, in half as many kernels
         q, k = qk.split_with_sizes([self.heads, self.groups], 1)
         return q, k, v
+
+
+class SharedQK(MultiHead):
+    """Keys that are the queries, all of one length: like looks at like (Reformer: Kitaev et al., 2020)."""
+
+    def __init__(self, width: int, heads: int, groups: int | None = None, **given: Any) -> None:
+        if groups not in (None, heads):
+            raise ValueError(f"queries that are keys have no groups, and {groups} are asked for; leave groups out")
+        if given.get("norm") is not None:
+            raise ValueError("queries that are keys have a norm of their own; leave key_norm out")
+        super().__init__(width, heads, **given)
+        self.parts = [self.parts[0], self.parts[2]]
+        self.to_qkv = nn.Linear(width, sum(self.parts), bias=given.get("bias", True))
+
+    def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
+        q, v = (split(part, self.heads) for part in self.to_qkv(x).split_with_sizes(self.parts, -1))
+        q = q if self.position is None else self.position(q, sight.rows, sight)
+        return q, q * (q.square().mean(-1, keepdim=True) + 1e-6).rsqrt(), v
 
 
 class Across(nn.Module):

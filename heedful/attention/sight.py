@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
+
+from heedful.attention.card import Card
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
+MOST = 32  # lowered masks that last
+LASTING: dict[Hashable, object] = {}
+PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
 class Mask:
@@ -22,10 +27,27 @@ class Mask:
 
     batch: int = 1  # how many sequences it speaks of; 1: it says the same of all
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
+    card: ClassVar[Card]
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         """Whether the row at position i may look at the column at position j, in sequence b and head h."""
         raise NotImplementedError
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        """Positions below `length` among which all are that one of these rows sees; None: any. It helps speed alone."""
+        return None
+
+    def order(self, length: int) -> Tensor | None:
+        """The order in which rows that see the same columns stand together; None: they do. It helps speed alone."""
+        return None
+
+    def all_of(self) -> tuple[Mask, ...]:
+        """The masks that all have to say yes."""
+        return (self,)
+
+    def turns(self) -> tuple[Mask, ...]:
+        """The masks that heads take by turns: head h has the one at h modulo their number."""
+        return (self,)
 
     def take(self, index: Tensor) -> Mask:
         """The same mask for the sequences at `index`, as when beams are reordered."""
@@ -84,6 +106,29 @@ class Joined(Mask):
     def take(self, index: Tensor) -> Mask:
         return Joined(self.one.take(index), self.two.take(index), self.how)
 
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        one, two = self.one.near(rows, length), self.two.near(rows, length)
+        if self.how is torch.logical_and:
+            if one is None or two is None:
+                return two if one is None else one
+            there = torch.zeros(length, dtype=torch.bool, device=rows.device)
+            there[two] = True  # isin would compare all with all
+            return one[there[one]]
+        return None if one is None or two is None else torch.cat((one, two)).unique()
+
+    def order(self, length: int) -> Tensor | None:
+        one = self.one.order(length)
+        return self.two.order(length) if one is None else one
+
+    def all_of(self) -> tuple[Mask, ...]:
+        return self.one.all_of() + self.two.all_of() if self.how is torch.logical_and else (self,)
+
+    def turns(self) -> tuple[Mask, ...]:
+        one, two = self.one.turns(), self.two.turns()
+        if 1 not in (len(one), len(two)) or len(one) == len(two):
+            return (self,)
+        return tuple(Joined(a, b, self.how) for a in one for b in two)
+
 
 class Inverted(Mask):
     """What the other mask hides (`~`)."""
@@ -101,6 +146,9 @@ class Inverted(Mask):
 class Everything(Mask):
     """Every row sees every column."""
 
+    def all_of(self) -> tuple[Mask, ...]:
+        return ()
+
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return j == j
 
@@ -110,6 +158,9 @@ class Causal(Mask):
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return i >= j
+
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        return torch.arange(min(int(rows.max()) + 1, length), device=rows.device)
 
 
 class Bias(nn.Module):
@@ -156,6 +207,7 @@ class Sight:
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
         self.seeing = False  # whether every row is known to see something
+        self.laid = False  # whether the order is the mask's own
         self._made: dict[Hashable, object] = {}  # of mask and positions
         self._added: dict[Hashable, object] = {}  # of the bias
 
@@ -236,24 +288,47 @@ class Sight:
         return not (self.is_causal or self.is_open or learns)
 
     @property
+    def pays_in_parts(self) -> bool:
+        """Whether parts of a long sequence should look each at what it sees alone, as a CPU has no block kernel."""
+        length = self.rows.shape[-1]
+        if self.rows.is_cuda or torch.compiler.is_compiling() or length < PARTS_FROM:
+            return False
+        return self.counted and self.rows is self.columns and self.once("few", self._sees_few)
+
+    def _sees_few(self) -> bool:
+        length = self.rows.shape[-1]
+        near = [turn.mask.near(turn.in_order[length // 2 : length // 2 + 64], length) for turn in self.turns]
+        return any(at is not None and 2 * len(at) <= length for at in near)
+
+    @property
+    def in_order(self) -> Tensor:
+        """Rows by index, in the order that makes sparse blocks dense."""
+        here = torch.arange(self.rows.shape[-1], device=self.rows.device)
+        return here if self.order is None else self.order.to(self.rows.device)
+
+    @property
+    def turns(self) -> tuple[Sight, ...]:
+        """The sights that heads have by turns, each in its mask's order; one alone where a bias speaks of heads too."""
+        return self.once("turns", self._turns)
+
+    def _turns(self) -> tuple[Sight, ...]:
+        masks = self.mask.turns()
+        if len(masks) > 1 and (self.bias is not None or any(mask.heads > 1 for mask in masks)):
+            return (self,)
+        laid = self.order is None and self.counted and self.rows is self.columns
+        orders = [mask.order(self.rows.shape[-1]) if laid else self.order for mask in masks]
+        place = (self.rows, self.columns, self.batch, self.bias)
+        turns = tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
+        for turn in turns:
+            turn.laid = laid
+        return turns
+
+    @property
     def blocks(self) -> BlockMask:
         """The mask as flex attention's block mask, from the same definition, over indices instead of positions."""
-        return self.once("blocks", self._blocks)
+        from heedful.attention.blocks import block_mask
 
-    def _blocks(self) -> BlockMask:
-        from torch.nn.attention.flex_attention import create_block_mask
-
-        place = self._places()
-
-        def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            at, to = place(b, i, j)
-            return self.mask.sees(b, h, at, to) & (to >= 0)
-
-        batch = max(self.mask.batch, self.rows.shape[0], self.columns.shape[0])
-        sizes = (batch if batch > 1 else None, self.mask.heads if self.mask.heads > 1 else None)
-        return create_block_mask(
-            sees, *sizes, self.rows.shape[-1], self.columns.shape[-1], device=str(self.rows.device)
-        )
+        return self.lasting("blocks", lambda: block_mask(self))
 
     @property
     def score_mod(self) -> Callable[..., Tensor] | None:
@@ -264,10 +339,15 @@ class Sight:
 
     def _score_mod(self) -> Callable[..., Tensor]:
         assert self.bias is not None
-        place, adds = self._places(), self.bias.adds
+        place, adds = self.places, self.bias.adds
         return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
 
-    def _places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    @property
+    def places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Where a row and a column stand that are told by index, in the sight's order."""
+        before = self.columns.shape[-1] - self.rows.shape[-1]
+        if self.counted and self.order is None:
+            return lambda b, i, j: (i + before, j)
         rows, columns = self.rows.expand(self.batch, -1), self.columns.expand(self.batch, -1)
         if self.order is not None:
             rows, columns = rows[:, self.order], columns[:, self.order]
@@ -291,6 +371,28 @@ class Sight:
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made by the first layer that asks and shared with the rest of this forward."""
         return kept(self._made, key, make)
+
+    def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
+        own = (self.order is None or self.laid) and self.counted and self.rows is self.columns
+        told = signature(self.mask) if own else None
+        if told is None or torch.compiler.is_compiling():
+            return self.once(key, make)
+        while len(LASTING) > MOST:
+            LASTING.pop(next(iter(LASTING)))
+        name = (key, told, self.rows.shape[-1], str(self.rows.device))
+        return self.once(key, lambda: kept(LASTING, name, make))
+
+
+def signature(mask: Mask) -> Hashable:
+    """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
+    held: list[Any] = [type(mask)]
+    for part in (one for value in vars(mask).values() for one in (value if isinstance(value, tuple) else (value,))):
+        told = signature(part) if isinstance(part, Mask) else part
+        if told is None or not isinstance(told, (int, tuple, type(torch.logical_and))):
+            return None
+        held.append(told)
+    return tuple(held)
 
 
 def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:

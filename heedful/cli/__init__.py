@@ -13,6 +13,7 @@ import typer
 
 from heedful.cli import (
     align,
+    attention,
     bench,
     check,
     convert,
@@ -53,6 +54,7 @@ app.command("recipes")(recipes.recipes)
 app.command("plan")(plan.plan)
 app.command("convert")(convert.convert)
 app.command("bench")(bench.bench)
+app.add_typer(attention.app, name="attention")
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")
 

@@ -9,7 +9,18 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import nn
 
-from heedful.attention import Across, Attention, Bias, CrossAttention, Everything, Join, Mask, MultiHead, Rotary
+from heedful.attention import (
+    Across,
+    Attention,
+    Bias,
+    CrossAttention,
+    Everything,
+    Join,
+    Mask,
+    MultiHead,
+    Rotary,
+    SharedQK,
+)
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.inputs import Position
@@ -112,7 +123,7 @@ def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
 
 def mask(spec: Spec) -> Mask:
     """What the mechanism's word hides, for self-attention."""
-    return words.mask(spec.mechanism) or Everything()
+    return words.mask(spec.mechanism, spec.heads) or Everything()
 
 
 def norm(spec: Spec) -> Callable[[int], nn.Module]:
@@ -126,7 +137,7 @@ def key(spec: Spec) -> int:
 
 
 def _mechanism(spec: Spec) -> Any:
-    return words.mechanism(spec.mechanism, spec.heads, key(spec))
+    return words.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
 
 
 def _join(spec: Spec) -> Join:
@@ -135,10 +146,11 @@ def _join(spec: Spec) -> Join:
 
 def self_attention(spec: Spec) -> Attention:
     """Attention of a sequence to itself."""
+    mechanism = _mechanism(spec)
+    kind = SharedQK if mechanism.shares else MultiHead
     normed = norm(spec) if spec.key_norm else None
     wide: dict[str, Any] = {"key": spec.key, "value": spec.key, "position": rotary(spec), "bias": spec.project_bias}
-    project = MultiHead(spec.width, spec.heads, spec.groups, norm=normed, **wide)
-    return Attention(project, _mechanism(spec), _join(spec))
+    return Attention(kind(spec.width, spec.heads, spec.groups, norm=normed, **wide), mechanism, _join(spec))
 
 
 def cross_attention(spec: Spec) -> CrossAttention:

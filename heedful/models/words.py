@@ -10,8 +10,25 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, RotaryByParts, Window
-from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
+from heedful.attention import (
+    ALiBi,
+    Axial,
+    Bias,
+    BigBird,
+    Blocks,
+    Buckets,
+    Fixed,
+    Local,
+    Local2D,
+    Longformer,
+    Mask,
+    Rotary,
+    RotaryByParts,
+    Strided,
+    Window,
+)
+from heedful.attention import mechanisms as kinds
+from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
     BatchNorm,
     Block,
@@ -32,12 +49,34 @@ Entry = TypeVar("Entry")
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     "softmax": Softmax,
-    "dot": Dot,
-    "scaled": Scaled,
-    "general": General,
-    "additive": Additive,
+    "dot": kinds.Dot,
+    "scaled": kinds.Scaled,
+    "general": kinds.General,
+    "additive": kinds.Additive,
+    "linear": kinds.Linear,
+    "performer": kinds.Performer,
+    "dpfp": kinds.DPFP,
+    "linformer": kinds.Linformer,
+    "nystromformer": kinds.Nystromformer,
+    "synthesizer_dense": kinds.DenseSynthesizer,
+    "synthesizer_random": kinds.RandomSynthesizer,
+    "synthesizer_factorised": kinds.FactorisedSynthesizer,
+    "talking_heads": kinds.TalkingHeads,
+    "reformer": kinds.Reformer,
+    "sinkhorn": kinds.Sinkhorn,
+    "routing": kinds.Routing,
 }
-MASKS: dict[str, type[Mask]] = {"window": Window, "blocks": Blocks}  # softmax among fewer: a mechanism's name to users
+MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
+    "window": Window,
+    "blocks": Blocks,
+    "strided": Strided,
+    "fixed": Fixed,
+    "longformer": Longformer,
+    "bigbird": BigBird,
+    "axial": Axial,
+    "local": Local,
+    "local2d": Local2D,
+}
 BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
@@ -171,17 +210,20 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
         raise Refusal(f"{what} {word!r}: {error}") from None
 
 
-def mechanism(word: str, heads: int, width: int) -> Mechanism:
-    """The mechanism that a word names, for heads of `width`; a mask's word means softmax within that mask."""
+def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism:
+    """The mechanism that a word names, for heads of `width` and sequences up to `length`.
+
+    A mask's word means softmax within that mask.
+    """
     if parse(word)[0] in MASKS:
         return Softmax()
-    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width)
+    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width, length=length)
     return made
 
 
-def mask(word: str) -> Mask | None:
+def mask(word: str, heads: int = 1) -> Mask | None:
     """The mask that a mechanism's word stands for, or None."""
-    return choose("mechanism", word, MASKS) if parse(word)[0] in MASKS else None
+    return choose("mechanism", word, MASKS, heads=heads) if parse(word)[0] in MASKS else None
 
 
 def norm(word: str) -> Callable[[int], nn.Module]:

@@ -113,6 +113,22 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     assert all(row.get("made") or row["licence"] for row in rows)
 
 
+def test_kinds_of_attention_are_listed_for_people_and_for_programs(heedful: Program) -> None:
+    said, rows = heedful("attention", "list"), json.loads(heedful("attention", "list", "--json").out)
+    assert said.status == 0
+    assert [line.split()[0] for line in said.lines] == [row["name"] for row in rows]
+    assert {"softmax", "performer", "window", "alibi"} <= {row["name"] for row in rows}
+    assert all(row["paper"] in line for row, line in zip(rows, said.lines, strict=True))
+
+
+def test_a_kind_of_attention_is_explained_and_drawn_beside_softmax(heedful: Program, tmp_path: Path) -> None:
+    said = heedful("attention", "explain", "performer", "--out", tmp_path / "performer.json")
+    assert (said.status, said.err) == (0, "")
+    assert all(part in said.out for part in ("Choromanski", "cost    T,", 'model.mechanism="performer(features=128)"'))
+    maps = json.loads((tmp_path / "performer.json").read_text())["maps"]
+    assert [one["path"] for one in maps] == ["performer", "softmax"]
+
+
 def test_a_set_is_fetched_and_what_is_there_already_is_said(
     heedful: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,11 +49,25 @@ def obeys(word: str, name: str, *parts: str) -> bool:
     return cases.obeys(word, "groups 2", *NEEDED.get(name, {"mask padding"}), *parts)
 
 
+def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
+    """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
+    return cases.few_of(word, [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)])
+
+
 def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
     """A family's model in float64, a third of its heads to a group of keys."""
     torch.manual_seed(0)
     family, needed = FAMILIES[name]
-    small = {"width": 24, "heads": 6, "groups": 2, "depth": 2, "hidden": 20, "length": 16, "mechanism": word}
+    shares = getattr(words.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
+    small = {
+        "width": 24,
+        "heads": 6,
+        "groups": None if shares else 2,
+        "depth": 2,
+        "hidden": 20,
+        "length": 16,
+        "mechanism": cases.toy(word),
+    }
     return stirred(models.build(family, **small | needed | numbers)).double()
 
 

@@ -5,7 +5,19 @@ import torch
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import pad
 
-from heedful.attention import FixedMemory, Sight
+from heedful.attention import (
+    Axial,
+    BigBird,
+    Causal,
+    Fixed,
+    FixedMemory,
+    Local,
+    Longformer,
+    Padding,
+    Sight,
+    Strided,
+    Window,
+)
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
 from tests.laws import cases
@@ -97,6 +109,50 @@ def test_forward_in_blocks_is_weights_times_values(word):
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
+
+
+@pytest.fixture
+def by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of three rows wherever a CPU would use larger ones."""
+    fits = property(lambda sight: sight.counted and sight.rows is sight.columns and not sight.is_open)
+    monkeypatch.setattr(Sight, "pays_in_parts", fits)
+    monkeypatch.setattr(softmax, "PART", 3)
+
+
+@pytest.mark.usefixtures("by_parts")
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("name", cases.masks())
+def test_forward_in_parts_is_weights_times_values(name, ordered):
+    m = mechanism("softmax")
+    for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
+        sight = case.seen()
+        if ordered:
+            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+        q, k, v = asked(case, sight)
+        defined = m.weights(q, k, sight) @ shared(v, HEADS)
+        agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
+
+
+FEW = {
+    "window": Window(100) & Causal(),
+    "strided": Strided(HEADS, 32),
+    "fixed": Fixed(32) & Causal(),
+    "longformer": Longformer(64),
+    "bigbird": BigBird(32),
+    "axial": Axial(HEADS, 32) & Padding(torch.tensor([1500])),
+    "local": Local(64),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_long_sequences_that_see_few_go_in_parts_with_the_same_numbers(name, monkeypatch):
+    q, k, v = (torch.randn(1, HEADS, 1537, 4, generator=torch.Generator().manual_seed(0)) for _ in range(3))
+    sight, whole = (FEW[name].over(torch.empty(1, 1537)) for _ in range(2))
+    assert sight.pays_in_parts
+    y = Softmax()(q, k, v, sight)
+    assert "dense" not in sight._made
+    monkeypatch.setattr(Sight, "pays_in_parts", False)
+    torch.testing.assert_close(y, Softmax()(q, k, v, whole), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")

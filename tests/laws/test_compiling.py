@@ -42,7 +42,12 @@ def _anew() -> None:
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_a_compiled_stack_is_one_graph_with_the_same_numbers(word):
     blocks, x = stack(word, position=Rotary()), states()
-    axes = {"mask": ["causal & padding"], "bias": ["none", "buckets"], "groups": [2], "value": [cases.VALUE]}
+    axes = {
+        "mask": ["causal & padding"],
+        "bias": ["none", "buckets"][: 2 if word == "softmax" else 1],
+        "groups": [2],
+        "value": [cases.VALUE],
+    }
     for case in cases.cases(word, **axes):
         model = Encoder(blocks, cases.masks()[case.mask], case.seen().bias)
         compiled = torch.compile(model, backend="eager", fullgraph=True)

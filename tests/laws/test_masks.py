@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Bias, Causal, Everything, Mask, Padding, Window
+from heedful.attention.sparse import drawn
 from heedful.models import words
 from tests.laws import cases
 from tests.laws.cases import BATCH, BIASES, HEADS, LENGTH, SIGHTS, masks
@@ -12,6 +13,19 @@ LENGTHS, IDS, SIZE = [7, 4, 0], masks()["documents"].ids.tolist(), 3
 LAYOUT = [[1, 0, 1], [0, 0, 0], [1, 1, 0]]
 HELD = {name: mask.seen.tolist() for name, mask in masks().items() if hasattr(mask, "seen")}
 HELD["given for all"] = masks()["given for all"].one.seen.tolist()
+
+
+def linked(one: int, two: int) -> bool:
+    """Blocks that are near, or one of them the first, or linked by chance."""
+    former, later = sorted((one, two))
+    return later - former < 2 or former == 0 or former == int(drawn(torch.tensor(later), 0))
+
+
+def around(i: int) -> list[int]:
+    """On a grid with rows of three, the square of two by two, a row above it and a column on both its sides."""
+    down, right = i // 3 // 2 * 2, i % 3 // 2 * 2
+    return [3 * y + x for y in range(down - 1, down + 2) for x in range(right - 1, right + 3) if 0 <= x < 3]
+
 
 PLAIN = {
     "everything": lambda b, h, i, j: True,
@@ -35,6 +49,15 @@ PLAIN = {
     "~padding": lambda b, h, i, j: j >= LENGTHS[b],
     "window | documents": lambda b, h, i, j: abs(i - j) < 2 or IDS[b][i] == IDS[b][j],
     "(~blocks & causal) | prefix": lambda b, h, i, j: (i // SIZE != j // SIZE and j <= i) or j < 1,
+    "turns": lambda b, h, i, j: [abs(i - j) < 2, j < LENGTHS[b], j <= i][h % 3] and j < 5,
+    "strided": lambda b, h, i, j: [-3 < i - j < 3, i % 3 == j % 3][h % 2],
+    "causal & strided": lambda b, h, i, j: j in (i, i - 1) if h % 2 == 0 else j in range(i % 2, i + 1, 2),
+    "fixed": lambda b, h, i, j: i // 3 == j // 3 or j % 3 in (1, 2),
+    "causal & longformer": lambda b, h, i, j: j <= i and (i - j < 2 or i < 2 or j < 2),
+    "bigbird": lambda b, h, i, j: linked(i // 2, j // 2),
+    "axial": lambda b, h, i, j: [i // 3 == j // 3, i % 3 == j % 3][h % 2] and j < LENGTHS[b],
+    "causal & local": lambda b, h, i, j: i - i % 2 - 3 <= j <= i,
+    "local of two dimensions": lambda b, h, i, j: j in around(i),
 }
 
 
@@ -58,6 +81,31 @@ def test_a_mask_taken_speaks_of_the_sequences_taken(name):
     taken = mask.take(index).over(torch.empty(4, LENGTH)).dense.expand(4, HEADS, LENGTH, LENGTH)
     whole = mask.over(torch.empty(BATCH, LENGTH)).dense.expand(BATCH, HEADS, LENGTH, LENGTH)
     assert torch.equal(taken, whole[index])
+
+
+@pytest.mark.parametrize("name", masks())
+def test_what_is_seen_is_near_and_an_order_is_one(name):
+    """What helps speed alone is true: columns that are not near are seen by no row, and every row has one place."""
+    length = 41
+    for mask in masks(length)[name].turns():
+        seen = mask.over(torch.empty(BATCH, length)).dense.expand(BATCH, -1, length, length)
+        order = mask.order(length)
+        assert order is None or torch.equal(order.sort().values, torch.arange(length))
+        for rows in (torch.arange(length) if order is None else order).split(6):
+            near = mask.near(rows, length)
+            if near is not None:
+                assert near.min() >= 0 and near.max() < length and len(near.unique()) == len(near)
+                far = torch.ones(length, dtype=torch.bool)
+                far[near] = False
+                assert not seen[:, :, rows][..., far].any()
+
+
+def test_blocks_linked_by_chance_are_few_and_anywhere():
+    later = torch.arange(2, 500)
+    share = torch.stack([drawn(later, number) / later for number in range(2)])
+    assert (share < 1).all() and (share >= 0).all()
+    assert torch.allclose(share.mean(1), torch.tensor(0.5), atol=0.05)
+    assert (share[0] == share[1]).float().mean() < 0.05
 
 
 def test_everything_leaves_the_other_mask_as_it_is():
@@ -94,7 +142,8 @@ def ours(parent: type) -> set[type]:
 
 
 def parts(mask: Mask) -> set[type]:
-    inner = (part for part in vars(mask).values() if isinstance(part, Mask))
+    held = [part for part in vars(mask).values() if isinstance(part, Mask)]
+    inner = [*held, *getattr(mask, "masks", ())]
     return {type(mask)}.union(*(parts(part) for part in inner))
 
 

@@ -35,7 +35,8 @@ def in_steps(run, x, memory, chunks):
 @pytest.mark.parametrize("word", MECHANISMS)
 @torch.no_grad()
 def test_steps_with_memory_are_one_pass(word, name):
-    for groups, chunks in [(HEADS, CHUNKS[0]), (1, CHUNKS[0]), *((2, chunks) for chunks in CHUNKS)]:
+    every = [(HEADS, CHUNKS[0]), (1, CHUNKS[0]), *((2, chunks) for chunks in CHUNKS)]
+    for groups, chunks in cases.few_of(word, every, 3):
         blocks, axes = stack(word, groups, Rotary()), {"groups": [groups], "value": [VALUE], "sight": ["remembered"]}
         fitting = [mask for mask, made in cases.masks().items() if closed(made, chunks)]
         assert "causal" in fitting
@@ -48,19 +49,21 @@ def test_steps_with_memory_are_one_pass(word, name):
             torch.testing.assert_close(steps, run(x, None), **EXACT, msg=label)
 
 
+@pytest.mark.parametrize("word", ["softmax", "linear"])
 @pytest.mark.parametrize("name", MEMORIES)
 @torch.no_grad()
-def test_a_block_that_is_called_twice_remembers_both_calls(name):
-    block, x = stack("softmax", depth=1).blocks[0], states()
+def test_a_block_that_is_called_twice_remembers_both_calls(name, word):
+    block, x = stack(word, depth=1).blocks[0], states()
     shared = Stack([block, block, block])
     run = lambda x, memory: shared(x, Causal().over(x, memory), memory)  # noqa: E731
     torch.testing.assert_close(in_steps(run, x, MEMORIES[name](), (3, 1, 3)), run(x, None), **EXACT)
 
 
+@pytest.mark.parametrize("word", ["softmax", "linear"])  # keys and values are kept, and one sum of them
 @pytest.mark.parametrize("name", MEMORIES)
 @torch.no_grad()
-def test_a_memory_taken_goes_on_with_the_sequences_taken(name):
-    blocks, x, index = stack("softmax", position=Rotary()), states(), torch.tensor([2, 0, 0, 1])
+def test_a_memory_taken_goes_on_with_the_sequences_taken(name, word):
+    blocks, x, index = stack(word, position=Rotary()), states(), torch.tensor([2, 0, 0, 1])
     memory, mask = MEMORIES[name](), Causal() & Padding(torch.tensor([LENGTH, 5, 2]))
     blocks(x[:, :4], mask.over(x[:, :4], memory), memory)
     memory.take(index)
@@ -72,10 +75,9 @@ def test_a_memory_taken_goes_on_with_the_sequences_taken(name):
 @pytest.mark.parametrize("word", families.WORDS)
 @torch.no_grad()
 def test_a_model_in_steps_is_one_pass(word):
-    for (memory, make), (position, bias) in itertools.product(MEMORIES.items(), families.PLACES):
-        for name in families.CAUSAL:
-            if not families.obeys(word, name, f"bias {bias}", "sight remembered"):
-                continue
+    for name in families.CAUSAL:
+        places = families.places(word, name, "sight remembered")
+        for (memory, make), (position, bias) in itertools.product(MEMORIES.items(), places):
             model, given = families.model(name, word, position=position, bias=bias), families.together(name)
             context = model.encode(given[0]).kept() if name == "transformer" else None
             run = (lambda x, kept, m=model, c=context: m.decode(x, c, kept)) if context else model

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.attention import Bias, Buckets, Causal, Given, Mask, Padding, Rotary, Sight
+from heedful.attention import Bias, Buckets, Causal, Given, Mask, Padding, Rotary, Sight, Strided, Window
 from heedful.models import words
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states
@@ -61,7 +61,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
         (2, 1, 2) if name in families.WRITERS else {"forecaster": (0, 1, 1)}.get(name, (1, 0, 1))
     )  # of each stack and each context
     assert (deep["Padding"], deep["Causal"], deep["Buckets"]) <= sights
-    inner = [kind.__name__ for kind in words.MASKS.values() if word.startswith(kind.__name__.lower())]
+    inner = [kind.__name__ for kind in words.MASKS.values() if words.parse(word)[0] == kind.__name__.lower()]
     assert all(deep[kind] == (2 if name in families.WRITERS else 1) for kind in inner)
 
 
@@ -164,3 +164,19 @@ def test_a_mask_of_heads_and_a_bias_speak_of_the_same_heads():
     assert Given(seen).over(torch.empty(2, LENGTH), bias=BIASES["alibi"]()).heads == HEADS
     assert Given(seen).over(torch.empty(2, LENGTH), bias=BIASES["alibi of one head for all"]()).heads == HEADS
     assert Sight(Causal(), torch.zeros(1, 1), torch.zeros(1, 1), 2, BIASES["alibi"]()).heads == HEADS
+
+
+def test_a_lowered_mask_lasts_where_it_follows_from_numbers_alone():
+    def lowered(mask, length=LENGTH):
+        return mask.over(torch.empty(2, length)).blocks
+
+    assert lowered(Window(3) & Causal()) is lowered(Window(3) & Causal())
+    assert lowered(Window(3) & Causal()) is not lowered(Window(4) & Causal())
+    assert lowered(Window(3) & Causal()) is not lowered(Window(3) | Causal())
+    assert lowered(Window(3)) is not lowered(Window(3), LENGTH + 1)
+    assert lowered(Strided(2, 3) & Causal()) is lowered(Strided(2, 3) & Causal())
+    lengths = torch.tensor([2, 3])
+    assert lowered(Window(3) & Padding(lengths)) is not lowered(Window(3) & Padding(lengths))
+    ordered = Window(3).over(torch.empty(2, LENGTH))
+    ordered.order = torch.arange(LENGTH).flip(0)
+    assert ordered.blocks is not lowered(Window(3))

@@ -40,7 +40,7 @@ def test_rows_of_a_tree_are_sequences_of_their_own(word, size):
     steps = (1,) * LENGTH
     fitting = [mask for mask, made in cases.masks().items() if closed(made, steps)]
     assert {"causal", "causal & window", "causal & padding", "given for all"} <= set(fitting)
-    for groups, biases in ((2, cases.BIASES), (HEADS, ["alibi"]), (1, ["none"])):
+    for groups, biases in cases.few_of(word, [(2, cases.BIASES), (HEADS, cases.FEW), (1, cases.FEW)], 1):
         blocks = stack(word, groups, Rotary())
         axes = {"groups": [groups], "value": [VALUE], "sight": ["remembered"]}
         for case in cases.cases(word, mask=fitting, bias=biases, **axes):
@@ -56,10 +56,11 @@ def test_rows_of_a_tree_are_sequences_of_their_own(word, size):
                 torch.testing.assert_close(here, there, **EXACT, msg=lambda m, c=case: f"{c}: {m}")
 
 
+@pytest.mark.parametrize("word", ["softmax", "linear"])
 @pytest.mark.parametrize("size", SIZES)
 @torch.no_grad()
-def test_sources_that_leave_a_tree_do_not_change_the_others(size):
-    blocks, mask = stack("softmax", position=Rotary()), Causal() & Padding(torch.tensor([LENGTH, 5, 2]))
+def test_sources_that_leave_a_tree_do_not_change_the_others(size, word):
+    blocks, mask = stack(word, position=Rotary()), Causal() & Padding(torch.tensor([LENGTH, 5, 2]))
     whole, few = TreeMemory(SIZES[size]), TreeMemory(SIZES[size])
     stay, left = torch.arange(BATCH), {2: [0, 2], 4: [1]}  # at each step, which of those still there stay
     for step, (parents, new) in enumerate(growing(torch.Generator().manual_seed(1))):
@@ -105,9 +106,7 @@ def test_what_was_seen_of_a_tree_stays_as_it_was():
 @pytest.mark.parametrize("word", families.WORDS)
 @torch.no_grad()
 def test_a_model_that_writes_a_tree_writes_sequences(word):
-    for position, bias in families.PLACES:
-        if not families.obeys(word, "transformer", f"bias {bias}", "sight remembered"):
-            continue
+    for position, bias in families.places(word, "transformer", "sight remembered"):
         model = families.model("transformer", word, position=position, bias=bias)
         source, _ = families.together("transformer")
         context, memory = model.encode(source), TreeMemory(2)

@@ -1,8 +1,37 @@
 """Mechanisms: how weights are made and applied. One paper, one file."""
 
 from heedful.attention.mechanisms.additive import Additive
+from heedful.attention.mechanisms.dpfp import DPFP
 from heedful.attention.mechanisms.general import General
+from heedful.attention.mechanisms.linear import Linear
+from heedful.attention.mechanisms.linformer import Linformer
 from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanisms.nystromformer import Nystromformer
+from heedful.attention.mechanisms.performer import Performer
+from heedful.attention.mechanisms.reformer import Reformer
+from heedful.attention.mechanisms.routing import Routing
+from heedful.attention.mechanisms.sinkhorn import Sinkhorn
 from heedful.attention.mechanisms.softmax import Dot, Scaled, Softmax
+from heedful.attention.mechanisms.synthesizer import DenseSynthesizer, FactorisedSynthesizer, RandomSynthesizer
+from heedful.attention.mechanisms.talking import TalkingHeads
 
-__all__ = ["Additive", "Dot", "General", "Mechanism", "Scaled", "Softmax"]
+__all__ = [
+    "DPFP",
+    "Additive",
+    "DenseSynthesizer",
+    "Dot",
+    "FactorisedSynthesizer",
+    "General",
+    "Linear",
+    "Linformer",
+    "Mechanism",
+    "Nystromformer",
+    "Performer",
+    "RandomSynthesizer",
+    "Reformer",
+    "Routing",
+    "Scaled",
+    "Sinkhorn",
+    "Softmax",
+    "TalkingHeads",
+]

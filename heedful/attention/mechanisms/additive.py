@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 
 
 class Additive(SoftmaxLike):
     """Scores a . tanh(q + k), a vector for each head (Bahdanau et al., 2015). Cost: T^2 D in time and memory."""
+
+    card: ClassVar = Card(
+        "Neural Machine Translation by Jointly Learning to Align and Translate (Bahdanau et al., 2015)",
+        2015,
+        "T^2",
+        limits="no fused kernel: T x S x D numbers at once",
+        tier="B",
+    )
 
     def __init__(self, heads: int, width: int, dropout: float = 0.0) -> None:
         super().__init__(dropout)

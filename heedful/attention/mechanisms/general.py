@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike, fused
 from heedful.attention.sight import Sight
 
 
 class General(SoftmaxLike):
     """Bilinear scores q W k, a matrix for each head (Luong et al., 2015). Cost: T^2, memory T, as W turns q first."""
+
+    card: ClassVar = Card(
+        "Effective Approaches to Attention-based Neural Machine Translation (Luong et al., 2015)", 2015, "T^2"
+    )
 
     def __init__(self, heads: int, width: int, dropout: float = 0.0) -> None:
         super().__init__(dropout)

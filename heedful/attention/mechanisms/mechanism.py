@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.card import Card
 from heedful.attention.memory import Memory
 from heedful.attention.sight import Sight
 
@@ -15,6 +18,9 @@ class Mechanism(nn.Module):
     q is B H T D, k is B G S D, v is B G S E, with G groups shared by H heads. A mechanism obeys every law under
     `tests/laws` or refuses at the call, in one sentence that names the cure.
     """
+
+    card: ClassVar[Card]
+    shares: ClassVar[bool] = False  # whether its keys are to be its queries, of one length
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         """The definition: how much each row takes of each column, B H T S."""

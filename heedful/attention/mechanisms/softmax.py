@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
+from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
 
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
+PART = 256  # rows that look together on a CPU, at their neighbours alone
 FAST_UP_TO = 256  # columns, as in float32; from twice as many on they are even
 
 
@@ -44,6 +47,8 @@ class SoftmaxLike(Mechanism):
 
 class Softmax(SoftmaxLike):
     """Dot products scaled by the root of their width, by fused kernels (Vaswani et al., 2017). Cost: T^2, memory T."""
+
+    card: ClassVar = Card("Attention Is All You Need (Vaswani et al., 2017)", 2017, "T^2")
 
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(dropout)
@@ -76,6 +81,10 @@ class Scaled(Softmax):
 class Dot(Softmax):
     """Plain dot products (Luong et al., 2015)."""
 
+    card: ClassVar = Card(
+        "Effective Approaches to Attention-based Neural Machine Translation (Luong et al., 2015)", 2015, "T^2"
+    )
+
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__(dropout, scale=1.0)
 
@@ -89,7 +98,9 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
     if sight.is_causal:
         return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
     if sight.pays_in_blocks and not dropout:
-        return blockwise(q, k, v, sight, scale)
+        return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
+    if sight.pays_in_parts:
+        return by_turns(q, k, v, sight, partial(in_parts, scale=scale, dropout=dropout))
     seen = sight.added(q.dtype)
     if q.shape[2] == 1 and kernel["enable_gqa"] and (seen is None or seen.shape[1] == 1):
         # Heads that share keys become rows over them: kernels that take a mask know of no groups.
@@ -98,6 +109,52 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
     else:
         y = scaled_dot_product_attention(q, k, v, seen, **kernel)
     return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
+
+
+def by_turns(
+    q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Callable[[Tensor, Tensor, Tensor, Sight], Tensor]
+) -> Tensor:
+    """Heads that have the same mask look together, and then stand in their places again."""
+    turns, heads = sight.turns, q.shape[1]
+    if len(turns) == 1:
+        return look(q, k, v, turns[0])
+    k, v = shared(k, heads), shared(v, heads)
+    whose = [slice(turn, None, len(turns)) for turn in range(len(turns))]
+    seen = [look(q[:, at], k[:, at], v[:, at], turn) for at, turn in zip(whose, turns, strict=True)]
+    places = torch.cat([torch.arange(heads, device=q.device)[at] for at in whose])
+    return torch.cat(seen, 1)[:, places.argsort()]
+
+
+def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float) -> Tensor:
+    """The same, PART rows at a time with the columns near them: never a T x S tensor where a mask sees few of them."""
+    if sight.order is not None:
+        q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
+    keys, values, looked = k.split(PART, 2), v.split(PART, 2), []
+    found = sight.lasting(("parts", PART), partial(parts, sight))
+    for some, (rows, at, blocks, columns) in zip(q.split(PART, 2), found, strict=True):
+        if blocks is not None:
+            near, of_them = torch.cat([keys[n] for n in blocks], 2), torch.cat([values[n] for n in blocks], 2)
+        else:
+            near, of_them = k.index_select(2, columns), v.index_select(2, columns)
+        part = Sight(sight.mask, rows[None], at[None], sight.batch, sight.bias)
+        looked.append(fused(some, near, of_them, part, scale, dropout))
+    y = torch.cat(looked, 2)
+    return y if sight.order is None else y[:, :, sight.order.argsort()]
+
+
+def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]:
+    """Where each part's rows and columns stand, and which columns: as whole blocks, or one by one if they are few."""
+    order, length, found = sight.in_order, sight.rows.shape[-1], []
+    place = order.argsort()
+    for rows in order.split(PART):
+        near = sight.mask.near(rows, length)
+        columns = torch.arange(length) if near is None else place[near].sort().values
+        blocks = (columns // PART).unique()
+        if whole := len(blocks) * PART <= 2 * len(columns) + 2 * PART:
+            columns = (blocks[:, None] * PART + torch.arange(PART)).flatten()
+            columns = columns[columns < length]
+        found.append((rows, order[columns], blocks.tolist() if whole else None, columns))
+    return found
 
 
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:

@@ -1,0 +1,68 @@
+"""Flex attention's block masks, made of what a mask says is near, so that no T x S tensor is needed on the way."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch.nn.attention.flex_attention import BlockMask
+
+    from heedful.attention.sight import Sight
+
+SIDE = 128  # rows and columns of a block
+AT_ONCE = 2048  # blocks that are looked at together
+
+
+def block_mask(sight: Sight) -> BlockMask:
+    """The mask over indices instead of positions, block by block: all of it is seen, some of it, or nothing."""
+    from torch.nn.attention.flex_attention import BlockMask, create_block_mask
+
+    places, mask, counted = sight.places, sight.mask, sight.counted  # and not the sight, which holds much else
+
+    def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        at, to = places(b, i, j)
+        return mask.sees(b, h, at, to) if counted else mask.sees(b, h, at, to) & (to >= 0)
+
+    batch = max(mask.batch, sight.rows.shape[0], sight.columns.shape[0])
+    rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]
+    if not (sight.counted and sight.rows is sight.columns):
+        sizes = (batch if batch > 1 else None, mask.heads if mask.heads > 1 else None)
+        return create_block_mask(sees, *sizes, rows, columns, device=str(sight.rows.device))
+    b = torch.arange(batch, device=sight.rows.device)[:, None, None, None, None]
+    h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
+    some, full = [], []
+    pairs = candidates(sight)
+    for i, j in zip(*(side.split(AT_ONCE) for side in pairs), strict=True):  # P 1 1
+        within = torch.arange(SIDE, device=i.device)
+        i, j = i * SIDE + within[:, None], j * SIDE + within
+        seen = sees(b, h, i.clamp(max=rows - 1), j.clamp(max=columns - 1)) & (i < rows) & (j < columns)
+        seen = seen.expand(batch, mask.heads, -1, SIDE, SIDE).flatten(3)
+        some.append(seen.any(-1))
+        full.append(seen.all(-1))
+    whole = torch.cat(full, -1)
+    lists = [listed(found, pairs, -(-rows // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)]
+    return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
+
+
+def candidates(sight: Sight) -> tuple[Tensor, Tensor]:
+    """The pairs of blocks that may see one another, each P 1 1; a mask is asked on the CPU, which waits for none."""
+    length = sight.rows.shape[-1]
+    order = torch.arange(length) if sight.order is None else sight.order.cpu()
+    place, pairs = order.argsort(), []
+    for number, rows in enumerate(order.split(SIDE)):
+        near = sight.mask.near(rows, length)
+        blocks = (torch.arange(0, length, SIDE) if near is None else place[near]).div(SIDE, rounding_mode="floor")
+        blocks = blocks.unique()
+        pairs.append(torch.stack((torch.full_like(blocks, number), blocks)))
+    one, two = torch.cat(pairs, 1).to(sight.rows.device)[..., None, None]
+    return one, two
+
+
+def listed(found: Tensor, pairs: tuple[Tensor, Tensor], count: int) -> tuple[Tensor, Tensor]:
+    """Found pairs (B H P) as flex attention lists them: how many for each row of blocks, and which, the rest behind."""
+    there = torch.zeros(*found.shape[:2], count, count, dtype=torch.int32, device=found.device)
+    there[:, :, pairs[0].flatten(), pairs[1].flatten()] = found.int()
+    return there.sum(-1, dtype=torch.int32), there.argsort(dim=-1, descending=True, stable=True).int()

@@ -1,0 +1,87 @@
+"""Fast weights: what a key stood for is taken out before its new value is written, by the delta rule."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.linalg import solve, solve_triangular
+
+from heedful.attention.card import Card
+from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.mechanisms.reading import read
+from heedful.attention.mechanisms.running import Given, Running, chunks, exact
+from heedful.attention.sight import Sight
+
+CHUNK = 64  # keys that are written at once: their corrections of one another are one triangular system
+
+
+class DPFP(Running):
+    """A memory of F x E that is written by the delta rule, with features of its own (Schlag et al., 2021).
+
+    Each key's old value is read and moved towards the new one by a share, which the last channel of the key says
+    through a sigmoid. Features are products of neighbours among the signed channels, `order` times as many as those.
+    Written in chunks (Yang et al., 2024). Cost: T, in time and memory; a new token costs the same however many came
+    before. It writes in the order of time even where nothing is hidden. It takes no bias, and hides padding and the
+    future alone; rotary positions would turn the share too.
+    """
+
+    card: ClassVar = Card(
+        paper="Linear Transformers Are Secretly Fast Weight Programmers (Schlag et al., 2021)",
+        year=2021,
+        cost="T",
+        limits="reads in the order of time; no bias; no masks but padding and causal; not with rotary positions",
+        ordered=True,
+    )
+
+    def __init__(self, width: int, order: int = 1) -> None:
+        super().__init__()
+        if width < 2 or not 0 < order < 2 * (width - 1):
+            raise ValueError(
+                f"a head of {width} channels has no products of order {order} beside its gate; widen it or choose 1"
+            )
+        self.order = order
+
+    def features(self, x: Tensor) -> Tensor:
+        """Products of channels relu(x, -x) with their neighbours, divided by their sum; the last channel is no part."""
+        x = x[..., :-1]
+        signed = torch.cat((x, -x), -1).relu()
+        products = torch.cat([signed * signed.roll(n, -1) for n in range(1, self.order + 1)], -1)
+        return products / (products.sum(-1, keepdim=True) + 1e-6)
+
+    def share(self, k: Tensor) -> Tensor:
+        """How far a key's value is moved: B G S 1."""
+        return k[..., -1:].sigmoid()
+
+    def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+        there, dtype = read(sight, self.name).there, q.dtype
+        q, k = exact(q), shared(exact(k), q.shape[1])
+        asked, keys, share = self.features(q), self.features(k), self.share(k) * there
+        one = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
+        mended = solve(one + share * (keys @ keys.mT * earlier(sight.columns)), share * one)
+        return (asked @ keys.mT * sight.dense @ mended).to(dtype)
+
+    def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
+        written = self.features(exact(k)), exact(v), self.share(exact(k)) * there
+        return self.features(exact(q)), *(shared(x, q.shape[1]) for x in written)
+
+    def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        q, k, v, share = (chunks(x, CHUNK) for x in given)
+        one = torch.eye(k.shape[3], dtype=k.dtype, device=k.device)
+        mended = one + (share * (k @ k.mT)).tril(-1)
+        news = solve_triangular(mended, share * torch.cat((v, k), -1), upper=False, unitriangular=True)
+        values, keys = news.split((v.shape[-1], k.shape[-1]), -1)
+        near, read = (q @ k.mT).tril(), []
+        state = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1]) if past is None else past
+        for n in range(k.shape[2]):
+            new = values[:, :, n] - keys[:, :, n] @ state
+            read.append(q[:, :, n] @ state + near[:, :, n] @ new)
+            state = state + k[:, :, n].mT @ new
+        return torch.cat(read, 2)[:, :, : given[0].shape[2]], state
+
+
+def earlier(at: Tensor) -> Tensor:
+    """Which columns were written before which: B|1 1 S S; of those at one place, in the order in which they come."""
+    first = torch.ones(2 * at.shape[-1:], dtype=torch.bool, device=at.device).tril(-1)
+    return ((at[:, :, None] > at[:, None]) | ((at[:, :, None] == at[:, None]) & first))[:, None]

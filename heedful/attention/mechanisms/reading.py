@@ -1,0 +1,67 @@
+"""What a mechanism that cannot take every mask makes of one: which columns are there, and whether the future hides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from heedful.attention.masks import Padding
+from heedful.attention.sight import Causal, Sight
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A sight that hides padding and the future alone: `there` (B|1 1 S 1) says which columns are no padding."""
+
+    causal: bool
+    there: Tensor
+
+
+def read(sight: Sight, name: str, hides: str = "padding and the future") -> Reading:
+    """The reading of a sight, or a refusal in the mechanism's name; made once per forward."""
+    if sight.bias is not None:
+        raise ValueError(f"{name} adds nothing to its scores; use softmax with a bias, or {name} without one")
+    return sight.once("reading", lambda: _read(sight, name, hides))
+
+
+def _read(sight: Sight, name: str, hides: str) -> Reading:
+    parts = sight.mask.all_of()
+    if not all(type(part) in (Causal, Padding) for part in parts):
+        raise ValueError(f"{name} can hide {hides} alone; use softmax with any other mask")
+    return Reading(any(isinstance(part, Causal) for part in parts), present(sight, sight.columns))
+
+
+def present(sight: Sight, at: Tensor) -> Tensor:
+    """Which of the members that stand at `at` (B|1 S) are no padding: B|1 1 S 1."""
+    b, there = torch.arange(sight.batch, device=at.device)[:, None], at >= 0
+    for part in sight.mask.all_of():
+        there = there & part.sees(b, b, at, at) if isinstance(part, Padding) else there
+    return there[:, None, :, None]
+
+
+def read_whole(sight: Sight, name: str) -> Tensor:
+    """Which columns are there (B|1 1 S 1), for a mechanism that looks at all of them at once: causal is refused."""
+    reading = read(sight, name, "padding")
+    if reading.causal:
+        raise ValueError(f"{name} looks at the whole sequence, the future too; use linear or softmax where that hides")
+    return reading.there
+
+
+def read_itself(sight: Sight, name: str) -> Tensor:
+    """The same for a mechanism that needs rows and columns to be one sequence: which of its members are there."""
+    there = read_whole(sight, name)
+    if sight.rows is not sight.columns:
+        raise ValueError(f"{name} is for a sequence that looks at itself as a whole; use softmax or linear elsewhere")
+    return there
+
+
+def within(sight: Sight, length: int, name: str) -> None:
+    """Refuses columns that stand beyond the positions that a mechanism has learned."""
+    count = sight.columns.shape[-1]  # where it is small enough, a GPU need not be asked where its columns stand
+    if count > length and (sight.counted or int(sight.columns.max()) >= length):
+        raise ValueError(
+            f"{name} was made for {length} positions and {count} came; shorten the input, or train with a larger "
+            "model.length"
+        )

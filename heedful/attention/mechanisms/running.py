@@ -1,0 +1,95 @@
+"""What mechanisms share that keep one sum instead of all keys: a sequence costs its length, a new token one step."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanisms.reading import present, read
+from heedful.attention.memory import Memory
+from heedful.attention.sight import Sight
+
+Given = tuple[Tensor, ...]  # what queries (B H T F) ask, then what is written: B H S F, B H S E, ...
+
+
+class Running(Mechanism):
+    """What is written goes into a sum (B H F E), of which queries read: all of it, or what was written before them.
+
+    A kind says what is asked and written of q, k and v, how a sequence is run through in chunks, and what it makes of
+    what was read. Keys that are not there write nothing.
+    """
+
+    @property
+    def name(self) -> str:
+        """The word that it refuses by."""
+        return type(self).__name__.lower()
+
+    def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
+        """What is asked and what is written, for all heads, in float32 or better."""
+        raise NotImplementedError
+
+    def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """What each query reads of the past and of what was written up to itself, and the sum after all of it."""
+        raise NotImplementedError
+
+    def written(self, given: Given) -> Tensor:
+        """The sum after all of it, where nothing needs to be read on the way."""
+        return self.run(given)[1]
+
+    def finished(self, y: Tensor) -> Tensor:
+        """What comes of what was read."""
+        return y
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        reading = read(sight, self.name)
+        given = self.given(q, k, v, reading.there)
+        if not (sight.counted and sight.rows is sight.columns):
+            last = torch.iinfo(torch.long).max // 4
+            rows = sight.rows if reading.causal else torch.full_like(sight.rows, last)
+            y = self.run_in_order(given, rows, sight.columns)
+        else:
+            y = self.run(given)[0] if reading.causal else given[0] @ self.written(given)
+        return self.finished(y).to(q.dtype)
+
+    def run_in_order(self, given: Given, rows: Tensor, columns: Tensor) -> Tensor:
+        """Rows and columns in one sequence by position, each row behind all columns that stand where it does."""
+        (q, *keys), (batch, _, count, _) = given, given[0].shape
+        places = torch.cat([(2 * at + side).expand(batch, -1) for side, at in enumerate((columns, rows))], 1)
+        order = places.argsort(dim=1, stable=True)
+        asked = pad(q, (0, 0, columns.shape[1], 0))
+        together = [taken(x, order) for x in (asked, *(pad(x, (0, 0, 0, count)) for x in keys))]
+        return taken(self.run(tuple(together))[0], order.argsort(dim=1))[:, :, columns.shape[1] :]
+
+    def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
+        reading = read(sight, self.name)
+        new = self.given(q, k, v, present(sight, sight.rows))  # a memory's rows are what is new
+        lines = tuple(memory.lines(x) for x in new)
+        past = memory.sum(self, (*lines[0].shape[:2], lines[0].shape[-1], lines[2].shape[-1]), lines[0])
+        y, after = self.run(lines, past)
+        y = y if reading.causal else lines[0] @ after
+        past.copy_(after)
+        return self.finished(memory.side_by_side(y)).to(q.dtype)
+
+
+def taken(x: Tensor, order: Tensor) -> Tensor:
+    """Rows of x (B H T D) in another order (B T)."""
+    return x.gather(2, order[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+
+
+def exact(x: Tensor) -> Tensor:
+    """In float32, or in what it is where that is better: long sums are made of it."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def chunks(x: Tensor, size: int) -> Tensor:
+    """Rows in chunks of up to `size`, the last one filled up with zeros: B H T D -> B H N C D."""
+    size = max(1, min(size, x.shape[2]))
+    count = max(1, -(-x.shape[2] // size))
+    return pad(x, (0, 0, 0, count * size - x.shape[2])).unflatten(2, (count, size))
+
+
+def taken_by_head(x: Tensor, order: Tensor) -> Tensor:
+    """Rows of x (B H T D), each head in an order of its own (B H T)."""
+    return x.gather(2, order.unsqueeze(-1).expand(-1, -1, -1, x.shape[3]))

@@ -1,0 +1,225 @@
+"""Every kind of attention from T = 512 up: time, memory, growth, where it overtakes full attention, and how near it is.
+
+On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.attention import Causal, Everything, Mask
+from heedful.attention.mechanisms import Mechanism, Softmax
+from heedful.bench.measure import interleave
+from heedful.errors import short_of_memory
+from heedful.models import kinds, words
+
+CPU = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
+CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
+BASE = "softmax"
+ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
+PATIENCE = 4.0  # seconds: what takes longer is not asked about twice the length
+FIT_FROM = 4096  # growth is told from here up, where a fixed price no longer hides it
+NEAR = 1024  # the length at which the distance to softmax is told
+
+
+@dataclass
+class Growth:
+    """What was measured of each kind at each length: seconds in every round, and bytes; and the distance to softmax."""
+
+    name: str
+    lengths: list[int]
+    seconds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    memory: dict[str, dict[int, int]] = field(default_factory=dict)
+    apart: dict[str, float] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)  # a kind stopped before the longest
+
+    def exponent(self, kind: str) -> float | None:
+        """By which power of T the time grows, fitted to the lengths from FIT_FROM up; none where there are too few."""
+        points = [(math.log(n), math.log(median(s))) for n, s in self.seconds[kind].items() if n >= FIT_FROM]
+        if len(points) < 2:
+            return None
+        x, y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
+        return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+
+    def overtakes(self, kind: str) -> int | None:
+        """The length from which on it is faster than full attention, where it ever is."""
+        both = [n for n in self.lengths if n in self.seconds[kind] and n in self.seconds[BASE]]
+        slower = [n for n in both if median(self.seconds[kind][n]) >= median(self.seconds[BASE][n])]
+        faster = [n for n in both if n > max(slower, default=0)]
+        return faster[0] if faster else None
+
+    def table(self, base: str) -> str:
+        """A table for people: milliseconds at each length, the growth, where it overtakes `base`, MB, the distance."""
+        wide = max(map(len, self.seconds))
+        heads = "".join(f"{n:>9,}" for n in self.lengths)
+        lines = [f"{self.name}: milliseconds at each length T; T^ is how time grows from {FIT_FROM:,} up"]
+        lines.append(f"  {'':{wide}s}{heads}     T^  overtakes   MB at most   from softmax at {NEAR:,}")
+        for kind, times in self.seconds.items():
+            row = "".join(f"{1000 * median(times[n]):9.2f}" if n in times else f"{'-':>9s}" for n in self.lengths)
+            grown, over, apart = self.exponent(kind), self.overtakes(kind), self.apart.get(kind)
+            most = max(self.memory[kind].values(), default=0) / 1e6
+            lines.append(
+                f"  {kind:{wide}s}{row}  {'-' if grown is None else f'{grown:5.2f}':>5s}"
+                f"{'never' if over is None else f'{over:,}':>11s}{most:13,.1f}"
+                f"   {'' if apart is None else f'{apart:.3f}'}{'  ' + self.why[kind] if kind in self.why else ''}"
+            )
+        return "\n".join(lines)
+
+    def to_json(self, base: str) -> dict[str, Any]:
+        """The same as JSON's own types, every round among them."""
+        rows = {
+            kind: {
+                "exponent": self.exponent(kind),
+                "overtakes": self.overtakes(kind),
+                "from_softmax": self.apart.get(kind),
+                "lengths": [
+                    {"length": n, "seconds": seconds, "bytes": self.memory[kind].get(n)} for n, seconds in times.items()
+                ],
+                "stopped": self.why.get(kind),
+            }
+            for kind, times in self.seconds.items()
+        }
+        return {"case": self.name, "base": base, "kinds": rows}
+
+
+def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Growth, str]]:
+    """Both directions, each with the kind that the others are compared to."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(0)
+    for backward in (False, True):
+        yield measured(device, CUDA if device == "cuda" else CPU, backward, rounds, said), BASE
+
+
+def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, said: Callable[[], object]) -> Growth:
+    """Every kind at every length, the lengths in order; a kind that takes too long is left out of the longer ones."""
+    heads, width, lengths = sizes["heads"], sizes["width"], sizes["lengths"]
+    what = "forward and backward" if backward else "forward"
+    growth = Growth(f"{what}, {heads} heads of {width}, {device}", lengths)
+    names = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
+    names = [name for name in names if name not in ALIKE]
+    peers = {"flex attention, bare, window": bare} if device == "cuda" else {}
+    for length in lengths:
+        runs: dict[str, Callable[[], object]] = {}
+        for name in [*names, *peers]:
+            growth.seconds.setdefault(name, {})
+            growth.memory.setdefault(name, {})
+            if name in growth.why:
+                continue
+            look = peers[name](length) if name in peers else asked(name, heads, width, length, device)
+            run = step(look, heads, width, length, device, backward)
+            try:
+                growth.memory[name][length] = peak(run, device)
+                runs[name] = run
+            except Exception as error:
+                if not short_of_memory(error):
+                    raise
+                growth.why[name] = f"out of memory at {length:,}"
+            if length == NEAR and not backward and name not in peers:
+                growth.apart[name] = distance(name, look, heads, width, length, device)
+        for name, seconds in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
+            growth.seconds[name][length] = seconds
+            if median(seconds) > PATIENCE and length != lengths[-1]:
+                growth.why.setdefault(name, f"over {PATIENCE:.0f} s at {length:,}")
+    return growth
+
+
+Look = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def asked(name: str, heads: int, width: int, length: int, device: str) -> Look:
+    """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
+    kind = kinds.known(name)
+    word = kind.word(**chosen(name, length))
+    mechanism: Mechanism = words.mechanism(word, heads, width, length).to(device)
+    mask: Mask = (Causal() if kind.card.causal else Everything()) & (words.mask(word, heads) or Everything())
+    return lambda q, k, v: mechanism(q, k, v, mask.over(q[:, 0]))
+
+
+def chosen(name: str, length: int) -> dict[str, int]:
+    """The numbers of a kind at a length: 512 for a window, the root of the length where the paper says so."""
+    root = 2 ** round(math.log2(length) / 2)
+    sizes = {"window": 512, "strided": root, "fixed": root, "axial": root, "local2d": 16, "bigbird": 64}
+    return {"size": sizes.get(name, 128), "row": root, "clusters": root}
+
+
+def step(look: Look, heads: int, width: int, length: int, device: str, backward: bool) -> Callable[[], object]:
+    """One call, which returns when it is done."""
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    q, k, v = drawn(heads, width, length, device, dtype, backward)
+
+    def run() -> None:
+        with torch.set_grad_enabled(backward):
+            y = look(q, k, v)
+            if backward:
+                torch.autograd.grad(y.float().square().sum(), (q, k, v), allow_unused=True)
+        if device == "cuda":
+            torch.cuda.synchronize()
+
+    return run
+
+
+def drawn(
+    heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values by chance."""
+    coins = torch.Generator().manual_seed(length)
+    q, k, v = (
+        torch.randn(1, heads, length, width, generator=coins).to(device, dtype).requires_grad_(learns) for _ in range(3)
+    )
+    return q, k, v
+
+
+def distance(name: str, look: Look, heads: int, width: int, length: int, device: str) -> float:
+    """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter."""
+    q, k, v = drawn(heads, width, length, device, torch.float32, False)
+    with torch.no_grad():
+        mask: Mask = Causal() if kinds.known(name).card.causal else Everything()
+        exact = Softmax()(q, k, v, mask.over(q[:, 0]))
+        return float((look(q, k, v) - exact).norm() / exact.norm())
+
+
+def peak(run: Callable[[], object], device: str) -> int:
+    """The most bytes that one call had at once beyond what was there before it; the call also warms up."""
+    if device == "cuda":
+        run()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run()
+        return int(torch.cuda.max_memory_allocated()) - before
+    forget = Path("/proc/self/clear_refs")
+    if not forget.exists():
+        run()
+        return 0
+    run()
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system, and counts again when it is taken
+    forget.write_text("5", encoding="ascii")  # the system's own record of the most that was used starts anew
+    before = resident("VmRSS")
+    run()
+    return max(0, resident("VmHWM") - before)
+
+
+def resident(what: str) -> int:
+    """The bytes of this process by the system's count."""
+    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what)]
+    return int(line.split()[1]) * 1024
+
+
+def bare(length: int) -> Look:
+    """Flex attention itself with a causal window of 512, its block mask made beforehand."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def near(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        return (i >= j) & (i - j < 512)
+
+    blocks = create_block_mask(near, None, None, length, length, device="cuda", _compile=True)
+    flex: Any = torch.compile(flex_attention, dynamic=False)
+    return lambda q, k, v: flex(q, k, v, block_mask=blocks)

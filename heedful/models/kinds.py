@@ -1,0 +1,101 @@
+"""Every kind of attention that a word names: what its class says of it, and what its weights look like."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.attention import Causal, Everything, Mask
+from heedful.attention.card import Card
+from heedful.errors import unknown
+from heedful.inputs.positions import waves
+from heedful.models import words
+
+SENTENCE = "the cat sat on the mat and the dog sat by the door until the cat and the dog ran out"
+BY_MODEL = ("width", "heads", "length", "both_ways")  # filled in: no word needs to say them
+SMALL = {"size": 4, "row": 5, "rank": 6, "landmarks": 6, "clusters": 3, "buckets": 4, "back": 0}  # for a sentence
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of attention by its word, and the part that it names."""
+
+    name: str
+    role: str  # "mechanism": how weights are made; "mask": softmax among fewer; "bias": what is added to scores
+    part: Any
+
+    @property
+    def card(self) -> Card:
+        """What its class says of it."""
+        card: Card = self.part.card
+        return card
+
+    @property
+    def about(self) -> str:
+        """What it is, in the words of its class."""
+        return inspect.cleandoc(self.part.__doc__)
+
+    @property
+    def key(self) -> str:
+        """The key of a spec that takes its word."""
+        return "model.bias" if self.role == "bias" else "model.mechanism"
+
+    def word(self, **chosen: int) -> str:
+        """The word with all that a user can choose: `performer(features=128)`; what must be chosen is size=128."""
+        takes = {name: one.default for name, one in words.arguments(self.part).items() if name not in BY_MODEL}
+        takes = {name: 128 if value is inspect.Parameter.empty else value for name, value in takes.items()}
+        takes |= {name: value for name, value in chosen.items() if name in takes}
+        given = ", ".join(f"{name}={value!r}" for name, value in takes.items())
+        return f"{self.name}({given})" if given else self.name
+
+    def to_json(self) -> dict[str, Any]:
+        """The kind as JSON's own types."""
+        return {"name": self.name, "kind": self.role, "word": self.word(), **vars(self.card)}
+
+    def weights(self, causal: bool = False) -> Tensor:
+        """The weights that it gives the words of SENTENCE, for two heads: H T T. Queries and keys are by chance."""
+        torch.manual_seed(0)
+        heads, width, count = 2, 16, len(SENTENCE.split())
+        q, k = queries_and_keys(heads, width)
+        word = self.word(**SMALL)
+        mechanism, bias = "softmax", None
+        mask: Mask = Everything()
+        if self.role == "bias":
+            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True)
+        else:
+            mechanism, mask = word, words.mask(word, heads) or Everything()
+        sight = ((Causal() if causal else Everything()) & mask).over(q[:, 0], bias=bias)
+        with torch.no_grad():
+            return words.mechanism(mechanism, heads, width, count).weights(q, k, sight)[0]
+
+
+def every() -> dict[str, Kind]:
+    """All of them by their words: mechanisms, masks and biases."""
+    tables = {"mechanism": words.MECHANISMS, "mask": words.MASKS, "bias": words.BIASES}
+    return {
+        name: Kind(name, role, part)
+        for role, table in tables.items()
+        for name, part in table.items()  # type: ignore[attr-defined]
+        if part is not None
+    }
+
+
+def known(name: str) -> Kind:
+    """The kind of a name."""
+    kinds = every()
+    if name not in kinds:
+        raise unknown("kind of attention", name, kinds)
+    return kinds[name]
+
+
+def queries_and_keys(heads: int, width: int) -> tuple[Tensor, Tensor]:
+    """Those of SENTENCE: words have vectors by chance, the same word the same, and places make them a little unlike."""
+    spoken = SENTENCE.split()
+    vectors = {word: torch.randn(heads, width) for word in sorted(set(spoken))}
+    places = waves(torch.arange(len(spoken))[None], width, torch.float32)  # 1 T D
+    x = torch.stack([vectors[word] for word in spoken], 1)[None] + places  # 1 H T D
+    return x, x

@@ -1,0 +1,120 @@
+"""Where a kind of attention is softmax, or what its paper says: in the limit, by hand, and how fast it gets there."""
+
+import pytest
+import torch
+
+from heedful.attention import Causal, Everything, Padding, Window
+from heedful.attention.mechanisms import (
+    DPFP,
+    Linformer,
+    Nystromformer,
+    Performer,
+    Reformer,
+    Routing,
+    Sinkhorn,
+    Softmax,
+    TalkingHeads,
+)
+from tests.laws.cases import EXACT
+
+BATCH, HEADS, LENGTH, WIDTH = 2, 3, 11, 8
+PADDING = Padding(torch.tensor([LENGTH, 6]))
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def asked(length=LENGTH):
+    return (draw(BATCH, HEADS, length, WIDTH, seed=seed) for seed in range(3))
+
+
+def over(mask, length=LENGTH):
+    return mask.over(torch.empty(BATCH, length))
+
+
+@pytest.mark.parametrize("mask", [Everything(), Causal(), PADDING])
+def test_a_window_as_long_as_the_sequence_is_softmax(mask):
+    q, k, v = asked()
+    torch.testing.assert_close(Softmax()(q, k, v, over(mask & Window(LENGTH))), Softmax()(q, k, v, over(mask)), **EXACT)
+
+
+LIKE_SOFTMAX = {
+    "talking heads that have not yet talked": lambda: TalkingHeads(HEADS),
+    "as many landmarks as members": lambda: Nystromformer(LENGTH, iterations=40),
+    "one cluster": lambda: Routing(HEADS, WIDTH, clusters=1),
+    "one block": lambda: Sinkhorn(HEADS, WIDTH, size=LENGTH),
+}
+
+
+@pytest.mark.parametrize("mask", [Everything(), PADDING])
+@pytest.mark.parametrize("name", LIKE_SOFTMAX)
+def test_in_the_limit_it_is_softmax(name, mask):
+    m, (q, k, v) = LIKE_SOFTMAX[name]().double(), asked()
+    there = slice(None) if mask is not PADDING else [0]  # a member that is padding may see another thing
+    whole, exact = m(q, k, v, over(mask)), Softmax()(q, k, v, over(mask))
+    torch.testing.assert_close(whole[there], exact[there], rtol=0.0, atol=1e-8)
+    torch.testing.assert_close(whole[1, :, :6], exact[1, :, :6], rtol=0.0, atol=1e-8)
+
+
+def test_a_linformer_that_shortens_nothing_is_softmax():
+    m, (q, k, v) = Linformer(LENGTH, rank=LENGTH).double(), asked()
+    with torch.no_grad():
+        m.shorten.copy_(torch.eye(LENGTH).expand(2, -1, -1))
+    torch.testing.assert_close(m(q, k, v, over(Everything())), Softmax()(q, k, v, over(Everything())), **EXACT)
+
+
+def test_a_reformer_with_one_chunk_is_softmax_among_all_others():
+    m, (q, k, v) = Reformer(HEADS, WIDTH, size=LENGTH, rounds=3).double(), asked()
+    scores = (q @ k.mT / WIDTH**0.5).masked_fill(torch.eye(LENGTH, dtype=torch.bool), -torch.inf)
+    torch.testing.assert_close(m(q, k, v, over(Everything())), scores.softmax(-1) @ v, **EXACT)
+    alone = [x[:, :, :1] for x in (q, k, v)]
+    torch.testing.assert_close(m(*alone, over(Everything(), 1)), alone[2], **EXACT)
+
+
+def test_the_error_of_a_performer_falls_as_the_root_of_its_features():
+    """Choromanski et al. (2021), section 4: the variance of the estimate is that of one feature, over their number."""
+    q, k, v = (x / 2 for x in asked(32))
+    exact, errors = Softmax()(q, k, v, over(Everything(), 32)), []
+    counts = [2**n for n in (5, 7, 9, 11)]
+    for features in counts:
+        m, found = Performer(WIDTH, features).double(), []
+        for seed in range(5):
+            m.redraw(torch.Generator().manual_seed(seed))
+            found.append((m(q, k, v, over(Everything(), 32)) - exact).square().mean())
+        errors.append(torch.stack(found).mean().sqrt())
+    slope = (errors[-1] / errors[0]).log() / torch.tensor(counts[-1] / counts[0]).log()
+    assert -0.65 < slope < -0.4, [float(error) for error in errors]
+    assert errors[-1] < 0.05
+
+
+def test_redrawing_changes_features_and_nothing_else_does():
+    for m in (Performer(WIDTH, 16), Reformer(HEADS, WIDTH, size=3), Routing(HEADS, WIDTH, clusters=3)):
+        m, (q, k, v) = m.double(), asked()
+        before = m(q, k, v, over(Everything()))
+        assert torch.equal(m(q, k, v, over(Everything())), before)
+        m.redraw(torch.Generator().manual_seed(7))
+        after = m(q, k, v, over(Everything()))
+        assert not torch.allclose(after, before)
+        m.redraw(torch.Generator().manual_seed(7))
+        assert torch.equal(m(q, k, v, over(Everything())), after)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_fast_weights_are_written_by_the_delta_rule(order):
+    """Schlag et al. (2021), equations 23 to 25, step by step, with the features of equation 37."""
+    m, (q, k, v) = DPFP(WIDTH, order), asked()
+
+    def features(x):
+        signed = torch.cat((x[:-1], -x[:-1])).relu()
+        products = torch.cat([signed * signed.roll(n) for n in range(1, order + 1)])
+        return products / (products.sum() + 1e-6)
+
+    y = m(q, k, v, over(Causal()))
+    for b in range(BATCH):
+        for h in range(HEADS):
+            held = torch.zeros(WIDTH, 2 * (WIDTH - 1) * order, dtype=torch.float64)
+            for t in range(LENGTH):
+                key, share = features(k[b, h, t]), k[b, h, t, -1].sigmoid()
+                held += share * torch.outer(v[b, h, t] - held @ key, key)
+                torch.testing.assert_close(y[b, h, t], held @ features(q[b, h, t]), **EXACT)
