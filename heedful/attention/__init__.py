@@ -3,6 +3,7 @@
 from heedful.attention.attention import Attention, CrossAttention
 from heedful.attention.biases import ALiBi, Buckets, Table
 from heedful.attention.context import Context
+from heedful.attention.grid import GridSight, Rotary2D
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary
@@ -23,6 +24,7 @@ __all__ = [
     "Everything",
     "FixedMemory",
     "Given",
+    "GridSight",
     "Join",
     "Mask",
     "Memory",
@@ -30,6 +32,7 @@ __all__ = [
     "Padding",
     "Prefix",
     "Rotary",
+    "Rotary2D",
     "Sight",
     "Table",
     "Window",

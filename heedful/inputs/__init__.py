@@ -1,7 +1,27 @@
 """Inputs: anything becomes B T M."""
 
+from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
+from heedful.inputs.images import Images
+from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches
 from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside
 from heedful.inputs.tokens import Tokens
 from heedful.inputs.vectors import Vectors
 
-__all__ = ["Learned", "Network", "NoPosition", "Position", "Sine", "SineBeside", "Tokens", "Vectors"]
+__all__ = [
+    "ConvolvedPatches",
+    "GridPosition",
+    "Images",
+    "Learned",
+    "LearnedGrid",
+    "Network",
+    "NoGridPosition",
+    "NoPosition",
+    "OverlappingPatches",
+    "Patches",
+    "Position",
+    "Sine",
+    "SineBeside",
+    "SineGrid",
+    "Tokens",
+    "Vectors",
+]

@@ -15,11 +15,13 @@ from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
 from heedful.models.transformer import Transformer, TransformerSpec
+from heedful.models.vit import ViT, ViTSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
+    "vit": (ViTSpec, ViT),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -80,4 +82,15 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200].rstrip(".;: ")
 
 
-__all__ = ["FAMILIES", "Forecaster", "Predictor", "Spec", "Transformer", "assemble", "build", "refusal", "spec"]
+__all__ = [
+    "FAMILIES",
+    "Forecaster",
+    "Predictor",
+    "Spec",
+    "Transformer",
+    "ViT",
+    "assemble",
+    "build",
+    "refusal",
+    "spec",
+]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from torch import nn
 
-from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Window
+from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Rotary2D, Window
 from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
 from heedful.blocks import (
     BatchNorm,
@@ -21,8 +21,22 @@ from heedful.blocks import (
     PostNormCrossBlock,
 )
 from heedful.errors import Refusal, unknown
-from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside
-from heedful.outputs import Each, First, Mean
+from heedful.inputs import (
+    ConvolvedPatches,
+    GridPosition,
+    Learned,
+    LearnedGrid,
+    Network,
+    NoGridPosition,
+    NoPosition,
+    OverlappingPatches,
+    Patches,
+    Position,
+    Sine,
+    SineBeside,
+    SineGrid,
+)
+from heedful.outputs import AttentionPool, Each, First, FirstPool, Mean, MeanPool
 
 Part = Callable[..., Any]
 Entry = TypeVar("Entry")
@@ -44,7 +58,19 @@ POSITIONS: dict[str, type[Position]] = {
     "network": Network,
     "rotary": NoPosition,  # turns queries and keys instead: ROTARY
 }
-ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary}
+ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_2d": Rotary2D}
+GRIDS: dict[str, type[GridPosition]] = {  # positions of what is a grid
+    "none": NoGridPosition,
+    "learned": LearnedGrid,
+    "sine": SineGrid,
+    "rotary": NoGridPosition,  # and these turn queries and keys
+    "rotary_2d": NoGridPosition,
+}
+STEMS: dict[str, type[Patches]] = {
+    "convolution": ConvolvedPatches,
+    "matrix": Patches,
+    "overlapping": OverlappingPatches,
+}
 NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": BatchNorm}
 BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
@@ -61,6 +87,7 @@ PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+IMAGE_POOLS: dict[str, type[nn.Module]] = {"first": FirstPool, "mean": MeanPool, "attention": AttentionPool}
 
 
 def parse(word: str) -> tuple[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.attention import Memory
 from heedful.checkpoints import store
 from heedful.looking import look
-from heedful.models import Forecaster, Predictor, Transformer
+from heedful.models import Forecaster, Predictor, Transformer, ViT
 
 CLOSE = 1e-9  # in float64
 
@@ -185,10 +185,28 @@ class Forecasts(Cases):
         return largest(self.model(series)[:, :half], self.model(other)[:, :half])
 
 
+class Pictures(Cases):
+    """A vision transformer: images of its own size."""
+
+    model: ViT
+    padded = "images are of one size and none is padded"
+    remembered = "a vision transformer writes nothing step by step"
+    leak = "a vision transformer reads its image whole"
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        spec = self.model.spec
+        return (torch.rand(3, spec.channels, spec.high, spec.wide, dtype=dtype),)
+
+
 def largest(one: Tensor, two: Tensor) -> float:
     """The largest difference; not a number counts as infinite."""
     gap = (one - two).abs().max()
     return float(gap) if gap.isfinite() else float("inf")
 
 
-KINDS: dict[type[nn.Module], type[Cases]] = {Transformer: Pairs, Predictor: Predictions, Forecaster: Forecasts}
+KINDS: dict[type[nn.Module], type[Cases]] = {
+    Transformer: Pairs,
+    Predictor: Predictions,
+    Forecaster: Forecasts,
+    ViT: Pictures,
+}

@@ -61,6 +61,7 @@ class Task(ABC):
     input: ClassVar[str]  # what one input looks like, for help and errors
     writes: ClassVar[bool] = False  # token by token, so that answers are searched for
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
+    even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
     decoding: Decoding = Decoding()  # how answers are searched for

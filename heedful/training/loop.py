@@ -164,7 +164,9 @@ class Loop:
     def batches(self, samples: Sequence[Any]) -> list[Batch]:
         """Samples as micro-batches of this process."""
         made = [self.task.batch(own) for own, _ in self.shares(samples)]
-        return made if self.graphs is None else [filled(batch, self.graphs.longest) for batch in made]
+        if self.graphs is None or self.task.even:
+            return made
+        return [filled(batch, self.graphs.longest) for batch in made]
 
     def step(self, batches: Sequence[Batch], there: Sequence[float] = ()) -> Tensor:
         """One step on its micro-batches, each counted as often as it is `there`; returns the loss before it."""

@@ -75,7 +75,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
         raise Refusal(
             "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
         )
-    if run.training.graphs and not task.writes:
+    if run.training.graphs and not (task.writes or task.even):
         raise Refusal(
             f"training.graphs fills batches up with zeros, which task {task.name!r} would learn; leave it out"
         )

@@ -12,8 +12,8 @@ import yaml
 
 import heedful
 from heedful import recipes
+from heedful.cli.data import MADE
 from heedful.tasks import TASKS
-from heedful.tasks.parallel import MADE
 from heedful.tasks.task import pick
 from heedful.training import run
 from tests.recipes.toys import Trained, toy
