@@ -35,7 +35,7 @@ class Variety:
             return images, None
         with torch.autocast(images.device.type, enabled=False):  # bfloat16 cannot tell a pixel from the next
             images = self.varied(images, batch["dice"])
-            if "other_dice" not in batch:
+            if not self.mixes:
                 return images, None
             others = self.varied(batch["other_images"].to(torch.float32) / 255, batch["other_dice"])
             return self.mixed(images, others, batch["dice"])

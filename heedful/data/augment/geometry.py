@@ -72,8 +72,12 @@ def taken(images: Tensor, matrix: Tensor, outside: float | None = None) -> Tenso
     return grid_sample(images - outside, places, align_corners=False) + outside
 
 
-def affine(shear_x: Tensor, shear_y: Tensor, turn: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """The matrices (B 2 3) that look up pixels of images sheared, turned (by an angle) and moved (in half sides)."""
-    cos, sin = turn.cos(), turn.sin()
-    rows = (cos + sin * shear_y, sin + cos * shear_x, x, cos * shear_y - sin, cos - sin * shear_x, y)
-    return torch.stack(rows, 1).view(-1, 2, 3)
+def affine(shears: tuple[Tensor, Tensor], turn: Tensor, moves: tuple[Tensor, Tensor], aspect: float) -> Tensor:
+    """The matrices (B 2 3) that look up pixels of images sheared, turned clockwise and moved (in half sides).
+
+    Shears and moves are across, then down; `aspect` is the height over the width.
+    """
+    (across, down), cos, sin = shears, turn.cos(), turn.sin()
+    first = (cos + sin * down, (sin + cos * across) * aspect, moves[0])
+    second = ((cos * down - sin) / aspect, cos - sin * across, moves[1])
+    return torch.stack((*first, *second), 1).view(-1, 2, 3)

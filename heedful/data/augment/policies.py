@@ -52,9 +52,9 @@ def changed(
     shear, move, turn, enhance = most
     signed = strength * sign
     given = [torch.where(which == kind, signed, 0.0) for kind in (SHEAR_X, SHEAR_Y, ROTATE, MOVE_X, MOVE_Y)]
-    half = [2.0 / side for side in (images.shape[-1], images.shape[-2])]  # of a side, for a pixel
-    moved = (given[3] * min(move * half[0], 1.0), given[4] * min(move * half[1], 1.0))
-    places = taken(images, affine(given[0] * shear, given[1] * shear, given[2] * turn, *moved), GREY)
+    high, wide = images.shape[-2:]
+    moves = (given[3] * min(2 * move / wide, 1.0), given[4] * min(2 * move / high, 1.0))  # in half sides
+    places = taken(images, affine((given[0] * shear, given[1] * shear), given[2] * turn, moves, high / wide), GREY)
     images = torch.where(each((which >= SHEAR_X) & (which <= ROTATE)), places, images)
     more = 1 + signed * enhance
     changes = {
