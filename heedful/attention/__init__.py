@@ -6,7 +6,7 @@ from heedful.attention.context import Context
 from heedful.attention.grid import GridSight, Rotary2D
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
-from heedful.attention.positions import Rotary
+from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
 
@@ -33,7 +33,9 @@ __all__ = [
     "Prefix",
     "Rotary",
     "Rotary2D",
+    "RotaryByParts",
     "Sight",
     "Table",
     "Window",
+    "standing",
 ]

@@ -14,19 +14,29 @@ Slot = tuple[Tensor, Tensor]
 
 
 class Memory:
-    """Keys and values of every attention layer, preallocated and doubled when full, and how many are written."""
+    """Keys and values of every attention layer, preallocated and doubled when full, and how many are written.
+
+    Where prompts of unequal length stand in it side by side, it keeps where each column stands; the next tokens of a
+    sequence stand behind its last, unless told.
+    """
 
     def __init__(self, size: int = 64) -> None:
         self.size, self.start, self.written = size, 0, 0
         self.slots: dict[Hashable, Slot] = {}
         self.calls: Counter[Hashable] = Counter()  # of each owner in this forward
+        self.places: Tensor | None = None  # B|1 S: where each column stands; none: it is the column's number
 
-    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None) -> Sight:
+    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         """The sight of the next tokens on themselves and on all before; from here on they count as written."""
         self.start, self.written = self.written, self.written + x.shape[1]
         self.calls.clear()
         columns = torch.arange(self.written, device=x.device)[None]
-        return Sight(mask, columns[:, self.start :], columns, x.shape[0], bias, counted=True)
+        if positions is None and self.places is None:
+            return Sight(mask, columns[:, self.start :], columns, x.shape[0], bias, counted=True)
+        before = columns[:, : self.start].expand(len(x), -1) if self.places is None else self.places
+        rows = following(before, x.shape[1]) if positions is None else positions
+        self.places = torch.cat((before, rows), 1)
+        return Sight(mask, rows, self.places, x.shape[0], bias)
 
     def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
         """Writes the new keys and values (B G T D) behind the owner's earlier ones and returns all of them."""
@@ -49,6 +59,8 @@ class Memory:
         """Keeps the sequences at `index` alone, in that order: beams that go on."""
         for owner, (k, v) in self.slots.items():
             self.slots[owner] = k.index_select(0, index), v.index_select(0, index)
+        if self.places is not None and len(self.places) > 1:
+            self.places = self.places.index_select(0, index)
 
 
 class FixedMemory(Memory):
@@ -57,9 +69,9 @@ class FixedMemory(Memory):
     def __init__(self, size: int) -> None:
         super().__init__(size)
         self.length: Tensor | None = None  # how much is written, on the device
-        self.rows: Tensor | None = None  # where the newest tokens stand
+        self.rows: Tensor | None = None  # the columns of the newest tokens
 
-    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None) -> Sight:
+    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         written = self.written + x.shape[1]
         if written > self.size:
             raise ValueError(f"the memory holds {self.size} tokens and {written} came; make it larger")
@@ -70,7 +82,14 @@ class FixedMemory(Memory):
         self.rows = self.length + torch.arange(x.shape[1], device=x.device)
         self.length += x.shape[1]
         columns = torch.arange(self.size, device=x.device)
-        return Sight(mask, self.rows[None], torch.where(columns < self.length, columns, -1)[None], x.shape[0], bias)
+        columns = torch.where(columns < self.length, columns, -1)[None]
+        if positions is None and self.places is None:
+            return Sight(mask, self.rows[None], columns, x.shape[0], bias)
+        if self.places is None:
+            self.places = columns.repeat(len(x), 1).index_fill_(1, self.rows, -1)
+        rows = following(self.places, x.shape[1]) if positions is None else positions
+        self.places.index_copy_(1, self.rows, rows)
+        return Sight(mask, rows, self.places.clone(), x.shape[0], bias)
 
     def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
         owner = self.turn(owner)
@@ -92,20 +111,20 @@ class TreeMemory(Memory):
     def __init__(self, size: int = 64) -> None:
         super().__init__(size)
         self.step = 0  # where the next tokens stand
-        self.places: Tensor | None = None  # B|1 S: where each column stands
         self.past: Tensor | None = None  # B K S: which columns lie behind each row
 
-    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None) -> Sight:
+    def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         batch, width = x.shape[:2]
         if self.past is None or self.places is None:
             self.past = torch.zeros(batch, width, 0, dtype=torch.bool, device=x.device)
             self.places = torch.zeros(1, 0, dtype=torch.long, device=x.device)
         if self.written + width > self.size:
             self.prune(width)
-        rows = torch.full((1, width), self.step, device=x.device)
+        rows = torch.full((1, width), self.step, device=x.device) if positions is None else positions
         self.start, self.written, self.step = self.written, self.written + width, self.step + 1
         self.calls.clear()
-        self.places = torch.cat((self.places, rows.expand(len(self.places), -1)), 1)
+        sides = max(len(rows), len(self.places))
+        self.places = torch.cat((self.places.expand(sides, -1), rows.expand(sides, -1)), 1)
         itself = torch.eye(width, dtype=torch.bool, device=x.device).expand(batch, -1, -1)
         self.past = torch.cat((self.past, itself), 2)
         return Branching(mask, rows, self.places, batch, bias, self.past[:, None])
@@ -130,9 +149,8 @@ class TreeMemory(Memory):
 
     def take(self, index: Tensor) -> None:
         super().take(index)
-        if self.past is not None and self.places is not None:
+        if self.past is not None:
             self.past = self.past[index]
-            self.places = self.places if len(self.places) == 1 else self.places[index]
 
 
 class Branching(Sight):
@@ -160,6 +178,12 @@ class Branching(Sight):
     def at(self, rows: Tensor) -> Sight:
         past = self.past[:, :, rows]
         return Branching(self.mask, self.rows[:, rows], self.columns, self.batch, self.bias, past)
+
+
+def following(places: Tensor, count: int) -> Tensor:
+    """Where the next `count` tokens of each sequence stand: behind the last of its columns, B S -> B count."""
+    last = places.amax(1, keepdim=True) if places.shape[1] else places.new_full((len(places), 1), -1)
+    return last + torch.arange(1, count + 1, device=places.device)
 
 
 def moved(x: Tensor, order: Tensor, size: int) -> Tensor:

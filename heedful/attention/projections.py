@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from heedful.attention.positions import Rotary
@@ -14,7 +16,10 @@ def split(x: Tensor, heads: int) -> Tensor:
 
 
 class MultiHead(nn.Module):
-    """Queries for every head, keys and values for every group of heads, all of one sequence by one matrix."""
+    """Queries for every head, keys and values for every group of heads, all of one sequence by one matrix.
+
+    A `norm` keeps queries and keys at one scale before they are turned (Henry et al., 2020).
+    """
 
     def __init__(
         self,
@@ -25,16 +30,19 @@ class MultiHead(nn.Module):
         value: int | None = None,
         position: Rotary | None = None,
         bias: bool = True,
+        norm: Callable[[int], nn.Module] | None = None,
     ) -> None:
         super().__init__()
         self.heads, self.groups, self.position = heads, groups or heads, position
         key, value = sizes(width, heads, self.groups, key, value)
         self.parts = [heads * key, self.groups * key, self.groups * value]
         self.to_qkv = nn.Linear(width, sum(self.parts), bias=bias)
+        self.norm_q, self.norm_k = (norm(key), norm(key)) if norm else (nn.Identity(), nn.Identity())
 
     def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
         q, k, v = self.to_qkv(x).split_with_sizes(self.parts, -1)
         q, k, v = split(q, self.heads), split(k, self.groups), split(v, self.groups)  # B H T D, B G T D, B G T D
+        q, k = self.norm_q(q), self.norm_k(k)
         if self.position is not None:
             q, k = self.position(q, sight.rows, sight), self.position(k, sight.rows, sight)
         return q, k, v

@@ -35,16 +35,24 @@ class Mask:
         """Where sequence b stands in what the mask holds: a mask that speaks of one sequence says the same of all."""
         return b * 0 if self.batch == 1 else b
 
-    def over(self, x: Tensor, memory: Memory | None = None, bias: Bias | None = None) -> Sight:
-        """The sight of a sequence (B T or B T M) on itself and, with a memory, on all that came before."""
+    def over(
+        self, x: Tensor, memory: Memory | None = None, bias: Bias | None = None, positions: Tensor | None = None
+    ) -> Sight:
+        """The sight of a sequence (B T or B T M) on itself and, with a memory, on all that came before.
+
+        `positions` (B T) say where its members stand; one below 0 is padding, which nobody sees.
+        """
         if memory is not None:
-            return memory.sight(self, x, bias)
+            return memory.sight(self, x, bias, positions)
+        if positions is not None:
+            return Sight(self, positions, positions, x.shape[0], bias)
         here = torch.arange(x.shape[1], device=x.device)[None]  # 1 T
         return Sight(self, here, here, x.shape[0], bias, counted=True)
 
-    def across(self, x: Tensor, rows: Tensor, bias: Bias | None = None) -> Sight:
-        """The sight of rows standing at `rows` (B|1 T) on another sequence x (B S or B S M)."""
-        return Sight(self, rows, torch.arange(x.shape[1], device=x.device)[None], x.shape[0], bias)
+    def across(self, x: Tensor, rows: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
+        """The sight of rows standing at `rows` (B|1 T) on another sequence x (B S or B S M), at its `positions`."""
+        columns = torch.arange(x.shape[1], device=x.device)[None] if positions is None else positions
+        return Sight(self, rows, columns, x.shape[0], bias)
 
     def __and__(self, other: Mask) -> Mask:
         if isinstance(other, Everything):  # so that a causal mask stays one, and keeps the kernels' flag
@@ -121,7 +129,8 @@ class Bias(nn.Module):
 class Sight:
     """Mask, bias and positions of one forward, shared by every layer and lowered once to what kernels take.
 
-    rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is memory not yet written, and nobody sees it.
+    rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory
+    not yet written, and nobody sees it.
     `counted` says that the rows are the last T of the columns 0, 1, ..., S - 1.
     `order` (T) is a permutation of rows and columns that makes sparse blocks dense, a help to block kernels alone.
     """

@@ -11,7 +11,7 @@ import torch
 
 from heedful.bench.measure import Case, interleave
 from heedful.bench.translate import BATCH, LENGTH, VOCAB, model, step
-from heedful.checkpoints.store import state
+from heedful.checkpoints.weights import state
 from heedful.models.transformer import END
 from heedful.training.checkpoint import Progress, Tensors
 from heedful.training.saving import Saver

@@ -11,10 +11,15 @@ class FeedForward(nn.Module):
     """Wider, bent, and back (Vaswani et al., 2017)."""
 
     def __init__(
-        self, width: int, hidden: int, activation: Callable[[], nn.Module] = nn.ReLU, dropout: float = 0.0
+        self,
+        width: int,
+        hidden: int,
+        activation: Callable[[], nn.Module] = nn.ReLU,
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+        self.up, self.down = nn.Linear(width, hidden, bias=bias), nn.Linear(hidden, width, bias=bias)
         self.activation, self.drop = activation(), nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M
@@ -25,10 +30,15 @@ class GatedFeedForward(nn.Module):
     """One half of the hidden units opens and shuts the other (Shazeer, 2020)."""
 
     def __init__(
-        self, width: int, hidden: int, activation: Callable[[], nn.Module] = nn.SiLU, dropout: float = 0.0
+        self,
+        width: int,
+        hidden: int,
+        activation: Callable[[], nn.Module] = nn.SiLU,
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self.up, self.down = nn.Linear(width, 2 * hidden), nn.Linear(hidden, width)
+        self.up, self.down = nn.Linear(width, 2 * hidden, bias=bias), nn.Linear(hidden, width, bias=bias)
         self.activation, self.drop = activation(), nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M

@@ -66,9 +66,9 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
-def write_tensors(tensors: dict[str, Tensor], path: Path) -> None:
-    """Tensors as safetensors; those that share storage, as tied weights do, are written once each by name."""
-    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path)
+def write_tensors(tensors: dict[str, Tensor], path: Path, told: dict[str, str] | None = None) -> None:
+    """Tensors as safetensors, with what is `told` of them; those that share storage are written once each by name."""
+    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path, told)
     path.chmod(path.parent.stat().st_mode & 0o666)  # who may read the folder may read what is in it
 
 

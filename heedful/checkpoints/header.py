@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,32 @@ DTYPES = {
 }
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What a file says of a tensor: its kind, its shape, and the byte at which its numbers begin."""
+
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def size(self) -> int:
+        """How many bytes its numbers take."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
+    def empty(self) -> Tensor:
+        """The tensor without its numbers."""
+        return torch.empty(self.shape, dtype=self.dtype, device="meta")
+
+
 def described(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name, with shape and kind but without numbers; a ValueError at nonsense."""
+    return {name: entry.empty for name, entry in entries(path).items()}
+
+
+def entries(path: Path) -> dict[str, Entry]:
+    """What a safetensors file says of each of its tensors; a ValueError at nonsense."""
     there = size_of(path) - 8
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
@@ -39,11 +64,12 @@ def described(path: Path) -> dict[str, Tensor]:
         header = json_of(file.read(size).decode("utf-8"))
     if not isinstance(header, dict):
         raise ValueError("its header is no JSON object")
-    return {name: tensor(name, entry, there - size) for name, entry in header.items() if name != "__metadata__"}
+    told = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    return {name: checked(name, entry, 8 + size, there - size) for name, entry in told.items()}
 
 
-def tensor(name: str, entry: Any, there: int) -> Tensor:
-    """One tensor of a header, without its numbers, where those can lie in the bytes that there are."""
+def checked(name: str, entry: Any, first: int, there: int) -> Entry:
+    """What a header says of a tensor, where it can lie in the bytes that there are from the `first` one on."""
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"tensor {name[:100]!r} is not told by dtype, shape and data_offsets alone")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
@@ -54,7 +80,7 @@ def tensor(name: str, entry: Any, there: int) -> Tensor:
     size = math.prod(shape) * DTYPES[dtype].itemsize
     if max(shape, default=0) > there or not offsets[0] + size == offsets[1] <= there:
         raise ValueError(f"tensor {name[:100]!r} does not lie within the file")
-    return torch.empty(shape, dtype=DTYPES[dtype], device="meta")
+    return Entry(DTYPES[dtype], tuple(shape), first + offsets[0])
 
 
 def counts(values: Any) -> bool:

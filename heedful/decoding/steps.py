@@ -145,7 +145,7 @@ def limits(model: Writer, source: Tensor, max_new_tokens: int | None) -> Tensor:
 
 def longest(model: Model) -> int:
     """How many positions the model has learned; without end where it learns none."""
-    return min((len(part.table) for part in model.modules() if isinstance(part, Learned)), default=sys.maxsize)
+    return min((part.length for part in model.modules() if isinstance(part, Learned)), default=sys.maxsize)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Inputs: anything becomes B T M."""
 
 from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
-from heedful.inputs.images import Images
+from heedful.inputs.images import Images, Standard
 from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches
 from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside
 from heedful.inputs.tokens import Tokens
@@ -22,6 +22,7 @@ __all__ = [
     "Sine",
     "SineBeside",
     "SineGrid",
+    "Standard",
     "Tokens",
     "Vectors",
 ]

@@ -52,19 +52,26 @@ class SineBeside(Position):
 
 
 class Learned(Position):
-    """A vector learned for each of `length` positions, added."""
+    """A vector learned for each of `length` positions, added; `offset` more stand before them and are not used."""
 
-    def __init__(self, length: int, width: int) -> None:
+    def __init__(self, length: int, width: int, offset: int = 0) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(length, width) * 0.02)
+        self.length, self.offset = length, offset
+        self.table = nn.Parameter(torch.randn(length + offset, width) * 0.02)
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
-        if x.shape[1] > len(self.table):
+        reached = self.reached(at)
+        if reached > self.length:
             raise Refusal(
-                f"a sequence of {x.shape[1]} is longer than the {len(self.table)} positions that the model learned; "
+                f"a sequence of {reached} is longer than the {self.length} positions that the model learned; "
                 "shorten it or train with a larger model.length"
             )
-        return x + self.table[at]
+        return x + self.table[at.clamp(min=0) + self.offset]
+
+    def reached(self, at: Tensor) -> int:
+        """How many positions are needed. A CPU is asked; a GPU would have to be waited for, and tells by the shape."""
+        unasked = at.device.type != "cpu" or torch.compiler.is_compiling() or not at.numel()
+        return at.shape[1] if unasked else int(at.max()) + 1
 
 
 class Network(Position):

@@ -11,6 +11,7 @@ from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
+from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.spec import Spec
@@ -21,6 +22,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
+    "gpt": (GPTSpec, GPT),
     "vit": (ViTSpec, ViT),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
@@ -84,6 +86,7 @@ def first_line(error: Exception) -> str:
 
 __all__ = [
     "FAMILIES",
+    "GPT",
     "Forecaster",
     "Predictor",
     "Spec",

@@ -15,7 +15,9 @@ from heedful.errors import Refusal
 from heedful.inputs import Position
 from heedful.models import words
 
+PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
 Count = Annotated[int, Field(ge=1)]
+Id = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 
 
@@ -23,13 +25,14 @@ class Spec(BaseModel):
     """Frozen, validated, printable: one part of a YAML file, one JSON in a model folder. No part ever sees it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    sizes: ClassVar[dict[str, dict[str, int]]] = {}
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {}
 
     family: str
     width: Count = 128
     depth: Count = 2
     heads: Count = 4
     groups: Count | None = None  # of heads that share keys and values; as many as heads where not given
+    key: Count | None = None  # the width of a head; the model's shared out among the heads where not given
     hidden: Count | None = None  # of the feed-forward; four widths where not given
     length: Count = 512  # the longest sequence
     dropout: Share = 0.0
@@ -39,6 +42,9 @@ class Spec(BaseModel):
     norm: str = "layer"
     order: str = "pre"
     feedforward: str = "relu"
+    project_bias: bool = True  # whether queries, keys and values have one each
+    join_bias: bool = True  # and what brings heads together
+    key_norm: bool = False  # whether queries and keys are normed, head by head
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
@@ -48,14 +54,35 @@ class Spec(BaseModel):
         return self
 
 
+class LanguageSpec(Spec):
+    """What language models share: a vocabulary, and the ids of the tokens that stand for no text."""
+
+    vocab: Count
+    tied: bool = True  # the output reads the table of the inputs backwards
+    pad: Id | None = PAD
+    begin: Id | None = BEGIN
+    end: Id | list[Id] | None = END  # any of these ends a text
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The ids that end a text."""
+        return tuple(self.end) if isinstance(self.end, list) else () if self.end is None else (self.end,)
+
+    @model_validator(mode="after")
+    def _table_is_as_wide_as_the_model(self) -> Self:
+        if self.tied and position(self).room:
+            raise ValueError(
+                f"position {self.position!r} narrows the token table for the output that reads it; set model.tied=false"
+            )
+        return self
+
+
 def rotary(spec: Spec) -> Rotary | None:
     """The turning of queries and keys, where the spec's position says so."""
     if words.parse(spec.position)[0] not in words.ROTARY:
         return None
-    if spec.width % spec.heads == 0 and spec.width // spec.heads % 2:
-        raise Refusal(
-            f"rotary positions turn pairs of channels and a head has {spec.width // spec.heads}; make it even"
-        )
+    if (spec.key or spec.width % spec.heads == 0) and key(spec) % 2:
+        raise Refusal(f"rotary positions turn pairs of channels and a head has {key(spec)}; make it even")
     made: Rotary = words.choose("position", spec.position, words.ROTARY)
     return made
 
@@ -85,29 +112,42 @@ def mask(spec: Spec) -> Mask:
 
 def norm(spec: Spec) -> Callable[[int], nn.Module]:
     """The norm of a width."""
-    return words.named("norm", spec.norm, words.NORMS)
+    return words.norm(spec.norm)
+
+
+def key(spec: Spec) -> int:
+    """The width of a head."""
+    return spec.key or spec.width // spec.heads
 
 
 def _mechanism(spec: Spec) -> Any:
-    return words.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
+    return words.mechanism(spec.mechanism, spec.heads, key(spec))
+
+
+def _join(spec: Spec) -> Join:
+    return Join(spec.heads * key(spec), spec.width, bias=spec.join_bias)
 
 
 def self_attention(spec: Spec) -> Attention:
     """Attention of a sequence to itself."""
-    project = MultiHead(spec.width, spec.heads, spec.groups, position=rotary(spec))
-    return Attention(project, _mechanism(spec), Join(spec.width, spec.width))
+    normed = norm(spec) if spec.key_norm else None
+    wide: dict[str, Any] = {"key": spec.key, "value": spec.key, "position": rotary(spec), "bias": spec.project_bias}
+    project = MultiHead(spec.width, spec.heads, spec.groups, norm=normed, **wide)
+    return Attention(project, _mechanism(spec), _join(spec))
 
 
 def cross_attention(spec: Spec) -> CrossAttention:
     """Attention of a sequence to another."""
-    project = Across(spec.width, spec.heads, spec.groups, position=rotary(spec))
-    return CrossAttention(project, _mechanism(spec), Join(spec.width, spec.width))
+    wide: dict[str, Any] = {"key": spec.key, "value": spec.key, "position": rotary(spec), "bias": spec.project_bias}
+    project = Across(spec.width, spec.heads, spec.groups, **wide)
+    return CrossAttention(project, _mechanism(spec), _join(spec))
 
 
 def feedforward(spec: Spec) -> nn.Module:
     """The small network on every position."""
-    kind, activation = words.named("feedforward", spec.feedforward, words.FEEDFORWARDS)
-    return kind(spec.width, spec.hidden or 4 * spec.width, activation)
+    hidden = spec.hidden or 4 * spec.width
+    made: nn.Module = words.choose("feedforward", spec.feedforward, words.FEEDFORWARDS, width=spec.width, hidden=hidden)
+    return made
 
 
 def block(spec: Spec) -> Block:

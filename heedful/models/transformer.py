@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 from torch import Tensor, nn
@@ -11,16 +11,16 @@ from heedful.attention import Causal, Context, Memory, Padding
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
-from heedful.models.spec import Count, Spec
+from heedful.models.spec import BEGIN, END, PAD, UNKNOWN, Count, Spec
 from heedful.outputs import NextToken
 
-PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
+__all__ = ["BEGIN", "END", "PAD", "UNKNOWN", "Transformer", "TransformerSpec"]
 
 
 class TransformerSpec(Spec):
     """Numbers and words of an encoder-decoder."""
 
-    sizes: ClassVar[dict[str, dict[str, int]]] = {
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
         "tiny": {"depth": 4, "width": 128, "hidden": 256, "heads": 4},
         "small": {"depth": 4, "width": 256, "hidden": 1024, "heads": 8},
         "base": {"depth": 6, "width": 512, "hidden": 2048, "heads": 8},

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import GridSight
 from heedful.blocks import Stack
 from heedful.errors import Refusal
-from heedful.inputs import GridPosition, Images, Patches
+from heedful.inputs import GridPosition, Images, Patches, Standard
 from heedful.models import spec as parts
 from heedful.models import words
 from heedful.models.spec import Count, Spec
@@ -33,28 +33,37 @@ class ViTSpec(Spec):
     }
     family: Literal["vit"] = "vit"
     channels: Count
-    classes: Count
+    classes: Count | None = None  # where not given, what was pooled is the answer
     high: Count = 224  # pixels of the images it learns from; it reads others too
     wide: Count = 224
     patch: Count = 16  # pixels along the side of a patch
     stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping
     pool: str = "first"  # first (the class token), mean or attention
     leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
+    distilled: bool = False  # whether the second of them answers too, as a teacher taught it (Touvron et al., 2021)
+    mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
+    deviation: list[float] | None = None
     position: str = "learned"  # learned, sine (2-D), rotary, rotary_2d, none
     feedforward: str = "gelu"
 
     @property
     def first(self) -> int:
         """How many learned tokens stand before the patches."""
-        return int(self.pool == "first") if self.leading is None else self.leading
+        return int(self.pool == "first") + int(self.distilled) if self.leading is None else self.leading
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
         words.named("pool", self.pool, words.IMAGE_POOLS)
         if self.pool == "first" and not self.first:
             raise ValueError("model.pool=first wants a class token, and model.leading is 0; leave one of them out")
+        if self.distilled and (self.first < 2 or self.classes is None):
+            raise ValueError("model.distilled wants classes, a class token and another; leave model.leading out")
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("model.mean and model.deviation go together; give both or none")
+        if self.mean is not None and not len(self.mean) == len(self.deviation or ()) == self.channels:
+            raise ValueError(f"model.mean and model.deviation want a number for each of {self.channels} channels")
         with torch.device("meta"):
-            parts.block(self), parts.bias(self), parts.mask(self), position(self), pool(self)
+            parts.block(self), parts.bias(self), parts.mask(self), position(self), pool(self), standard(self)
         return self
 
 
@@ -79,6 +88,11 @@ def position(spec: ViTSpec) -> GridPosition:
     return made
 
 
+def standard(spec: ViTSpec) -> Standard | None:
+    """What brings all channels to one scale."""
+    return Standard(spec.mean, spec.deviation) if spec.mean and spec.deviation else None
+
+
 def pool(spec: ViTSpec) -> nn.Module:
     """What makes one vector of all tokens."""
     return words.named("pool", spec.pool, words.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
@@ -90,14 +104,21 @@ class ViT(nn.Module):
     def __init__(self, spec: ViTSpec) -> None:
         super().__init__()
         s = self.spec = spec
-        self.inputs = Images(stem(s), s.width, position(s), s.first, s.dropout)
+        self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
         self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.pool = pool(s)
-        self.outputs = nn.Linear(s.width, s.classes)
+        self.outputs = nn.Linear(s.width, s.classes) if s.classes else nn.Identity()
+        self.distilled = nn.Linear(s.width, s.classes) if s.distilled and s.classes else None
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
-        return self.outputs(self.pool(self.encode(images)))
+        return torch.stack(self.answers(images)).mean(0)
+
+    def answers(self, images: Tensor) -> tuple[Tensor, ...]:
+        """What the class token says, and what the token says that was taught by a teacher, where there is one."""
+        x = self.encode(images)
+        said = self.outputs(self.pool(x))
+        return (said,) if self.distilled is None else (said, self.distilled(x[:, 1]))
 
     def encode(self, images: Tensor) -> Tensor:
         """What the encoder makes of each token: B C H W -> B T M, the learned tokens first."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from torch import nn
 
-from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Rotary2D, Window
+from heedful.attention import ALiBi, Bias, Blocks, Buckets, Mask, Rotary, Rotary2D, RotaryByParts, Window
 from heedful.attention.mechanisms import Additive, Dot, General, Mechanism, Scaled, Softmax
 from heedful.blocks import (
     BatchNorm,
@@ -17,8 +18,10 @@ from heedful.blocks import (
     CrossBlock,
     FeedForward,
     GatedFeedForward,
+    LayerNorm,
     PostNormBlock,
     PostNormCrossBlock,
+    RMSNorm,
 )
 from heedful.errors import Refusal, unknown
 from heedful.inputs import (
@@ -57,13 +60,14 @@ POSITIONS: dict[str, type[Position]] = {
     "learned": Learned,
     "network": Network,
     "rotary": NoPosition,  # turns queries and keys instead: ROTARY
+    "rotary_by_parts": NoPosition,
 }
-ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_2d": Rotary2D}
+ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_by_parts": RotaryByParts, "rotary_2d": Rotary2D}
 GRIDS: dict[str, type[GridPosition]] = {  # positions of what is a grid
     "none": NoGridPosition,
     "learned": LearnedGrid,
     "sine": SineGrid,
-    "rotary": NoGridPosition,  # and these turn queries and keys
+    "rotary": NoGridPosition,  # and this turns queries and keys
     "rotary_2d": NoGridPosition,
 }
 STEMS: dict[str, type[Patches]] = {
@@ -71,15 +75,17 @@ STEMS: dict[str, type[Patches]] = {
     "matrix": Patches,
     "overlapping": OverlappingPatches,
 }
-NORMS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": BatchNorm}
+NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
-FEEDFORWARDS: dict[str, tuple[type[nn.Module], type[nn.Module]]] = {
-    "relu": (FeedForward, nn.ReLU),
-    "gelu": (FeedForward, nn.GELU),
-    "gated": (GatedFeedForward, nn.SiLU),
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "gelu_tanh": partial(nn.GELU, approximate="tanh"),
+    "silu": nn.SiLU,
 }
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
+FILLED = ("width", "heads", "hidden")  # in by the model: no word says them
 NAMED = {"True": True, "False": False, "None": None}
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
@@ -88,6 +94,21 @@ PAIR = re.compile(  # and what stands behind it: a comma, or the end
 )
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
 IMAGE_POOLS: dict[str, type[nn.Module]] = {"first": FirstPool, "mean": MeanPool, "attention": AttentionPool}
+
+
+def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
+    """A feed-forward with the activation that a word names."""
+    return FeedForward(width, hidden, ACTIVATIONS[activation], dropout, bias)
+
+
+def gated(
+    width: int, hidden: int, activation: str = "silu", dropout: float = 0.0, bias: bool = True
+) -> GatedFeedForward:
+    """A gated feed-forward with the activation that a word names."""
+    return GatedFeedForward(width, hidden, named("activation", activation, ACTIVATIONS), dropout, bias)
+
+
+FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
 
 
 def parse(word: str) -> tuple[str, dict[str, Any]]:
@@ -149,7 +170,7 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
             raise unknown(f"argument of {what} {name!r}:", key, takes)
         if type(value) not in FITTING.get(kind_of(takes[key]), (type(value),)):
             raise Refusal(f"{what} {word!r}: {key} should be {kind_of(takes[key])}, not {value!r}")
-        if key in ("width", "heads") and filled.get(key, value) != value:
+        if key in FILLED and filled.get(key, value) != value:
             raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
     every = {key: value for key, value in filled.items() if key in takes} | given
     for key, argument in takes.items():
@@ -172,3 +193,9 @@ def mechanism(word: str, heads: int, width: int) -> Mechanism:
 def mask(word: str) -> Mask | None:
     """The mask that a mechanism's word stands for, or None."""
     return choose("mechanism", word, MASKS) if parse(word)[0] in MASKS else None
+
+
+def norm(word: str) -> Callable[[int], nn.Module]:
+    """The norm that a word names, for any width; one that cannot be made is refused here."""
+    choose("norm", word, NORMS, width=1)
+    return lambda width: choose("norm", word, NORMS, width=width)

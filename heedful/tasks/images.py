@@ -63,7 +63,7 @@ class Images(Task):
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
         self.labels, self.size, self.variety = tuple(labels), size, variety or Variety(())
         self.numbered = {label: at for at, label in enumerate(self.labels)}
-        self.mean, self.deviation = np.zeros(size.channels), np.ones(size.channels)
+        self.mean, self.deviation = [0.0] * size.channels, [1.0] * size.channels
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Picture]]:
@@ -73,7 +73,8 @@ class Images(Task):
         size = Size(*splits.train[0].pixels.shape)
         task = cls(sorted({one.label for one in splits.train}), size, Variety(data.augment, seed))
         levels = pixels_of(pick(splits.train, MEASURED)).astype(np.float64).transpose(1, 0, 2, 3).reshape(size[0], -1)
-        task.mean, task.deviation = levels.mean(1) / 255, np.maximum(levels.std(1) / 255, 1e-3)
+        task.mean = (levels.mean(1) / 255).tolist()
+        task.deviation = np.maximum(levels.std(1) / 255, 1e-3).tolist()
         return task, task.checked(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Picture]:
@@ -90,13 +91,9 @@ class Images(Task):
                 )
         return splits
 
-    def numbers(self) -> dict[str, int]:
-        return {**self.size._asdict(), "classes": len(self.labels)}
-
-    def prepare(self, model: nn.Module) -> None:
-        inputs: Any = model.inputs
-        inputs.mean.copy_(torch.from_numpy(self.mean))
-        inputs.deviation.copy_(torch.from_numpy(self.deviation))
+    def numbers(self) -> dict[str, Any]:
+        scale = {"mean": self.mean, "deviation": self.deviation}
+        return {**self.size._asdict(), "classes": len(self.labels), **scale}
 
     def length(self, sample: Picture) -> int:
         return 1
@@ -210,7 +207,7 @@ class Images(Task):
         return sample.place if sample.is_file else written(sample.pixels)
 
     def state(self) -> dict[str, Any]:
-        return {"labels": list(self.labels), **self.size._asdict()}
+        return {"labels": list(self.labels), **self.size._asdict(), "mean": self.mean, "deviation": self.deviation}
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
@@ -219,7 +216,9 @@ class Images(Task):
         size = Size(*(state[name] for name in Size._fields))
         if not all(type(number) is int and 0 < number <= 1 << 16 for number in size):
             raise TypeError(f"{size} is no size of an image")
-        return cls(state["labels"], size)
+        task = cls(state["labels"], size)
+        task.mean, task.deviation = state["mean"], state["deviation"]
+        return task
 
 
 def pixels_of(pictures: Sequence[Picture | Pixels]) -> Pixels:

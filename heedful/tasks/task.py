@@ -77,7 +77,7 @@ class Task(ABC):
         """Samples of other data, as this very task takes them."""
 
     @abstractmethod
-    def numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[str, Any]:
         """What the data say of the model: the size of its vocabulary, how many channels."""
 
     def suits(self, spec: Spec) -> None:

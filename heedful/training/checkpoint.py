@@ -13,7 +13,7 @@ from torch import Tensor
 from heedful.checkpoints import files
 from heedful.checkpoints.files import remove_folder, write_folder, write_tensors
 from heedful.checkpoints.opening import inside
-from heedful.checkpoints.store import read_json, read_tensors
+from heedful.checkpoints.reading import read_json, read_tensors
 from heedful.errors import Refusal
 
 Tensors = dict[str, Tensor]

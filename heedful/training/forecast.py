@@ -21,6 +21,7 @@ from heedful import models
 from heedful.attention import Sight
 from heedful.attention.mechanisms import softmax
 from heedful.data.batches import Splits
+from heedful.inputs import Learned
 from heedful.models import Spec
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Batch
@@ -132,6 +133,7 @@ def as_on_a_gpu() -> Iterator[None]:
         for owner, name, other in (
             (softmax, "FAST_UP_TO", 0),
             (Sight, "may_be_blind", True),
+            (Learned, "reached", lambda part, at: at.shape[1]),
             (functional, "dropout", dropout),
         ):
             stack.enter_context(mock.patch.object(owner, name, other))

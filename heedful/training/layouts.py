@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Bias
 from heedful.blocks import BatchNorm, Stack
-from heedful.checkpoints.store import restore, state
+from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.checkpoints.store import compare, restore, state
+from heedful.checkpoints.weights import compare, restore, state
 from heedful.data.batches import Plan, Splits
 from heedful.errors import Failure
 from heedful.tasks import Task

@@ -16,6 +16,8 @@ import torch
 from heedful.checkpoints import store
 from heedful.checkpoints.files import manifest, replace_file, write_folder
 from heedful.checkpoints.opening import check_all
+from heedful.checkpoints.reading import read_json
+from heedful.checkpoints.weights import restore
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
@@ -104,7 +106,7 @@ def finished(out: Path, resume: bool) -> dict[str, Any]:
     """What a finished run came to; without --resume it is refused, so that nothing is overwritten."""
     if not resume:
         raise Refusal(f"{out} holds a finished run; choose another --out, or remove the folder to train again")
-    return store.read_json(out / RESULT)
+    return read_json(out / RESULT)
 
 
 def occupied(out: Path, resume: bool) -> bool:
@@ -216,7 +218,7 @@ def batches(ready: Ready, plan: Plan) -> str:
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
     """Tests the best model, writes it, the report, and last of all the result."""
     out = loop.folder
-    store.restore(ready.model, loop.best, "the best weights")
+    restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
     ready.task.settle(ready.model, ready.splits)
     scores = ready.task.score(ready.model, ready.splits.test)

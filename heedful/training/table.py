@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoints import store
 from heedful.checkpoints.opening import inside
+from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.looking.draw import known
 from heedful.looking.page import Samples, write
@@ -49,7 +49,7 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
     if not (folder / RESULT).is_file():
         raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
-    run, result = validated(read(inside(folder / SPEC)), str(folder / SPEC)), store.read_json(folder / RESULT)
+    run, result = validated(read(inside(folder / SPEC)), str(folder / SPEC)), read_json(folder / RESULT)
     times = rows(folder / "timing.jsonl")
     last: dict[str, Any] = times[-1] if times else {}
     try:

@@ -10,6 +10,7 @@ from torch import nn
 
 from heedful.checkpoints import store
 from heedful.checkpoints.opening import inside
+from heedful.checkpoints.reading import read_json
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.recipes import TOY, parse, put, toy_data
@@ -20,7 +21,7 @@ from heedful.training.spec import read, validated
 def trained(folder: Path) -> tuple[nn.Module, Task]:
     """The model and the task of a run folder, or of the `model/` in it."""
     place = store.model_folder(folder)
-    model, state = store.load(place), store.read_json(place / "task.json")
+    model, state = store.load(place), read_json(place / "task.json")
     name = state.pop("task", None)
     if not isinstance(name, str) or name not in TASKS:
         raise Refusal(f"{place / 'task.json'}: task {name!r} is not known; known: {', '.join(sorted(TASKS))}")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import torch
 
-from heedful.checkpoints.store import read_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Failure
 from heedful.training.record import rows
 

@@ -19,8 +19,9 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "predictor of labels": ("predictor", {"vocab": VOCAB, "classes": 4, "pool": "each"}),
     "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
     "forecaster": ("forecaster", {"channels": CHANNELS}),
+    "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
 }
-CAUSAL = {"transformer": 1, "forecaster": 0}  # and which of their inputs runs in time
+CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
 PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
 
@@ -28,6 +29,7 @@ PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  #
 NEEDED = {
     "transformer": {"mask causal", "mask padding", "sight another"},
     "forecaster": {"mask causal"},
+    "gpt": {"mask causal"},
 }
 
 
@@ -74,7 +76,7 @@ def together(name: str) -> tuple[Tensor, ...]:
         return padded(inputs[0], 0), padded(inputs[1], 5)
     if name == "predictor of vectors":
         return padded(inputs[0], 9.0), torch.tensor(LENGTHS)
-    return (padded(inputs[0], 9.0 if name == "forecaster" else 0),)
+    return (padded(inputs[0], {"forecaster": 9.0, "gpt": 5}.get(name, 0)),)
 
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:

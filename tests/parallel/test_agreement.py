@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.checkpoints.store import read_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
 from heedful.training.parallel import Ranks

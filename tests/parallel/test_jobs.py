@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heedful import recipes
-from heedful.checkpoints.store import read_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.training import checkpoint
 from tests.parallel.test_agreement import ROOT, gap, torchrun
 from tests.training.runs import train

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints.store import write_tensors
+from heedful.checkpoints.files import write_tensors
 from heedful.training import parallel, run
 from heedful.training.layouts import together
 from heedful.training.loop import Loop

@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from heedful.checkpoints.store import load, restore
+from heedful.checkpoints.store import load
+from heedful.checkpoints.weights import restore
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
 from heedful.training import checkpoint

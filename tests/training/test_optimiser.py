@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.checkpoints.store import read_tensors, write_tensors
+from heedful.checkpoints.files import write_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.training.optimiser import Average, described, optimiser_of, optimiser_state, restore_optimiser
 from heedful.training.spec import TrainingSpec
 

@@ -8,7 +8,7 @@ import pytest
 
 from heedful import recipes
 from heedful.checkpoints import files, store
-from heedful.checkpoints.store import read_tensors
+from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
 from heedful.training import checkpoint, precision, run

@@ -45,9 +45,13 @@ class SoftmaxLike(Mechanism):
 class Softmax(SoftmaxLike):
     """Dot products scaled by the root of their width, by fused kernels (Vaswani et al., 2017). Cost: T^2, memory T."""
 
+    def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
+        super().__init__(dropout)
+        self.given = scale
+
     def scale(self, q: Tensor) -> float:
-        """What a dot product is multiplied by."""
-        return 1.0 / math.sqrt(q.shape[-1])
+        """What a dot product is multiplied by: the scale that was given, or one by the root of the width."""
+        return 1.0 / math.sqrt(q.shape[-1]) if self.given is None else self.given
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
         return q @ k.mT * self.scale(q)
@@ -72,8 +76,8 @@ class Scaled(Softmax):
 class Dot(Softmax):
     """Plain dot products (Luong et al., 2015)."""
 
-    def scale(self, q: Tensor) -> float:
-        return 1.0
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__(dropout, scale=1.0)
 
 
 def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:

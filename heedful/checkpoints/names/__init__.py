@@ -1,0 +1,63 @@
+"""Public layouts: tables between the names in the files of others and ours, and between their configs and our specs.
+
+A new layout is a file with a `Layout` here, and its line in `LAYOUTS`. `tests/checkpoints/test_names.py` holds the law
+that each is a bijection; add configs to be drawn there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.gpt import GPT2
+from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.vit import Deit, Vit
+from heedful.checkpoints.weights import state
+from heedful.errors import Refusal, unknown
+from heedful.models import Spec, assemble
+from heedful.models import spec as spec_of
+from heedful.models.meaning import meaning
+
+LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(), Vit(), Deit())}
+
+
+def layout_of(config: Config) -> Layout:
+    """The layout that a config.json names."""
+    kind = config.word("model_type")
+    if kind not in LAYOUTS:
+        refused = unknown("model_type", kind[:60], LAYOUTS)
+        raise Refusal(f"{config.where}: {refused}")
+    return LAYOUTS[kind]
+
+
+def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
+    """The layout in which a spec can be written, and its config; what none can say is refused by name."""
+    fitting = [layout for layout in LAYOUTS.values() if layout.suits(spec)]
+    if not fitting:
+        families = ", ".join(sorted({layout.family for layout in LAYOUTS.values()}))
+        raise Refusal(f"a model of family {spec.family!r} has no layout of Hugging Face's; these have: {families}")
+    faults = {}
+    for layout in fitting:
+        config = layout.config(spec)
+        faults[layout] = lost(layout, spec, config)
+        if not faults[layout]:
+            return layout, config
+    layout, keys = min(faults.items(), key=lambda fault: len(fault[1]))
+    said = ", ".join(f"{key}={getattr(spec, key)!r}" for key in keys)
+    raise Refusal(f"the layout {layout.kind!r} cannot say {said}; save it in the native layout")
+
+
+def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> list[str]:
+    """The keys of a spec that read otherwise from its config."""
+    with torch.device("meta"):
+        own = state(assemble(spec))
+    rules = [(rule.filled(name), tensor) for name, tensor in own.items() for rule in layout.table(spec)]
+    there = {name: tensor for rule, tensor in rules if rule is not None for name in rule.names}
+    try:
+        again = spec_of(layout.family, **layout.spec(Config(config, layout.kind), there))
+    except Refusal as refused:
+        raise Refusal(f"the layout {layout.kind!r} cannot say this model: {refused}") from None
+    one, two = meaning(spec), meaning(again)
+    return [key for key in one if one[key] != two[key]]

@@ -1,0 +1,50 @@
+"""What a public layout is: its config.json as a spec and back, and the names of its tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.rules import Rule
+from heedful.models import Spec
+
+
+class Layout:
+    """A kind of model as others write it. `spec` and `config` are each other's inverse, and so are the rules."""
+
+    kind: ClassVar[str]  # its model_type
+    family: ClassVar[str]  # ours
+    prefix: ClassVar[str] = ""  # which files of a model without its outputs leave away
+    ignored: ClassVar[Sequence[str]] = ()  # patterns of names in older files that hold nothing to learn
+    tied: ClassVar[Mapping[str, str]] = {}  # names that a file may hold too, and whose numbers they then are
+
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        """Numbers and words of our spec; `there` are the tensors in the files, without their numbers."""
+        raise NotImplementedError
+
+    def config(self, spec: Any) -> dict[str, Any]:
+        """What config.json says of a spec, as nearly as it can."""
+        raise NotImplementedError
+
+    def table(self, spec: Any) -> Sequence[Rule]:
+        """The rules of all tensors."""
+        raise NotImplementedError
+
+    def suits(self, spec: Spec) -> bool:
+        """Whether a spec is of this layout's family and kind."""
+        return spec.family == self.family
+
+    def is_ignored(self, name: str) -> bool:
+        """Whether a name is one of those that older files hold for nothing."""
+        return any(re.fullmatch(pattern, name) for pattern in self.ignored)
+
+    def named(self, names: Iterable[str]) -> dict[str, str]:
+        """The names in a file as the table has them, where the file may leave the prefix away."""
+        names = list(names)
+        if not self.prefix or any(name.startswith(self.prefix) for name in names):
+            return {name: name for name in names}
+        return {name: self.prefix + name for name in names}

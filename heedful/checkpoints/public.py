@@ -1,0 +1,135 @@
+"""Models in the layouts of others: folders as Hugging Face's transformers reads and writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.checkpoints.files import write_tensors
+from heedful.checkpoints.mapped import Files
+from heedful.checkpoints.names import layout_for, layout_of
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.rules import Rule, rules_of
+from heedful.checkpoints.placing import placed
+from heedful.checkpoints.reading import cure, read_json
+from heedful.checkpoints.weights import check_depths, state
+from heedful.errors import Refusal
+from heedful.models import Spec, assemble, check_size
+from heedful.models import spec as spec_of
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+
+
+def read(folder: Path) -> nn.Module:
+    """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
+    config = Config(read_json(folder / CONFIG), str(folder / CONFIG))
+    layout, files = layout_of(config), weights_of(folder)
+    there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
+    described = files.described
+    spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()})
+    check_depths(spec, len(there), config.where)
+    with torch.device("meta"):
+        own = state(assemble(spec))
+    rules = rules_of(own, layout.table(spec))
+    compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, str(folder))
+    check_size(spec)
+    check_tied(layout, rules, files, there, str(folder))
+    tensors = {}
+    for name, rule in rules.items():
+        tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
+        if tensors[name].untyped_storage().data_ptr() != files.tensor(there[rule.names[0]]).data_ptr():
+            for one in rule.names:
+                files.forget(there[one])
+    return placed(spec, tensors)
+
+
+def weights_of(folder: Path) -> Files:
+    """The files that hold a folder's weights: one, or those that an index names."""
+    if os.path.lexists(folder / WEIGHTS):
+        return Files([folder / WEIGHTS])
+    if not os.path.lexists(folder / INDEX):
+        raise Refusal(f"{folder} has no {WEIGHTS}; {cure(folder) or 'copy the folder again'}")
+    names = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
+        raise Refusal(f"{folder / INDEX} does not say which tensor is in which file; copy the folder again")
+    for name in names.values():
+        if Path(name).name != name or not name.endswith(".safetensors"):
+            raise Refusal(f"{folder / INDEX} names {name[:100]!r}, which is no safetensors file of the folder")
+    files = Files(folder / name for name in sorted(set(names.values())))
+    for name, file in names.items():
+        if name not in files.where or files.where[name].path.name != file:
+            raise Refusal(f"{folder / file}: tensor {name[:100]!r} is missing, which {INDEX} says is there")
+    return files
+
+
+def read_spec(layout: Layout, config: Config, there: Mapping[str, Tensor]) -> Spec:
+    """The spec that a config.json tells of."""
+    values = layout.spec(config, there)
+    config.finish()
+    try:
+        return spec_of(layout.family, **values)
+    except Refusal as refused:
+        raise Refusal(f"{config.where}: {refused}") from None
+
+
+def compare(
+    layout: Layout, rules: Mapping[str, Rule], own: Mapping[str, Tensor], there: Mapping[str, Tensor], where: str
+) -> None:
+    """Refuses a folder whose tensors are not the ones of its config.json, naming the first."""
+    wanted = {
+        theirs: shape
+        for name, rule in rules.items()
+        for theirs, shape in zip(rule.names, rule.shapes(tuple(own[name].shape)), strict=True)
+    }
+    for name in sorted(wanted.keys() - there.keys()):
+        raise Refusal(f"{where}: tensor {name!r} is missing; is the config.json of another model?")
+    for name in sorted(there.keys() - wanted.keys()):
+        if not layout.is_ignored(name) and name not in layout.tied:
+            raise Refusal(f"{where}: tensor {name[:100]!r} is unexpected; is the config.json of another model?")
+    for name, shape in wanted.items():
+        if tuple(there[name].shape) != shape:
+            said = f"tensor {name!r} is {list(there[name].shape)}, not {list(shape)}"
+            raise Refusal(f"{where}: {said}; is the config.json of another model?")
+        if not there[name].is_floating_point():
+            raise Refusal(f"{where}: tensor {name!r} holds {there[name].dtype}, which are no weights; copy it again")
+
+
+def check_tied(layout: Layout, rules: Mapping[str, Rule], files: Files, there: Mapping[str, str], where: str) -> None:
+    """Refuses a tensor that a file holds beside the one that it is tied to, where the two differ."""
+    own = {name for rule in rules.values() for name in rule.names}
+    for name, other in layout.tied.items():
+        if name in there and name not in own:
+            one, two = files.tensor(there[name]), files.tensor(there[other])
+            same = torch.equal(one, two)
+            files.forget(there[name])
+            files.forget(there[other])
+            if not same:
+                raise Refusal(
+                    f"{where}: tensors {name!r} and {other!r} differ, and config.json says that they are one; "
+                    "set tie_word_embeddings to false in it"
+                )
+
+
+def write(model: nn.Module, folder: Path) -> None:
+    """config.json and weights into a folder that exists, so that transformers reads them."""
+    assert isinstance(model.spec, Spec)
+    layout, config = layout_for(model.spec)
+    tensors: dict[str, Tensor] = {}
+    own = state(model)
+    for name, rule in rules_of(own, layout.table(model.spec)).items():
+        tensors |= zip(rule.names, rule.write(own[name]), strict=True)
+    said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
+    (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
+
+
+def is_public(folder: Path) -> bool:
+    """Whether a folder has a config.json, as those of others do."""
+    return os.path.lexists(folder / CONFIG)

@@ -1,0 +1,47 @@
+"""Decoder-only language models: GPT-2 (Radford et al., 2019)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from torch import Tensor, nn
+
+from heedful.attention import Causal, Memory
+from heedful.blocks import Stack
+from heedful.inputs import Tokens
+from heedful.models import spec as parts
+from heedful.models.spec import LanguageSpec
+from heedful.outputs import NextToken
+
+PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
+
+
+class GPTSpec(LanguageSpec):
+    """Numbers and words of a GPT."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "gpt2": {"depth": 12, "width": 768, "heads": 12, **PUBLISHED},
+        "gpt2-medium": {"depth": 24, "width": 1024, "heads": 16, **PUBLISHED},
+        "gpt2-large": {"depth": 36, "width": 1280, "heads": 20, **PUBLISHED},
+        "gpt2-xl": {"depth": 48, "width": 1600, "heads": 25, **PUBLISHED},
+    }
+    family: Literal["gpt"] = "gpt"
+    position: str = "learned"
+    feedforward: str = "gelu_tanh"
+
+
+class GPT(nn.Module):
+    """Predicts each next token from the ones before it (Radford et al., 2019)."""
+
+    def __init__(self, spec: LanguageSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        self.inputs = Tokens(s.vocab, s.width, parts.position(s), s.dropout, scale=1.0)
+        self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
+        self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
+
+    def forward(self, tokens: Tensor, memory: Memory | None = None, positions: Tensor | None = None) -> Tensor:
+        """Scores of the token after each: B T -> B T V. With a memory, `tokens` are what is new."""
+        sight = (Causal() & self.mask).over(tokens, memory, self.bias, positions)
+        return self.outputs(self.decoder(self.inputs(tokens, sight), sight, memory))

@@ -1,0 +1,36 @@
+"""What a spec means: the same for every way to say it, so that two of them can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.models import words
+from heedful.models.spec import Spec, key
+
+WORDS: dict[str, Mapping[str, Any]] = {
+    "mechanism": {**words.MECHANISMS, **words.MASKS},
+    "position": {**words.GRIDS, **words.POSITIONS, **words.ROTARY},
+    "bias": words.BIASES,
+    "norm": words.NORMS,
+    "feedforward": words.FEEDFORWARDS,
+}
+
+
+def meaning(spec: Spec) -> dict[str, Any]:
+    """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
+    said = dict(spec)
+    said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
+    return said | {
+        "key": key(spec),
+        "groups": spec.groups or spec.heads,
+        "hidden": spec.hidden or 4 * spec.width,
+    }
+
+
+def told(word: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A word with all arguments of its part, those that it does not give by their defaults."""
+    name, given = words.parse(word)
+    takes = words.arguments(known[name]) if known.get(name) else {}
+    defaults = {key: one.default for key, one in takes.items() if one.default is not one.empty}
+    return name, defaults | given

@@ -1,0 +1,30 @@
+"""Every public layout with configs as its makers write them, for the laws over all tables of names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+IDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+# By model_type: configs, each of which the layout must read, and write again as it was.
+SEEING = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "patch_size": 4}
+TWO = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}
+CONFIGS: dict[str, list[dict[str, Any]]] = {
+    "vit": [
+        {**SEEING, "image_size": 16, "num_channels": 3, **TWO},
+        {**SEEING, "image_size": [8, 20], "num_channels": 2, "qkv_bias": False, "hidden_act": "gelu_new"},
+        {**SEEING, "image_size": 8, **TWO, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.1]},
+    ],
+    "deit": [
+        {**SEEING, "image_size": 16, **TWO, "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-6},
+        {**SEEING, "image_size": 16, **TWO, "architectures": ["DeiTForImageClassificationWithTeacher"]},
+        {**SEEING, "image_size": 16, "architectures": ["DeiTModel"]},
+    ],
+    "gpt2": [
+        {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},
+        {
+            **{"n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 20, "n_positions": 8, "n_inner": 5, **IDS},
+            **{"activation_function": "relu", "scale_attn_weights": False, "tie_word_embeddings": False},
+            **{"layer_norm_epsilon": 1e-3, "attn_pdrop": 0.0, "resid_pdrop": 0.3, "eos_token_id": [2, 3]},
+        },
+    ],
+}
