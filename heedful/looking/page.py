@@ -162,6 +162,7 @@ class Example:
     name: str
     maps: tuple[Map, ...]
     words: alignment.Alignment | None = None  # which belong together, where the input was translated
+    sections: tuple[Section, ...] = ()  # what else there is to see of it, such as weights over an image
 
     def __post_init__(self) -> None:
         if not self.maps:

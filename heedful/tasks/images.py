@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,8 +19,9 @@ from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.looking.page import Confusion, Example, Figures, Samples
-from heedful.models.vit import ViT
+from heedful.looking.overlay import Overlay
+from heedful.looking.page import Confusion, Example, Figures, Samples, Section
+from heedful.tasks.seen import mistakes, over, words_of
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -36,7 +38,9 @@ from heedful.tasks.task import (
 )
 from heedful.tasks.variety import Variety
 
+LARGE = 256  # pixels along the side of a picture that people look at
 MEASURED = 10_000  # pictures of which the mean and the deviation are taken
+SHOWN = 3  # pictures of a report with what the model looks at
 NAMED = 12  # classes that are told one by one
 
 
@@ -178,7 +182,14 @@ class Images(Task):
         tokens = words_of(model)
         name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
         shown = maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
-        return Example(f"{name} → {label} ({100 * chance:.0f} %)", shown)
+        name = f"{name} → {label} ({100 * chance:.0f} %)"
+        return Example(name, shown, sections=over(self.large(text), shown, model))
+
+    def large(self, text: str) -> Pixels:
+        """The picture of an input as people see it, cut as the model has it: C H W."""
+        times = max(1, LARGE // max(self.size.high, self.size.wide))
+        size = Size(3, times * self.size.high, times * self.size.wide)
+        return picture(text if text.startswith(INLINE) else Path(text), size)
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         answers = self.answers(model, samples)
@@ -191,7 +202,8 @@ class Images(Task):
 
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         counts = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
-        for one, (said, _) in zip(samples, self.answers(model, samples), strict=True):
+        answers = self.answers(model, samples)
+        for one, (said, _) in zip(samples, answers, strict=True):
             counts[self.numbered[one.label], self.numbered[said]] += 1
         shares = counts.diagonal() / np.maximum(1, counts.sum(1))
         worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
@@ -199,7 +211,14 @@ class Images(Task):
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
         depth = getattr(model.spec, "depth", 1) - 1
         table = Confusion("What was taken for what", self.labels, counts.tolist())
-        return Finding(Figures(title, cards), f"encoder.blocks.{depth}.attention", "mean", (table,))
+        more: tuple[Section, ...] = (table, *mistakes(samples, answers), *self.overlays(model, pick(samples, SHOWN)))
+        return Finding(Figures(title, cards), f"encoder.blocks.{depth}.attention", "mean", more)
+
+    def overlays(self, model: nn.Module, samples: Sequence[Picture]) -> Iterator[Section]:
+        """What the model looks at in a few pictures: each one's rollouts over it."""
+        for one in samples:
+            seen = self.look(model, self.write_input(one))
+            yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
 
     # ------------------------------------------------------------------ keeping
 
@@ -234,11 +253,3 @@ def pixels_of(pictures: Sequence[Picture | Pixels]) -> Pixels:
 def levels(images: Tensor) -> Tensor:
     """Levels from 0 to 255 as numbers from 0 to 1."""
     return images.to(torch.float32) / 255
-
-
-def words_of(model: nn.Module) -> list[str]:
-    """What the tokens of a model are called: the class token and others before the patches, then row and column."""
-    assert isinstance(model, ViT)
-    rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
-    before = ["class", *(f"token {at}" for at in range(1, model.spec.first))][: model.spec.first]
-    return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
