@@ -30,7 +30,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay
     assert isinstance(model, ViT)
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
-    who = "the class token" if model.spec.pool == "first" else "all patches, on average"
+    who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"
     shown = []
     if whole:
         kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
@@ -38,7 +38,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay
             (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(whole, how, share), model, shape))
             for how, share in kinds
         ]
-        note = f"How much of each patch {who} holds in the end, heads taken by their mean, largest or smallest weight."
+        note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
     for map in maps:
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))

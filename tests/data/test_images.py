@@ -158,7 +158,10 @@ def test_a_folder_a_class_is_divided_and_no_image_stands_on_two_sides(folders):
         Path(one.place).relative_to(folders / "all").parts[0] == one.label for one in splits.train
     )
     task, _ = Images.open(of(folders / "all"), 1)
-    assert task.labels == ("cat", "dog") and task.numbers() == {"channels": 3, "high": 16, "wide": 16, "classes": 2}
+    assert (
+        task.labels == ("cat", "dog")
+        and task.numbers().items() >= {"channels": 3, "high": 16, "wide": 16, "classes": 2}.items()
+    )
 
 
 def test_folders_of_halves_are_taken_as_they_are(folders):

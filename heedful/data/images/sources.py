@@ -27,7 +27,7 @@ FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "cla
 
 def size_of(data: DataSpec) -> Size:
     """Of what shape files are made, and shapes drawn."""
-    high, wide = (data.pixels, data.pixels) if isinstance(data.pixels, int) else data.pixels or (32, 32)
+    high, wide = data.pixels or (32, 32)
     return Size(data.channels or 3, high, wide)
 
 
