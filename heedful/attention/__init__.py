@@ -9,6 +9,7 @@ from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
+from heedful.attention.windows import WindowAttention
 
 __all__ = [
     "ALiBi",
@@ -37,5 +38,6 @@ __all__ = [
     "Sight",
     "Table",
     "Window",
+    "WindowAttention",
     "standing",
 ]

@@ -12,9 +12,12 @@ from torch import nn
 from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.lenet import LeNet, LeNetSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
+from heedful.models.resnet import ResNet, ResNetSpec
 from heedful.models.spec import Spec
+from heedful.models.swin import Swin, SwinSpec
 from heedful.models.transformer import Transformer, TransformerSpec
 from heedful.models.vit import ViT, ViTSpec
 
@@ -24,6 +27,9 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "forecaster": (ForecasterSpec, Forecaster),
     "gpt": (GPTSpec, GPT),
     "vit": (ViTSpec, ViT),
+    "swin": (SwinSpec, Swin),
+    "resnet": (ResNetSpec, ResNet),
+    "lenet": (LeNetSpec, LeNet),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -88,8 +94,11 @@ __all__ = [
     "FAMILIES",
     "GPT",
     "Forecaster",
+    "LeNet",
     "Predictor",
+    "ResNet",
     "Spec",
+    "Swin",
     "Transformer",
     "ViT",
     "assemble",

@@ -26,6 +26,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sizes: ClassVar[dict[str, dict[str, Any]]] = {}
+    placed: ClassVar[bool] = False  # whether its parts know where things stand, whatever its position says
 
     family: str
     width: Count = 128

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 from heedful.attention import GridSight
 from heedful.blocks import Stack
 from heedful.errors import Refusal
-from heedful.inputs import GridPosition, Images, Patches, Standard
+from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import spec as parts
 from heedful.models import words
-from heedful.models.spec import Count, Spec
+from heedful.models.images import ImageSpec, standard
+from heedful.models.spec import Count
 
 SIZES = {
     "tiny": {"depth": 12, "width": 192, "hidden": 768, "heads": 3},
@@ -25,24 +26,18 @@ SIZES = {
 }
 
 
-class ViTSpec(Spec):
+class ViTSpec(ImageSpec):
     """Numbers and words of a vision transformer. `tiny/16` is a size with the side of its patches."""
 
     sizes: ClassVar[dict[str, dict[str, int]]] = SIZES | {
         f"{name}/{patch}": numbers | {"patch": patch} for name, numbers in SIZES.items() for patch in (14, 16, 32)
     }
     family: Literal["vit"] = "vit"
-    channels: Count
-    classes: Count | None = None  # where not given, what was pooled is the answer
-    high: Count = 224  # pixels of the images it learns from; it reads others too
-    wide: Count = 224
     patch: Count = 16  # pixels along the side of a patch
     stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping
     pool: str = "first"  # first (the class token), mean or attention
     leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
     distilled: bool = False  # whether the second of them answers too, as a teacher taught it (Touvron et al., 2021)
-    mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
-    deviation: list[float] | None = None
     position: str = "learned"  # learned, sine (2-D), rotary, rotary_2d, none
     feedforward: str = "gelu"
 
@@ -58,10 +53,6 @@ class ViTSpec(Spec):
             raise ValueError("model.pool=first wants a class token, and model.leading is 0; leave one of them out")
         if self.distilled and (self.first < 2 or self.classes is None):
             raise ValueError("model.distilled wants classes, a class token and another; leave model.leading out")
-        if (self.mean is None) != (self.deviation is None):
-            raise ValueError("model.mean and model.deviation go together; give both or none")
-        if self.mean is not None and not len(self.mean) == len(self.deviation or ()) == self.channels:
-            raise ValueError(f"model.mean and model.deviation want a number for each of {self.channels} channels")
         with torch.device("meta"):
             parts.block(self), parts.bias(self), parts.mask(self), position(self), pool(self), standard(self)
         return self
@@ -86,11 +77,6 @@ def position(spec: ViTSpec) -> GridPosition:
     place = words.parse(spec.position)[0] if words.parse(spec.position)[0] in words.ROTARY else spec.position
     made: GridPosition = words.choose("position", place, words.GRIDS, shape=shape, width=spec.width, leading=spec.first)
     return made
-
-
-def standard(spec: ViTSpec) -> Standard | None:
-    """What brings all channels to one scale."""
-    return Standard(spec.mean, spec.deviation) if spec.mean and spec.deviation else None
 
 
 def pool(spec: ViTSpec) -> nn.Module:

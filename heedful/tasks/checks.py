@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.attention import Memory
 from heedful.checkpoints import store
 from heedful.looking import look
-from heedful.models import Forecaster, Predictor, Transformer, ViT
+from heedful.models import Forecaster, LeNet, Predictor, ResNet, Swin, Transformer, ViT
 
 CLOSE = 1e-9  # in float64
 
@@ -186,12 +186,12 @@ class Forecasts(Cases):
 
 
 class Pictures(Cases):
-    """A vision transformer: images of its own size."""
+    """A model of images: those of its own size."""
 
-    model: ViT
+    model: ViT | Swin | ResNet | LeNet
     padded = "images are of one size and none is padded"
-    remembered = "a vision transformer writes nothing step by step"
-    leak = "a vision transformer reads its image whole"
+    remembered = "a model of images writes nothing step by step"
+    leak = "a model of images reads its image whole"
 
     def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
         spec = self.model.spec
@@ -209,4 +209,7 @@ KINDS: dict[type[nn.Module], type[Cases]] = {
     Predictor: Predictions,
     Forecaster: Forecasts,
     ViT: Pictures,
+    Swin: Pictures,
+    ResNet: Pictures,
+    LeNet: Pictures,
 }

@@ -12,16 +12,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from heedful.attention import Attention
 from heedful.data.augment import dice_of
 from heedful.data.batches import Splits
 from heedful.data.images import Picture, Pixels, opened_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
-from heedful.looking import look
+from heedful.looking import attends, look
 from heedful.looking.overlay import Overlay
 from heedful.looking.page import Confusion, Example, Figures, Samples, Section
-from heedful.tasks.seen import mistakes, over, words_of
+from heedful.models.vit import ViT
+from heedful.tasks.seen import maps_of, mistakes, over
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -29,7 +31,6 @@ from heedful.tasks.task import (
     Task,
     Terms,
     device_of,
-    maps,
     pick,
     precise,
     read_all,
@@ -58,6 +59,7 @@ class Images(Task):
 
     name: ClassVar[str] = "images"
     family: ClassVar[str] = "vit"
+    also: ClassVar[tuple[str, ...]] = ("swin", "resnet", "lenet")
     watch: ClassVar[str] = "accuracy"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
     ordered: ClassVar[bool] = True
@@ -174,14 +176,15 @@ class Images(Task):
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
+        if not attends(model):
+            raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]
         pixels = self.known(text)
         label, chance = self.answers(model, [pixels])[0]
         batch = to({"images": torch.from_numpy(pixels)[None]}, device_of(model))
         with look(model) as seen:
             model(levels(batch["images"]))
-        tokens = words_of(model)
         name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
-        shown = maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
+        shown = maps_of(model, seen)
         name = f"{name} → {label} ({100 * chance:.0f} %)"
         return Example(name, shown, sections=over(self.large(text), shown, model))
 
@@ -209,14 +212,14 @@ class Images(Task):
         worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
         cards = tuple((self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst)
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
-        depth = getattr(model.spec, "depth", 1) - 1
+        layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
         table = Confusion("What was taken for what", self.labels, counts.tolist())
         more: tuple[Section, ...] = (table, *mistakes(samples, answers), *self.overlays(model, pick(samples, SHOWN)))
-        return Finding(Figures(title, cards), f"encoder.blocks.{depth}.attention", "mean", more)
+        return Finding(Figures(title, cards), layer, "mean", more)
 
     def overlays(self, model: nn.Module, samples: Sequence[Picture]) -> Iterator[Section]:
         """What the model looks at in a few pictures: each one's rollouts over it."""
-        for one in samples:
+        for one in samples if isinstance(model, ViT) else ():
             seen = self.look(model, self.write_input(one))
             yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
 

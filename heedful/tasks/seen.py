@@ -8,10 +8,12 @@ import numpy as np
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
+from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.rollout import FUSED, rollout
 from heedful.models.vit import ViT
+from heedful.tasks.task import maps
 
 MOST = 24  # mistakes that are shown
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
@@ -25,9 +27,24 @@ def words_of(model: nn.Module) -> list[str]:
     return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
 
 
+def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
+    """All that was seen of one image; of a model that looks within windows, the mean over its windows."""
+    if isinstance(model, ViT):
+        tokens = words_of(model)
+        return maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
+    made = []
+    for path in seen.paths:
+        weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
+        side = round(weights.shape[-1] ** 0.5)
+        cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
+        made.append(Map(path, weights, cells, cells))
+    return tuple(made)
+
+
 def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay, ...]:
     """An image (C H W) with its rollouts over it, and with the attention of every layer's heads."""
-    assert isinstance(model, ViT)
+    if not isinstance(model, ViT):
+        return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
     who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"

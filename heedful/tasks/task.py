@@ -56,6 +56,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     family: ClassVar[str]  # of the models that can learn it
+    also: ClassVar[tuple[str, ...]] = ()  # other families that can
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     input: ClassVar[str]  # what one input looks like, for help and errors

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import BatchNorm, Stack
+from heedful.blocks import Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
@@ -224,5 +224,5 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
     for key, wrong in (("graphs", graphs), ("compile", training.compile and kind == "fsdp")):
         if wrong:
             raise Refusal(f"training.{key} does not go with training.parallel={kind}; set training.{key}=false")
-    if kind != "none" and any(isinstance(part, BatchNorm) for part in model.modules()):
+    if kind != "none" and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
         raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

@@ -14,6 +14,21 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         {**SEEING, "image_size": [8, 20], "num_channels": 2, "qkv_bias": False, "hidden_act": "gelu_new"},
         {**SEEING, "image_size": 8, **TWO, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.1]},
     ],
+    "swin": [
+        {"embed_dim": 8, "depths": [2, 1], "num_heads": [2, 4], "window_size": 3, "image_size": 32, **TWO},
+        {
+            "embed_dim": 4,
+            "depths": [1, 1],
+            "num_heads": [1, 2],
+            "window_size": 2,
+            "image_size": [16, 24],
+            "qkv_bias": False,
+        },
+    ],
+    "resnet": [
+        {"embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 2], "layer_type": "basic", "image_size": 16, **TWO},
+        {"embedding_size": 2, "hidden_sizes": [8], "depths": [2], "layer_type": "bottleneck", "num_channels": 1},
+    ],
     "deit": [
         {**SEEING, "image_size": 16, **TWO, "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-6},
         {**SEEING, "image_size": 16, **TWO, "architectures": ["DeiTForImageClassificationWithTeacher"]},

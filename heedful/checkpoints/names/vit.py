@@ -13,6 +13,7 @@ from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Row, Rule, Same, Shape, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.models.images import ImageSpec
 from heedful.models.vit import ViTSpec
 from heedful.models.words import parse
 
@@ -24,6 +25,9 @@ PARTS = {  # of a block
     "norm1": "layernorm_before",
     "norm2": "layernorm_after",
 }
+
+
+ANSWERS = ("classifier.weight", "cls_classifier.weight", "classifier.1.weight")  # of models that say classes
 
 
 @dataclass(frozen=True)
@@ -75,14 +79,8 @@ class Vit(Layout):
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         config.harmless("encoder_stride", "pooler_act", "pooler_output_size")
         high, wide = sides(config)
-        labels = config.take("id2label", None)
-        classes = len(labels) if isinstance(labels, dict) and labels else None
-        if there:
-            own = next((name for name in ("classifier.weight", "cls_classifier.weight") if name in there), None)
-            classes = None if own is None else there[own].shape[0]
-        width = config.whole("hidden_size", 768)
         return {
-            "width": width,
+            "width": config.whole("hidden_size", 768),
             "depth": config.whole("num_hidden_layers", 12),
             "heads": config.whole("num_attention_heads", 12),
             "hidden": config.whole("intermediate_size", 3072),
@@ -90,7 +88,7 @@ class Vit(Layout):
             "patch": config.whole("patch_size", 16),
             "high": high,
             "wide": wide,
-            "classes": classes,
+            "classes": classes_of(config, there),
             "leading": len(self.tokens),
             "dropout": config.number("hidden_dropout_prob", 0.0),
             "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
@@ -102,10 +100,6 @@ class Vit(Layout):
         }
 
     def config(self, spec: ViTSpec) -> dict[str, Any]:
-        names = [f"LABEL_{at}" for at in range(spec.classes or 0)]
-        labels: dict[str, Any] = {"id2label": {str(at): name for at, name in enumerate(names)}}
-        labels |= {"label2id": {name: at for at, name in enumerate(names)}}
-        scale = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
         return {
             "architectures": [self.architecture(spec)],
             "model_type": self.kind,
@@ -121,8 +115,7 @@ class Vit(Layout):
             "layer_norm_eps": eps(spec.norm, 1e-5),
             "hidden_act": activation(spec.feedforward),
             "qkv_bias": spec.project_bias,
-            **(labels if spec.classes else {}),
-            **scale,
+            **labelled(spec),
         }
 
     def architecture(self, spec: ViTSpec) -> str:
@@ -167,6 +160,25 @@ class Deit(Vit):
         both = {"outputs": "cls_classifier", "distilled": "distillation_classifier"}
         answers = [Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in both.items()]
         return [*super().table(spec)[:-1], *answers]
+
+
+def classes_of(config: Config, there: Mapping[str, Tensor]) -> int | None:
+    """How many classes a model answers with: as many as the files say, or as their names where there are no files."""
+    labels = config.take("id2label", None)
+    if there:
+        own = next((name for name in ANSWERS if name in there), None)
+        return None if own is None else there[own].shape[0]
+    return len(labels) if isinstance(labels, dict) and labels else None
+
+
+def labelled(spec: ImageSpec) -> dict[str, Any]:
+    """What a config says of the classes, by number as long as nobody names them, and of the scale of pixels."""
+    names = [f"LABEL_{at}" for at in range(spec.classes or 0)]
+    made: dict[str, Any] = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
+    if names:
+        made["id2label"] = {str(at): name for at, name in enumerate(names)}
+        made["label2id"] = {name: at for at, name in enumerate(names)}
+    return made
 
 
 def sides(config: Config) -> tuple[int, int]:
