@@ -3,12 +3,14 @@
 from heedful.attention.attention import Attention, CrossAttention
 from heedful.attention.biases import ALiBi, Buckets, Table
 from heedful.attention.context import Context
+from heedful.attention.grid import GridSight, Rotary2D
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead, SharedQK
 from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
 from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
+from heedful.attention.windows import WindowAttention
 
 __all__ = [
     "ALiBi",
@@ -28,6 +30,7 @@ __all__ = [
     "Fixed",
     "FixedMemory",
     "Given",
+    "GridSight",
     "Join",
     "Local",
     "Local2D",
@@ -38,6 +41,7 @@ __all__ = [
     "Padding",
     "Prefix",
     "Rotary",
+    "Rotary2D",
     "RotaryByParts",
     "SharedQK",
     "Sight",
@@ -45,5 +49,6 @@ __all__ = [
     "Table",
     "Turns",
     "Window",
+    "WindowAttention",
     "standing",
 ]

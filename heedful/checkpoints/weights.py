@@ -45,6 +45,6 @@ def compare(own: dict[str, Tensor], tensors: dict[str, Tensor], where: str) -> N
 
 def check_depths(spec: Spec, tensors: int, where: str) -> None:
     """Refuses a model with more layers than there are tensors, before one is made."""
-    for key, depth in spec.depths.items():
+    for key, depth in spec.stacked.items():
         if depth > tensors:
             raise Refusal(f"{where}: {tensors} tensors are too few for {key} {depth}; mend the spec")

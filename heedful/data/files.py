@@ -49,11 +49,11 @@ def unzipped(data: bytes, path: Path) -> bytes:
 
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:
     """The rows of a CSV: line number, the first `labelled` fields as words, the rest as numbers; no header."""
-    rows = list(_rows(path))
-    if not any(map(_reads, rows[0][1][labelled:])):
-        del rows[0]  # a header
-    width = max(len(rows[0][1]), labelled + 1) if rows else 0
-    for number, row in rows:
+    found = list(rows(path))
+    if not any(map(_reads, found[0][1][labelled:])):
+        del found[0]  # a header
+    width = max(len(found[0][1]), labelled + 1) if found else 0
+    for number, row in found:
         fault = _fault(row, labelled, width)
         if fault:
             raise Refusal(f"{path}, line {number}: {fault}")
@@ -71,7 +71,8 @@ def _fault(row: list[str], labelled: int, width: int) -> str:
     return ""
 
 
-def _rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV that are not empty, each with its line."""
     reader = csv.reader(io.StringIO("\n".join(lines(path))))
     try:
         for row in reader:

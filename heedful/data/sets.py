@@ -73,6 +73,16 @@ FASHION_MNIST = PublicSet(
     ),
 )
 
+CIFAR10 = PublicSet(
+    "cifar10",
+    "60,000 colour pictures of animals and vehicles, 32 x 32, in ten classes (Krizhevsky, 2009)",
+    "none stated; for research, with citation",
+    published(
+        "https://www.cs.toronto.edu/~kriz/",
+        ("cifar-10-binary.tar.gz", 170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
+    ),
+)
+
 MULTI30K = PublicSet(
     "multi30k",
     "31,014 captions of photographs in English, German and French (translation; Elliott et al., 2016, 2017)",
@@ -105,7 +115,7 @@ MULTI30K = PublicSet(
     ),
 )
 
-PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, FASHION_MNIST, MULTI30K)}
+PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, FASHION_MNIST, CIFAR10, MULTI30K)}
 
 
 def folder() -> Path | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
@@ -39,7 +39,18 @@ class DataSpec(BaseModel):
     tokenizer: str = "characters"  # a kind to train, such as bpe(size=8000), or a file: tokenizer.json, a .model
     merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
     too_long: Literal["refuse", "drop"] = "refuse"  # samples to learn from that are longer than the model
+    pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = (
+        None  # of images: high and wide, or a side
+    )
+    channels: Literal[1, 3] | None = None  # of images in files: 1 is grey, 3 is colour
+    broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
+    augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
+
+    @field_validator("pixels", mode="before")
+    @classmethod
+    def _a_side_will_do(cls, given: Any) -> Any:
+        return [given, given] if isinstance(given, int | str) else given
 
     @model_validator(mode="before")
     @classmethod

@@ -1,20 +1,32 @@
 """Inputs: anything becomes B T M."""
 
+from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
+from heedful.inputs.images import Images, Standard
+from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches
 from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
 from heedful.inputs.sentences import Sentences
 from heedful.inputs.tokens import NormedTokens, Tokens
 from heedful.inputs.vectors import Vectors
 
 __all__ = [
+    "ConvolvedPatches",
+    "GridPosition",
+    "Images",
     "Learned",
+    "LearnedGrid",
     "Network",
+    "NoGridPosition",
     "NoPosition",
     "NormedTokens",
+    "OverlappingPatches",
+    "Patches",
     "Position",
     "Sentences",
     "Sine",
     "SineBeside",
+    "SineGrid",
     "SineHalves",
+    "Standard",
     "Tokens",
     "Vectors",
 ]

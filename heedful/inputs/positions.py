@@ -99,7 +99,10 @@ class Network(Position):
 
 def waves(at: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     """Even channels are sines, odd ones cosines, of position / 10000^(channel / width): B|1 T -> B|1 T width."""
-    exact = torch.promote_types(dtype, torch.float32)
-    rate = torch.exp(torch.arange(0, width, 2, device=at.device, dtype=exact) * (-math.log(10_000.0) / width))
-    angle = at.unsqueeze(-1) * rate
+    angle = at.unsqueeze(-1) * frequencies(width, torch.promote_types(dtype, torch.float32), at.device)
     return torch.stack((angle.sin(), angle.cos()), -1).flatten(-2)[..., :width].to(dtype)
+
+
+def frequencies(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Falling from 1 towards 1 / 10000 over the channels, one for every two of them."""
+    return torch.exp(torch.arange(0, width, 2, device=device, dtype=dtype) * (-math.log(10_000.0) / width))

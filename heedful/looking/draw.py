@@ -211,7 +211,7 @@ WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
 
 def _draw(bands: Sequence[Band], path: str | Path) -> None:
     height, left, drawn = sum(band.height for band in bands), max(band.left for band in bands), 0.0
-    with _style():
+    with style():
         figure = Figure(figsize=(max(left - band.left + band.width for band in bands), height))
         for band in bands:
             band.draw(figure, left, height - drawn)
@@ -221,7 +221,7 @@ def _draw(bands: Sequence[Band], path: str | Path) -> None:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Our own style, whatever the reader's; a font without some sign draws a box and says nothing."""
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

@@ -60,6 +60,11 @@ class Seen:
         return self._calls[path]
 
 
+def attends(model: nn.Module) -> bool:
+    """Whether there is attention in a model to look at."""
+    return any(isinstance(part, Mechanism) for part in model.modules())
+
+
 @contextmanager
 def look(model: nn.Module) -> Iterator[Seen]:
     """Keeps what every mechanism of the model is asked inside the `with`: T x D each, never T x S. Changes no bit.

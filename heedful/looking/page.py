@@ -130,12 +130,39 @@ class Samples:
 
 
 @dataclass(frozen=True)
+class Confusion:
+    """How often each class (a row) was taken for each (a column); what is right stands on the diagonal."""
+
+    title: str
+    labels: tuple[str, ...]
+    counts: list[list[int]]
+
+    def html(self) -> str:
+        """A table whose cells are the darker the larger their share of the row."""
+        head = "".join(f'<th scope="col"><span>{escape(label)}</span></th>' for label in self.labels)
+        body = "".join(self._row(at) for at in range(len(self.labels)))
+        note = "<p>Each row is a class, each column what the model said of its images.</p>"
+        return f'{note}<div class="samples"><table class="confusion"><tr><th></th>{head}</tr>{body}</table></div>'
+
+    def _row(self, at: int) -> str:
+        row, whole = self.counts[at], max(1, sum(self.counts[at]))
+        cells = ""
+        for to, count in enumerate(row):
+            colour = "var(--right)" if to == at else "var(--wrong)"
+            share = 100 * (count / whole) ** 0.5
+            shade = f"background: color-mix(in srgb, {colour} {share:.0f}%, transparent)"
+            cells += f'<td style="{shade}">{count:,}</td>' if count else "<td></td>"
+        return f'<tr><th scope="row">{escape(self.labels[at])}</th>{cells}</tr>'
+
+
+@dataclass(frozen=True)
 class Example:
     """One input, and where every attention looked on it."""
 
     name: str
     maps: tuple[Map, ...]
     words: alignment.Alignment | None = None  # which belong together, where the input was translated
+    sections: tuple[Section, ...] = ()  # what else there is to see of it, such as weights over an image
 
     def __post_init__(self) -> None:
         if not self.maps:

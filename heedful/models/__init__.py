@@ -15,12 +15,16 @@ from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.lenet import LeNet, LeNetSpec
 from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
+from heedful.models.resnet import ResNet, ResNetSpec
 from heedful.models.spec import Spec
+from heedful.models.swin import Swin, SwinSpec
 from heedful.models.t5 import T5, T5Spec
 from heedful.models.transformer import Transformer, TransformerSpec
+from heedful.models.vit import ViT, ViTSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
@@ -36,6 +40,10 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "distilbert": (DistilbertSpec, Bert),
     "albert": (AlbertSpec, Albert),
     "llama": (LlamaSpec, Llama),
+    "vit": (ViTSpec, ViT),
+    "swin": (SwinSpec, Swin),
+    "resnet": (ResNetSpec, ResNet),
+    "lenet": (LeNetSpec, LeNet),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -70,8 +78,8 @@ def assemble(spec: Spec) -> nn.Module:
 
 def check_size(spec: Spec) -> None:
     """Refuses a model that no memory here could hold."""
-    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(spec.depths, depth))) for depth in (1, 2))
-    needed = one + (max(spec.depths.values()) - 1) * (two - one + OVERHEAD)
+    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(spec.stacked, depth))) for depth in (1, 2))
+    needed = one + (max(spec.stacked.values()) - 1) * (two - one + OVERHEAD)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise Refusal(
@@ -95,10 +103,14 @@ __all__ = [
     "FAMILIES",
     "GPT",
     "Forecaster",
+    "LeNet",
     "Llama",
     "Predictor",
+    "ResNet",
     "Spec",
+    "Swin",
     "Transformer",
+    "ViT",
     "assemble",
     "build",
     "refusal",

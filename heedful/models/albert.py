@@ -33,7 +33,7 @@ class AlbertSpec(EncoderSpec):
     inner: Count = 1  # blocks of a group
 
     @property
-    def depths(self) -> dict[str, int]:
+    def stacked(self) -> dict[str, int]:
         return {"distinct": self.distinct, "inner": self.inner}
 
     @model_validator(mode="after")

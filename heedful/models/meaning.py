@@ -10,7 +10,7 @@ from heedful.models.spec import Spec, key
 
 WORDS: dict[str, Mapping[str, Any]] = {
     "mechanism": {**words.MECHANISMS, **words.MASKS},
-    "position": {**words.POSITIONS, **words.ROTARY},
+    "position": {**words.GRIDS, **words.POSITIONS, **words.ROTARY},
     "bias": words.BIASES,
     "norm": words.NORMS,
     "feedforward": words.FEEDFORWARDS,

@@ -37,6 +37,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sizes: ClassVar[dict[str, dict[str, Any]]] = {}
+    placed: ClassVar[bool] = False  # whether its parts know where things stand, whatever its position says
 
     family: str
     width: Count = 128
@@ -58,7 +59,7 @@ class Spec(BaseModel):
     key_norm: bool = False  # whether queries and keys are normed, head by head
 
     @property
-    def depths(self) -> dict[str, int]:
+    def stacked(self) -> dict[str, int]:
         """How many blocks of their own a model's stacks have, by key."""
         return {key: value for key, value in self if key.endswith("depth") and value is not None}
 

@@ -23,6 +23,7 @@ from heedful.attention import (
     Longformer,
     Mask,
     Rotary,
+    Rotary2D,
     RotaryByParts,
     Strided,
     Window,
@@ -41,8 +42,36 @@ from heedful.blocks import (
     RMSNorm,
 )
 from heedful.errors import Refusal, unknown
-from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
-from heedful.outputs import Answer, Classes, Each, First, MaskedToken, Mean, Pooled, States, Tags
+from heedful.inputs import (
+    ConvolvedPatches,
+    GridPosition,
+    Learned,
+    LearnedGrid,
+    Network,
+    NoGridPosition,
+    NoPosition,
+    OverlappingPatches,
+    Patches,
+    Position,
+    Sine,
+    SineBeside,
+    SineGrid,
+    SineHalves,
+)
+from heedful.outputs import (
+    Answer,
+    AttentionPool,
+    Classes,
+    Each,
+    First,
+    FirstPool,
+    MaskedToken,
+    Mean,
+    MeanPool,
+    Pooled,
+    States,
+    Tags,
+)
 
 Part = Callable[..., Any]
 Entry = TypeVar("Entry")
@@ -88,7 +117,19 @@ POSITIONS: dict[str, type[Position]] = {
     "rotary": NoPosition,  # turns queries and keys instead: ROTARY
     "rotary_by_parts": NoPosition,
 }
-ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_by_parts": RotaryByParts}
+ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_by_parts": RotaryByParts, "rotary_2d": Rotary2D}
+GRIDS: dict[str, type[GridPosition]] = {  # positions of what is a grid
+    "none": NoGridPosition,
+    "learned": LearnedGrid,
+    "sine": SineGrid,
+    "rotary": NoGridPosition,  # and this turns queries and keys
+    "rotary_2d": NoGridPosition,
+}
+STEMS: dict[str, type[Patches]] = {
+    "convolution": ConvolvedPatches,
+    "matrix": Patches,
+    "overlapping": OverlappingPatches,
+}
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
@@ -116,6 +157,7 @@ OUTPUTS: dict[str, type[nn.Module]] = {
     "answer": Answer,
     "masked": MaskedToken,
 }
+IMAGE_POOLS: dict[str, type[nn.Module]] = {"first": FirstPool, "mean": MeanPool, "attention": AttentionPool}
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:

@@ -10,6 +10,7 @@ from heedful.errors import Refusal
 from heedful.models.bert import EncoderSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.series import Series
@@ -19,7 +20,7 @@ from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series)}
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {**TASKS, **{use.name: use for use in READINGS}}
 
@@ -37,4 +38,17 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     return made
 
 
-__all__ = ["READINGS", "TASKS", "USES", "Pairs", "Series", "Sets", "Task", "Translation", "Use", "Vectors", "use_of"]
+__all__ = [
+    "READINGS",
+    "TASKS",
+    "USES",
+    "Images",
+    "Pairs",
+    "Series",
+    "Sets",
+    "Task",
+    "Translation",
+    "Use",
+    "Vectors",
+    "use_of",
+]

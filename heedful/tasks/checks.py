@@ -15,7 +15,7 @@ from heedful.attention import Memory
 from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.models import Forecaster, Predictor, Transformer
+from heedful.models import Forecaster, LeNet, Predictor, ResNet, Swin, Transformer, ViT
 from heedful.models.bert import Bert
 
 CLOSE = 1e-9  # in float64
@@ -219,6 +219,19 @@ class Forecasts(Cases):
         return largest(self.model(series)[:, :half], self.model(other)[:, :half])
 
 
+class Pictures(Cases):
+    """A model of images: those of its own size."""
+
+    model: ViT | Swin | ResNet | LeNet
+    padded = "images are of one size and none is padded"
+    remembered = "a model of images writes nothing step by step"
+    leak = "a model of images reads its image whole"
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        spec = self.model.spec
+        return (torch.rand(3, spec.channels, spec.high, spec.wide, dtype=dtype),)
+
+
 def largest(one: Tensor, two: Tensor) -> float:
     """The largest difference; not a number counts as infinite."""
     gap = (one - two).abs().max()
@@ -230,4 +243,8 @@ KINDS: dict[type[nn.Module], type[Cases]] = {
     Predictor: Predictions,
     Forecaster: Forecasts,
     Bert: Readings,
+    ViT: Pictures,
+    Swin: Pictures,
+    ResNet: Pictures,
+    LeNet: Pictures,
 }

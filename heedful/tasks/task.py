@@ -52,9 +52,11 @@ class Task(Use):
     """What is learned and how it is scored. The model maps; the task judges."""
 
     family: ClassVar[str]  # of the models that can learn it
+    also: ClassVar[tuple[str, ...]] = ()  # other families that can
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
+    even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
     @classmethod

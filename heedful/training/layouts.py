@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import BatchNorm, Stack
+from heedful.blocks import Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
@@ -247,5 +247,5 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
     if training.compile and kind == "fsdp":
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")
-    if kind != "none" and any(isinstance(part, BatchNorm) for part in model.modules()):
+    if kind != "none" and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
         raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

@@ -75,7 +75,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
         raise Refusal(
             "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
         )
-    if run.training.graphs and not task.writes:
+    if run.training.graphs and not (task.writes or task.even):
         raise Refusal(
             f"training.graphs fills batches up with zeros, which task {task.name!r} would learn; leave it out"
         )
@@ -105,8 +105,9 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
 def suited(run: RunSpec, task: Task) -> Spec:
     """The spec of the model that a run asks for, where that can learn the task and the data."""
     family, numbers = run.model.get("family", task.family), task.numbers()
-    if family in list(models.FAMILIES) and family != task.family:
-        raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={task.family}")
+    if family in list(models.FAMILIES) and family not in (task.family, *task.also):
+        known = " or ".join((task.family, *task.also))
+        raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
     for key, value in numbers.items():
         if run.model.get(key, value) != value:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
@@ -135,7 +136,7 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
 
 def advise(task: Task, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
-    blind = spec.position == "none" and spec.bias == "none"
+    blind = spec.position == "none" and spec.bias == "none" and not spec.placed
     if task.ordered and blind:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
     if not task.ordered and not blind:

@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from heedful.data.batches import Splits
+from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
 from heedful.tasks.task import Finding, pick
@@ -29,7 +30,7 @@ def report(
         Curves("Learning", curves(told)),
     ]
     sections += [finding.figures, *finding.more] if finding else []
-    sections.append(attention(task, model, splits, finding))
+    sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
     write(out / "report.html", title(run), sections)
 

@@ -55,11 +55,6 @@ def repeatable() -> Iterator[None]:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
-def empty(batch: Batch) -> Batch:
-    """A batch of the same shape that is padding alone: nothing is lost on it."""
-    return {name: torch.zeros_like(tensor) for name, tensor in batch.items()}
-
-
 def filled(batch: Batch, rows: Callable[[int], int], columns: Callable[[int], int]) -> Batch:
     """The batch with as many rows and columns as asked for, the new ones zeros, which must mean nothing: padding."""
     made = {}

@@ -23,7 +23,34 @@ SMALLER = {"dim": 12, "n_layers": 2, "n_heads": 3, "hidden_dim": 10, "vocab_size
 SHARED = {"embedding_size": 5, "num_hidden_groups": 2, "inner_group_num": 2}
 NAMED = {"id2label": {"0": "good", "1": "bad", "2": "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
 # By model_type: configs, each of which the layout must read, and write again as it was.
+SEEING = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "patch_size": 4}
+TWO = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}
 CONFIGS: dict[str, list[dict[str, Any]]] = {
+    "vit": [
+        {**SEEING, "image_size": 16, "num_channels": 3, **TWO},
+        {**SEEING, "image_size": [8, 20], "num_channels": 2, "qkv_bias": False, "hidden_act": "gelu_new"},
+        {**SEEING, "image_size": 8, **TWO, "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.1]},
+    ],
+    "swin": [
+        {"embed_dim": 8, "depths": [2, 1], "num_heads": [2, 4], "window_size": 3, "image_size": 32, **TWO},
+        {
+            "embed_dim": 4,
+            "depths": [1, 1],
+            "num_heads": [1, 2],
+            "window_size": 2,
+            "image_size": [16, 24],
+            "qkv_bias": False,
+        },
+    ],
+    "resnet": [
+        {"embedding_size": 4, "hidden_sizes": [4, 8], "depths": [1, 2], "layer_type": "basic", "image_size": 16, **TWO},
+        {"embedding_size": 2, "hidden_sizes": [8], "depths": [2], "layer_type": "bottleneck", "num_channels": 1},
+    ],
+    "deit": [
+        {**SEEING, "image_size": 16, **TWO, "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-6},
+        {**SEEING, "image_size": 16, **TWO, "architectures": ["DeiTForImageClassificationWithTeacher"]},
+        {**SEEING, "image_size": 16, "architectures": ["DeiTModel"]},
+    ],
     "gpt2": [
         {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},
         {

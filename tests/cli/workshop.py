@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from heedful import build, save, text
@@ -179,6 +181,8 @@ BROKEN: dict[str, tuple[str, Callable[[Path], object]]] = {
     "task_with_numbers_for_labels": ("sets", task(labels=[1, 2, 3, 4])),
     "task_with_a_word_for_channels": ("sets", task(channels="two")),
     "task_with_a_negative_horizon": ("series", task(horizon=-1)),
+    "task_of_no_images": ("vit", task(high=-3)),
+    "task_of_larger_images": ("vit", task(high=64)),
     "task_without_words": ("translate", task(bleu=None)),
     "task_with_other_words": ("translate", task(bleu="14a")),
     "task_with_a_word_for_a_gaze": ("translate", task(gaze="decoder")),
@@ -199,6 +203,8 @@ def make(place: Path) -> None:
         (place / name).write_bytes(content.encode() if isinstance(content, str) else content)
     (place / "folder").mkdir()
     (place / "folder" / "notes.txt").write_text("not to be lost")
+    make_pictures(place)
+    assert status("train", "vit", *SMALL, "--out", "runs/vit") == 0
     for recipe in RECIPES:
         assert status("train", recipe, *SMALL, *SMALLER.get(recipe, ()), "--out", f"runs/{recipe}") == 0
     with pytest.MonkeyPatch.context() as patch:
@@ -222,6 +228,21 @@ def make(place: Path) -> None:
     modules(encoder(place / "encoders" / "dense", "states"), "Transformer", "Pooling", "Dense")
     gpt = build("gpt", vocab=9, width=8, heads=2, depth=1)
     save(gpt, place / "encoders" / "gpt", layout="hf")
+
+
+def make_pictures(place: Path) -> None:
+    """Folders of images, a folder a class; in one of them an image is cut short, and in another one lies loose."""
+    random = np.random.default_rng(0)
+    for name in ("photos", "cut_photos", "loose_photos"):
+        for at in range(40):
+            (place / name / f"class{at % 2}").mkdir(parents=True, exist_ok=True)
+            image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
+            image.save(place / name / f"class{at % 2}" / f"{at}.png")
+    whole = (place / "photos" / "class0" / "0.png").read_bytes()
+    (place / "cut_photos" / "class0" / "0.png").write_bytes(whole[:300])
+    (place / "loose_photos" / "a.png").write_bytes(whole)
+    (place / "photos.csv").write_text("path,label\nphotos/class0/0.png,a\nphotos/class1/1.png,\n")
+    (place / "photos.jsonl").write_text('{"image": "photos/class0/0.png", "label": "a"}\n{"image": 3}\n')
 
 
 def interrupt(*_: Any) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.tasks.task import Terms
 from heedful.training.loop import Loop
-from heedful.training.shapes import LENGTHS, ROWS, captured, compiled, empty
+from heedful.training.shapes import LENGTHS, ROWS, captured, compiled
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train
 
 PRECISE = {"training__dtype": "float64", "model__dropout": 0.0}
@@ -55,14 +55,6 @@ def test_a_filled_batch_has_the_same_loss_and_the_same_gradients(tmp_path: Path,
         assert slopes.keys() == others.keys()
         for name, slope in slopes.items():
             torch.testing.assert_close(others[name], slope, rtol=1e-9, atol=1e-10)
-
-
-def test_padding_alone_has_no_loss_and_no_gradient(tmp_path: Path) -> None:
-    loop = loop_of(tmp_path, short("translate", **PRECISE))
-    batch = captured(loop.task.batch(first_samples(loop, 5)), 10**6)
-    total, count, slopes = judged(loop, empty(batch), Terms())
-    assert total == 0 and count == 0
-    assert all(not slope.any() for slope in slopes.values())
 
 
 SHAPES = st.lists(st.integers(1, 70), min_size=1, max_size=3)

@@ -18,8 +18,11 @@ from heedful.checkpoints.names.distilbert import Distilbert
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
+from heedful.checkpoints.names.resnet import HFResNet
 from heedful.checkpoints.names.roberta import Camembert, Roberta
+from heedful.checkpoints.names.swin import HFSwin
 from heedful.checkpoints.names.t5 import T5
+from heedful.checkpoints.names.vit import Deit, Vit
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble
@@ -30,6 +33,7 @@ EVERY: tuple[Layout, ...] = (
     *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
     *(Bert(), Roberta(), Camembert(), Distilbert(), Albert()),
     *(T5(), BART(), MBART(), Marian(), Pegasus()),
+    *(Vit(), Deit(), HFSwin(), HFResNet()),
 )
 LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 

@@ -1,0 +1,190 @@
+"""The vision transformer and DeiT as Hugging Face writes them (`vit`, `deit`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor
+
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.rules import Row, Rule, Same, Shape, Stacked
+from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.models.images import ImageSpec
+from heedful.models.vit import ViTSpec
+from heedful.models.words import parse
+
+BLOCK = "encoder.blocks.{n}"
+PARTS = {  # of a block
+    "attention.join": "attention.output.dense",
+    "feedforward.up": "intermediate.dense",
+    "feedforward.down": "output.dense",
+    "norm1": "layernorm_before",
+    "norm2": "layernorm_after",
+}
+
+
+ANSWERS = ("classifier.weight", "cls_classifier.weight", "classifier.1.weight")  # of models that say classes
+
+
+@dataclass(frozen=True)
+class Kernel(Same):
+    """A matrix over flattened patches that is a convolution's kernel in the file: so many channels, such a side."""
+
+    channels: int = 1
+    side: int = 1
+
+    def filled(self, name: str) -> Self | None:
+        made = Same(self.ours, self.theirs).filled(name)
+        return None if made is None else replace(self, ours=made.ours, theirs=made.theirs)
+
+    def shapes(self, ours: Shape) -> list[Shape]:
+        return [(ours[0], self.channels, self.side, self.side)]
+
+    def read(self, theirs: Sequence[Tensor]) -> Tensor:
+        return theirs[0].flatten(1)
+
+    def write(self, ours: Tensor) -> list[Tensor]:
+        return [ours.view(self.shapes(tuple(ours.shape))[0])]
+
+
+@dataclass(frozen=True)
+class Tokens(Stacked):
+    """Learned tokens, each of which has axes of one before its own in the file."""
+
+    def shapes(self, ours: Shape) -> list[Shape]:
+        return [(1, rows, *ours[1:]) for rows in self.theirs.values()]
+
+    def read(self, theirs: Sequence[Tensor]) -> Tensor:
+        return torch.cat([one[0] for one in theirs])
+
+    def write(self, ours: Tensor) -> list[Tensor]:
+        return [one[None] for one in super().write(ours)]
+
+
+class Vit(Layout):
+    """The layout of the vision transformer (Dosovitskiy et al., 2021)."""
+
+    kind, family, prefix = "vit", "vit", "vit."
+    tokens: ClassVar[Sequence[str]] = ("cls_token",)
+    answers: ClassVar[Mapping[str, str]] = {"outputs": "classifier"}
+    ignored = (r"(vit|deit)\.pooler\.dense\.(weight|bias)", r"(vit|deit)\.embeddings\.mask_token")
+
+    def suits(self, spec: Any) -> bool:
+        return spec.family == self.family and spec.first == len(self.tokens)
+
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        config.harmless("encoder_stride", "pooler_act", "pooler_output_size")
+        high, wide = sides(config)
+        return {
+            "width": config.whole("hidden_size", 768),
+            "depth": config.whole("num_hidden_layers", 12),
+            "heads": config.whole("num_attention_heads", 12),
+            "hidden": config.whole("intermediate_size", 3072),
+            "channels": config.whole("num_channels", 3),
+            "patch": config.whole("patch_size", 16),
+            "high": high,
+            "wide": wide,
+            "classes": classes_of(config, there),
+            "leading": len(self.tokens),
+            "dropout": config.number("hidden_dropout_prob", 0.0),
+            "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
+            "norm": normed("layer", config.number("layer_norm_eps", 1e-12)),
+            "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
+            "project_bias": config.flag("qkv_bias", True),
+            "mean": config.take("image_mean", None),
+            "deviation": config.take("image_std", None),
+        }
+
+    def config(self, spec: ViTSpec) -> dict[str, Any]:
+        return {
+            "architectures": [self.architecture(spec)],
+            "model_type": self.kind,
+            "hidden_size": spec.width,
+            "num_hidden_layers": spec.depth,
+            "num_attention_heads": spec.heads,
+            "intermediate_size": spec.hidden or 4 * spec.width,
+            "num_channels": spec.channels,
+            "patch_size": spec.patch,
+            "image_size": spec.high if spec.high == spec.wide else [spec.high, spec.wide],
+            "hidden_dropout_prob": spec.dropout,
+            "attention_probs_dropout_prob": parse(spec.mechanism)[1].get("dropout", 0.0),
+            "layer_norm_eps": eps(spec.norm, 1e-5),
+            "hidden_act": activation(spec.feedforward),
+            "qkv_bias": spec.project_bias,
+            **labelled(spec),
+        }
+
+    def architecture(self, spec: ViTSpec) -> str:
+        """The class of transformers that reads it."""
+        return "ViTForImageClassification" if spec.classes else "ViTModel"
+
+    def table(self, spec: ViTSpec) -> Sequence[Rule]:
+        theirs, inner = f"{self.prefix}encoder.layer.{{n}}", f"{self.prefix}embeddings"
+        patches = f"{inner}.patch_embeddings.projection"
+        attention = [f"{theirs}.attention.attention.{part}.{{kind}}" for part in ("query", "key", "value")]
+        return [
+            Tokens("inputs.leading", {f"{inner}.{token}": 1 for token in self.tokens}),
+            Row("inputs.position.table", f"{inner}.position_embeddings"),
+            Kernel("inputs.stem.matrix.weight", f"{patches}.weight", spec.channels, spec.patch),
+            Same("inputs.stem.matrix.bias", f"{patches}.bias"),
+            Stacked(f"{BLOCK}.attention.project.to_qkv.{{kind}}", dict.fromkeys(attention, spec.width)),
+            *(Same(f"{BLOCK}.{ours}.{{kind}}", f"{theirs}.{part}.{{kind}}") for ours, part in PARTS.items()),
+            Same("encoder.norm.{kind}", f"{self.prefix}layernorm.{{kind}}"),
+            *(Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in self.answers.items()),
+        ]
+
+
+class Deit(Vit):
+    """The layout of DeiT, a class token answering alone (Touvron et al., 2021)."""
+
+    kind, prefix = "deit", "deit."
+    tokens: ClassVar[Sequence[str]] = ("cls_token", "distillation_token")
+
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        taught = "distillation_classifier.weight" in there
+        said = config.take("architectures", None)
+        taught = taught or (not there and said == ["DeiTForImageClassificationWithTeacher"])
+        return super().spec(config, there) | {"distilled": taught}
+
+    def architecture(self, spec: ViTSpec) -> str:
+        alone = "DeiTForImageClassification" if spec.classes else "DeiTModel"
+        return f"{alone}WithTeacher" if spec.distilled else alone
+
+    def table(self, spec: ViTSpec) -> Sequence[Rule]:
+        if not spec.distilled:
+            return super().table(spec)
+        both = {"outputs": "cls_classifier", "distilled": "distillation_classifier"}
+        answers = [Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in both.items()]
+        return [*super().table(spec)[:-1], *answers]
+
+
+def classes_of(config: Config, there: Mapping[str, Tensor]) -> int | None:
+    """How many classes a model answers with: as many as the files say, or as their names where there are no files."""
+    labels = config.take("id2label", None)
+    if there:
+        own = next((name for name in ANSWERS if name in there), None)
+        return None if own is None else there[own].shape[0]
+    return len(labels) if isinstance(labels, dict) and labels else None
+
+
+def labelled(spec: ImageSpec) -> dict[str, Any]:
+    """What a config says of the classes, by number as long as nobody names them, and of the scale of pixels."""
+    names = [f"LABEL_{at}" for at in range(spec.classes or 0)]
+    made: dict[str, Any] = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
+    if names:
+        made["id2label"] = {str(at): name for at, name in enumerate(names)}
+        made["label2id"] = {name: at for at, name in enumerate(names)}
+    return made
+
+
+def sides(config: Config) -> tuple[int, int]:
+    """The height and the width of the images: one number, or two."""
+    size = config.take("image_size", 224)
+    if type(size) is list and len(size) == 2 and all(type(side) is int for side in size):
+        return size[0], size[1]
+    side = config.whole("image_size", 224)
+    return side, side

@@ -1,0 +1,20 @@
+"""How images are varied while learning: on whole batches, on any device, each image by dice of its own."""
+
+from heedful.data.augment.dice import dice_of, draw
+from heedful.data.augment.geometry import Crop, Flip, ResizedCrop
+from heedful.data.augment.mixing import CutMix, Mix, MixUp
+from heedful.data.augment.policies import Colour, Erase, RandAugment, TrivialAugment
+from heedful.data.augment.variation import Variation
+
+VARIATIONS: dict[str, type[Variation]] = {
+    "flip": Flip,
+    "crop": Crop,
+    "resized_crop": ResizedCrop,
+    "colour": Colour,
+    "trivial": TrivialAugment,
+    "randaugment": RandAugment,
+    "erase": Erase,
+}
+MIXES: dict[str, type[Mix]] = {"mixup": MixUp, "cutmix": CutMix}
+
+__all__ = ["MIXES", "VARIATIONS", "Mix", "Variation", "dice_of", "draw"]

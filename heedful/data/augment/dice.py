@@ -1,0 +1,43 @@
+"""Dice that are kept nowhere: numbers by chance that follow from (seed, epoch, sample) alone, on any device.
+
+A counter goes through a mixing function (SplitMix64: Steele et al., 2014). Whole numbers are the same everywhere, so
+that an image is varied alike whatever batch, process or device it is in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+STEP = 0x9E3779B97F4A7C15 - (1 << 64)  # as numbers with a sign
+MIXERS = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
+BITS = 24  # of a draw: as many as a float32 holds exactly
+
+
+def dice_of(seed: int, epoch: int, samples: NDArray[np.int64]) -> Tensor:
+    """A number for each sample, by its place in its gallery: B."""
+    digest = hashlib.sha256(f"{seed} {epoch} images".encode()).digest()
+    first = int.from_bytes(digest[:8], "big", signed=True)
+    return mixed(torch.from_numpy(samples) * STEP + first)
+
+
+def mixed(x: Tensor) -> Tensor:
+    """Whole numbers of 64 bits that look like chance, one for each number."""
+    for shift, factor in MIXERS:
+        x = (x ^ shifted(x, shift)) * factor
+    return x ^ shifted(x, 31)
+
+
+def shifted(x: Tensor, by: int) -> Tensor:
+    """Bits moved to the right, zeros coming in: torch's own shift brings in the sign."""
+    return (x >> by) & ((1 << (64 - by)) - 1)
+
+
+def draw(dice: Tensor, count: int, purpose: int = 0) -> Tensor:
+    """So many numbers from 0 up to 1 of each dice, others for each purpose: B -> B count."""
+    counter = torch.arange(1, count + 1, device=dice.device) + (purpose << 20)
+    return shifted(mixed(dice[:, None] + counter * STEP), 64 - BITS).to(torch.float32) / (1 << BITS)

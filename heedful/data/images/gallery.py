@@ -1,0 +1,101 @@
+"""Where pictures lie: in one array, or in files that are decoded when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.images.decode import Broken, Size, picture
+from heedful.errors import Refusal
+
+Pixels = NDArray[np.uint8]  # C H W, or N C H W
+ROOM = 1 << 31  # bytes of decoded pictures that are kept; where there are more, files are decoded again and again
+NAMED = 5  # broken files that are told by name
+
+
+class Gallery:
+    """Pictures of one size, by number: N C H W."""
+
+    def __init__(self, pixels: Pixels) -> None:
+        self.pixels = pixels
+
+    def take(self, places: Sequence[int]) -> Pixels:
+        """The pictures at these places: B C H W."""
+        return self.pixels[np.asarray(places, dtype=np.int64)]
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of a gallery and what is said of it."""
+
+    gallery: Gallery
+    at: int
+    label: str
+    place: str  # its file, or the name of its set and its number there
+    is_file: bool = False
+
+    @property
+    def pixels(self) -> Pixels:
+        """C H W."""
+        return self.gallery.take([self.at])[0]
+
+
+class Files(Gallery):
+    """Pictures that lie in files. All are decoded once, so that what is broken is known; those that fit are kept."""
+
+    def __init__(self, paths: Sequence[Path], size: Size, told: Callable[[int], object] = lambda _: None) -> None:
+        self.paths, self.size = list(paths), size
+        self.kept: list[Pixels | None] = [None] * len(self.paths)
+        self.broken: dict[int, str] = {}
+        self.workers = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")  # decoding lets go of Python's lock
+        most = ROOM // (size.channels * size.high * size.wide)
+        for at, made in enumerate(self.workers.map(self.tried, self.paths)):
+            if isinstance(made, str):
+                self.broken[at] = made
+            elif at < most:
+                self.kept[at] = made
+
+    def tried(self, path: Path) -> Pixels | str:
+        """The picture of a file, or what is wrong with it."""
+        try:
+            return picture(path, self.size)
+        except Broken as broken:
+            return str(broken)
+
+    def take(self, places: Sequence[int]) -> Pixels:
+        return np.stack([*self.workers.map(self.one, places)])
+
+    def one(self, at: int) -> Pixels:
+        """The picture of a place."""
+        kept = self.kept[at]
+        return picture(self.paths[at], self.size) if kept is None else kept
+
+
+def of_files(
+    found: Sequence[tuple[Path, str]], size: Size, broken: Literal["refuse", "skip"], what: str
+) -> list[Picture]:
+    """The pictures of files with their labels; those that cannot be read are named, and refused or left out."""
+    gallery = Files([path for path, _ in found], size)
+    if gallery.broken:
+        names = [f"{gallery.paths[at]} ({why})" for at, why in list(gallery.broken.items())[:NAMED]]
+        more = f" and {len(gallery.broken) - NAMED:,} more" if len(gallery.broken) > NAMED else ""
+        said = f"{what}: {len(gallery.broken):,} of {len(found):,} images cannot be read: {', '.join(names)}{more}"
+        if broken == "refuse":
+            raise Refusal(f"{said}; mend or remove them, or leave them out with data.broken=skip")
+        warnings.warn(f"{said}; left out", stacklevel=2)
+    made = [
+        Picture(gallery, at, label, str(path), is_file=True)
+        for at, (path, label) in enumerate(found)
+        if at not in gallery.broken
+    ]
+    if not made:
+        raise Refusal(f"{what} holds no image that can be read; check the files")
+    return made

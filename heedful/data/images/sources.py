@@ -1,0 +1,149 @@
+"""Which pictures the data name: drawn ones, a public set, or a user's own folders and lists."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heedful.data import files
+from heedful.data import sets as public
+from heedful.data.batches import Splits, divided, opened
+from heedful.data.images import sets
+from heedful.data.images.decode import ENDINGS, Size
+from heedful.data.images.gallery import Gallery, Picture, of_files
+from heedful.data.images.shapes import shapes
+from heedful.data.spec import DataSpec, Sides
+from heedful.errors import Refusal
+
+SETS = ("shapes", "cifar10", "fashion-mnist")  # by name
+HALVES = (("train",), ("valid", "val", "validation"), ("test",))  # folders of a set that is divided already
+FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
+
+
+def size_of(data: DataSpec) -> Size:
+    """Of what shape files are made, and shapes drawn."""
+    high, wide = data.pixels or (32, 32)
+    return Size(data.channels or 3, high, wide)
+
+
+def opened_pictures(data: DataSpec, seed: int) -> Splits[Picture]:
+    """Pictures to learn from, to choose by and to test on."""
+    if data.name == "shapes":
+        return shapes(data, seed, size_of(data))
+    folder = public.home(data.name) if data.name in SETS else Path(data.name)
+    if sets.has_cifar(folder):
+        return halves(sets.read_cifar(folder), folder, sets.CIFAR, data)
+    if sets.has_idx(folder):
+        return halves(sets.read_idx(folder), folder, sets.CLOTHES if data.name == "fashion-mnist" else [], data)
+    if data.name in SETS:
+        raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
+    if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
+        return of_halves(folder, data)
+    return opened(data, lambda place: read(place, data), lambda all, what: apart(all, what, data), SETS)
+
+
+def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -> Splits[Picture]:
+    """A set that comes in two halves, some of the first held out to choose by."""
+    classes = 1 + max(int(labels.max()) for _, labels in found.values())
+    names, made = sets.names_of(folder, known, classes), []
+    own, asked = found["train"][0].shape[1:], size_of(data)
+    if (data.pixels and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
+        shape = f"{own[1]} x {own[2]} pixels of {own[0]} channels"
+        raise Refusal(f"{folder} has images of {shape}; leave data.pixels and data.channels out, or set them so")
+    for half, (pixels, labels) in found.items():
+        gallery = Gallery(pixels)
+        made.append([Picture(gallery, at, names[n], f"{folder} {half} {at}") for at, n in enumerate(labels.tolist())])
+    return held_out(made[0], made[1], data)
+
+
+def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) -> Splits[Picture]:
+    """Some of those to learn from are held out to choose by: data.held_out, and at most a tenth."""
+    count = max(1, min(data.held_out, len(train) // 10))
+    order = np.random.default_rng([data.split_seed, 4]).permutation(len(train)).tolist()
+    return Splits([train[at] for at in sorted(order[count:])], [train[at] for at in sorted(order[:count])], test)
+
+
+def of_halves(folder: Path, data: DataSpec) -> Splits[Picture]:
+    """A folder with `train`, `test` and perhaps `valid` in it, each a folder of folders."""
+    train, valid, test = (
+        read(str(place), data) if (place := named(folder, half)) is not None else () for half in HALVES
+    )
+    return Splits(train, valid, test) if valid else held_out(train, test, data)
+
+
+def named(folder: Path, names: Sequence[str]) -> Path | None:
+    """The folder by one of these names in a folder."""
+    return next((folder / name for name in names if (folder / name).is_dir()), None)
+
+
+def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
+    """Pictures of one folder or list, divided; the same picture never stands on two sides."""
+    return divided(pictures, lambda one: hashlib.sha256(one.pixels.tobytes()).hexdigest(), what, data.split_seed)
+
+
+def read(place: str | Sides, data: DataSpec) -> list[Picture]:
+    """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label."""
+    if isinstance(place, Sides):
+        raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
+    path = Path(place)
+    found = list(in_folders(path) if path.is_dir() else listed(path))
+    if not found:
+        raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
+    return of_files(found, size_of(data), data.broken, str(path))
+
+
+def in_folders(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Each image below a folder, and its class: the folder of the first level that it is in."""
+    for home in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        for path in sorted(home.rglob("*")):
+            if path.suffix.lower() in ENDINGS and not path.name.startswith("."):
+                yield path, home.name
+    loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
+    if loose is not None:
+        raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
+
+
+def listed(path: Path) -> Iterator[tuple[Path, str]]:
+    """Each image of a list and its label; paths are taken from where the list lies."""
+    rows = of_jsonl(path) if path.suffix.lower() in (".jsonl", ".ndjson") else of_csv(path)
+    for number, file, label in rows:
+        if not file or not label:
+            raise Refusal(f"{path}, line {number}: the {'path' if not file else 'label'} is empty; fill it or drop it")
+        yield path.parent / file, label
+
+
+def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, path and label of a CSV: by the names of its columns, or its first two where it has no header."""
+    rows = list(files.rows(path))
+    head = [field.strip().lower() for field in rows[0][1]]
+    places = [next((head.index(name) for name in names if name in head), -1) for names in (FILE, LABEL)]
+    for number, row in rows[1:] if min(places) >= 0 else rows:
+        at, to = places if min(places) >= 0 else (0, 1)
+        if len(row) <= max(at, to):
+            raise Refusal(f"{path}, line {number}: {len(row)} fields; write the path of an image, a comma, its label")
+        yield number, row[at].strip(), row[to].strip()
+
+
+def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, path and label of a file of JSON objects, one a line."""
+    for number, line in enumerate(files.lines(path), 1):
+        if line.strip():
+            row = parsed(line, path, number)
+            file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
+            if not isinstance(file, str) or not isinstance(label, str | int):
+                raise Refusal(f'{path}, line {number}: write {{"image": "a.jpg", "label": "cat"}}')
+            yield number, file, str(label)
+
+
+def parsed(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The object of a line."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
+    return row if isinstance(row, dict) else {}

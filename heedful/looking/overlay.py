@@ -1,0 +1,102 @@
+"""Weights over the image that they are about: a picture for each head, or for each way to take them together."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from heedful.looking.draw import INK, QUIET, style
+
+HEAT = np.array([242, 113, 28], dtype=np.uint8)  # seen on most photographs
+ALONG = 7  # pictures side by side
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """An image, and weights over the patches of it, each with a name: rows x columns."""
+
+    title: str
+    image: NDArray[np.uint8]  # H W 3
+    weights: tuple[tuple[str, Tensor], ...]
+    note: str = ""
+
+    def html(self) -> str:
+        """The image alone, then once under each of the weights."""
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        photo = picture(self.image, "JPEG")
+        figures = f'<figure><div><img alt="" src="{photo}"></div><figcaption>image</figcaption></figure>'
+        for name, weights in self.weights:
+            heat = f'<img alt="" class="heat" src="{picture(shaded(weights))}">'
+            caption = f"<figcaption>{escape(name)}</figcaption>"
+            figures += f'<figure><div><img alt="" src="{photo}">{heat}</div>{caption}</figure>'
+        return f'{note}<div class="overlays">{figures}</div>'
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """Images side by side, each with a few words."""
+
+    title: str
+    pictures: tuple[tuple[str, NDArray[np.uint8]], ...]  # H W 3
+    note: str = ""
+
+    def html(self) -> str:
+        """A figure each."""
+        figures = "".join(
+            f'<figure><div><img alt="" src="{picture(pixels)}"></div><figcaption>{escape(words)}</figcaption></figure>'
+            for words, pixels in self.pictures
+        )
+        return f'<p>{escape(self.note)}</p><div class="overlays">{figures}</div>'
+
+
+def shaded(weights: Tensor) -> NDArray[np.uint8]:
+    """Weights (rows x columns) as a colour that lets the image through where they are small: rows columns 4."""
+    numbers = weights.detach().float().cpu().numpy()
+    low, high = float(numbers.min()), float(numbers.max())
+    share = (numbers - low) / (high - low) if high > low else np.zeros_like(numbers)
+    made = np.empty((*numbers.shape, 4), dtype=np.uint8)
+    made[..., :3], made[..., 3] = HEAT, (share * 217).astype(np.uint8)
+    return made
+
+
+def picture(pixels: NDArray[np.uint8], form: str = "PNG") -> str:
+    """Pixels (H W C) as an address that holds them."""
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, form, quality=85)
+    return f"data:image/{form.lower()};base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+
+
+def draw(overlays: Sequence[Overlay], path: str | Path) -> None:
+    """Draws all overlays below each other as .png or .svg."""
+    rows = sum(math.ceil((1 + len(one.weights)) / ALONG) for one in overlays)
+    with style():
+        figure = Figure(figsize=(1.6 * ALONG, 1.85 * rows + 0.3 * len(overlays)))
+        axes = figure.subplots(rows, ALONG, squeeze=False)
+        for one in axes.flat:
+            one.set_axis_off()
+        first = 0
+        for over in overlays:
+            high, wide = over.image.shape[:2]
+            shown = [("image", None), *over.weights]
+            for at, (name, weights) in enumerate(shown):
+                place = axes[first + at // ALONG, at % ALONG]
+                place.imshow(over.image, extent=(0, wide, high, 0))
+                if weights is not None:
+                    place.imshow(shaded(weights), extent=(0, wide, high, 0), interpolation="bilinear")
+                if at:
+                    place.set_title(name, fontsize=7, color=QUIET, pad=3)
+            axes[first, 0].set_title(over.title, fontsize=8, color=INK, loc="left", pad=3)
+            first += math.ceil(len(shown) / ALONG)
+        nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
+        figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)

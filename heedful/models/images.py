@@ -1,0 +1,34 @@
+"""What all families that read images share: the size and the scale of what they read."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from heedful.inputs import Standard
+from heedful.models.spec import Count, Spec
+
+
+class ImageSpec(Spec):
+    """Numbers and words of a model of images."""
+
+    channels: Count
+    classes: Count | None = None  # where not given, what was pooled is the answer
+    high: Count = 224  # pixels of the images it learns from; it may read others too
+    wide: Count = 224
+    mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
+    deviation: list[float] | None = None
+
+    @model_validator(mode="after")
+    def _a_scale_is_of_every_channel(self) -> Self:
+        if (self.mean is None) != (self.deviation is None):
+            raise ValueError("model.mean and model.deviation go together; give both or none")
+        if self.mean is not None and not len(self.mean) == len(self.deviation or ()) == self.channels:
+            raise ValueError(f"model.mean and model.deviation want a number for each of {self.channels} channels")
+        return self
+
+
+def standard(spec: ImageSpec) -> Standard | None:
+    """What brings all channels to one scale."""
+    return Standard(spec.mean, spec.deviation) if spec.mean and spec.deviation else None

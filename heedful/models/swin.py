@@ -1,0 +1,121 @@
+"""Swin: windows that shift from layer to layer, and patches that merge from stage to stage (Liu et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from heedful.attention import GridSight, Join, MultiHead, WindowAttention
+from heedful.blocks import Block, Stack
+from heedful.inputs import ConvolvedPatches
+from heedful.models import spec as parts
+from heedful.models import words
+from heedful.models.images import ImageSpec, standard
+from heedful.models.spec import Count
+
+DEPTHS = [2, 2, 6, 2]
+
+
+class SwinSpec(ImageSpec):
+    """Numbers and words of a Swin. Width and heads are those of the first stage; each further one doubles both."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "tiny": {"width": 96, "heads": 3, "depths": [2, 2, 6, 2]},
+        "small": {"width": 96, "heads": 3, "depths": [2, 2, 18, 2]},
+        "base": {"width": 128, "heads": 4, "depths": [2, 2, 18, 2]},
+        "large": {"width": 192, "heads": 6, "depths": [2, 2, 18, 2]},
+    }
+    placed: ClassVar[bool] = True
+    family: Literal["swin"] = "swin"
+    patch: Count = 4
+    depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # layers of each stage
+    window: Count = 7  # cells along the side of a window
+    spread: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
+    position: Literal["none"] = "none"  # windows have a learned number for each way from cell to cell
+    feedforward: str = "gelu"
+
+    @model_validator(mode="after")
+    def _parts_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            for at, shape in enumerate(shapes(self)):
+                block(self, at, shape, shifted=True)
+            standard(self)
+        return self
+
+
+def shapes(spec: SwinSpec) -> list[tuple[int, int]]:
+    """How many rows and columns of cells each stage has."""
+    made = [ConvolvedPatches(spec.channels, spec.width, spec.patch).shape(spec.high, spec.wide)]
+    for _ in spec.depths[1:]:
+        made.append((-(-made[-1][0] // 2), -(-made[-1][1] // 2)))
+    return made
+
+
+def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> Block:
+    """A block of a stage; where the grid is no larger than a window, the window is the grid and does not shift."""
+    wide = spec.model_copy(update={"width": spec.width << stage, "heads": spec.heads << stage})
+    wide = wide.model_copy(update={"hidden": int(spec.spread * wide.width)})
+    fits = min(shape) <= spec.window
+    window = min(shape) if fits else spec.window
+    project = MultiHead(wide.width, wide.heads, bias=spec.project_bias)
+    shift = window // 2 if shifted and not fits else 0
+    mechanism = words.choose(
+        "mechanism", spec.mechanism, words.MECHANISMS, heads=wide.heads, width=spec.width // spec.heads
+    )
+    attention = WindowAttention(project, mechanism, Join(wide.width, wide.width), window, shift)
+    return Block(wide.width, attention, parts.feedforward(wide), parts.norm(spec), spec.dropout)
+
+
+class Merging(nn.Module):
+    """Four neighbours become one cell of twice the width: B (h w) M -> B (h/2 w/2) 2M."""
+
+    def __init__(self, width: int, norm: nn.Module) -> None:
+        super().__init__()
+        self.norm, self.matrix = norm, nn.Linear(4 * width, 2 * width, bias=False)
+
+    def forward(self, x: Tensor, shape: tuple[int, int]) -> Tensor:
+        grid = x.unflatten(1, shape)
+        grid = nn.functional.pad(grid, (0, 0, 0, shape[1] % 2, 0, shape[0] % 2))
+        four = [
+            grid[:, down::2, across::2] for across in (0, 1) for down in (0, 1)
+        ]  # by columns, as in the paper's code
+        return self.matrix(self.norm(torch.cat(four, -1).flatten(1, 2)))
+
+
+class Swin(nn.Module):
+    """Reads an image in stages, each of cells twice as large, and says of which class it is."""
+
+    def __init__(self, spec: SwinSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        norm = parts.norm(s)
+        self.scale = standard(s) or nn.Identity()
+        self.stem, self.first, self.drop = (
+            ConvolvedPatches(s.channels, s.width, s.patch),
+            norm(s.width),
+            nn.Dropout(s.dropout),
+        )
+        self.stages = nn.ModuleList(
+            Stack(block(s, at, shape, shifted=bool(layer % 2)) for layer in range(s.depths[at]))
+            for at, shape in enumerate(shapes(s))
+        )
+        self.merges = nn.ModuleList(Merging(s.width << at, norm(4 * s.width << at)) for at in range(len(s.depths) - 1))
+        self.norm = norm(s.width << (len(s.depths) - 1))
+        self.outputs = nn.Linear(s.width << (len(s.depths) - 1), s.classes) if s.classes else nn.Identity()
+
+    def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
+        return self.outputs(self.encode(images).mean(1))
+
+    def encode(self, images: Tensor) -> Tensor:
+        """What the last stage makes of each of its cells: B C H W -> B T M."""
+        shape = self.stem.shape(*images.shape[-2:])
+        x = self.drop(self.first(self.stem(self.scale(images)).flatten(2).transpose(1, 2)))
+        for at, stage in enumerate(self.stages):
+            if at:
+                x = self.merges[at - 1](x, shape)
+                shape = (-(-shape[0] // 2), -(-shape[1] // 2))
+            x = stage(x, GridSight(x, shape))
+        return self.norm(x)

@@ -1,0 +1,44 @@
+"""Pools: many positions become one vector, of which an answer is made."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Across, Context, CrossAttention, Everything, Join
+from heedful.attention.mechanisms import Softmax
+
+
+class FirstPool(nn.Module):
+    """The first position: the class token, which has gathered what it needs (Devlin et al., 2019)."""
+
+    def __init__(self, width: int, heads: int, leading: int = 1) -> None:
+        super().__init__()
+
+    def forward(self, x: Tensor) -> Tensor:  # B T M -> B M
+        return x[:, 0]
+
+
+class MeanPool(nn.Module):
+    """The mean over all positions but the `leading` ones."""
+
+    def __init__(self, width: int, heads: int, leading: int = 0) -> None:
+        super().__init__()
+        self.leading = leading
+
+    def forward(self, x: Tensor) -> Tensor:  # B T M -> B M
+        return x[:, self.leading :].mean(1)
+
+
+class AttentionPool(nn.Module):
+    """A learned query looks at all positions and takes what it needs (Lee et al., 2019; Zhai et al., 2022)."""
+
+    def __init__(self, width: int, heads: int, leading: int = 0) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.randn(1, width) * 0.02)
+        self.cross = CrossAttention(Across(width, heads), Softmax(), Join(width, width))
+
+    def forward(self, x: Tensor) -> Tensor:  # B T M -> B M
+        asking = self.query.to(x.dtype).expand(len(x), 1, -1)
+        context = Context(x, Everything())
+        return self.cross(asking, context.sight(Everything().over(asking)), context).squeeze(1)

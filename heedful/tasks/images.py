@@ -1,0 +1,258 @@
+"""Of which class an image is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from heedful.attention import Attention
+from heedful.data.augment import dice_of
+from heedful.data.batches import Splits
+from heedful.data.images import Picture, Pixels, opened_pictures
+from heedful.data.images.decode import INLINE, Broken, Size, picture, written
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.looking import attends, look
+from heedful.looking.overlay import Overlay
+from heedful.looking.page import Confusion, Example, Figures, Samples, Section
+from heedful.models.vit import ViT
+from heedful.tasks.seen import maps_of, mistakes, over
+from heedful.tasks.task import (
+    PLAIN,
+    Batch,
+    Finding,
+    Task,
+    Terms,
+    device_of,
+    pick,
+    precise,
+    read_all,
+    several,
+    to,
+)
+from heedful.tasks.variety import Variety
+
+LARGE = 256  # pixels along the side of a picture that people look at
+MEASURED = 10_000  # pictures of which the mean and the deviation are taken
+SHOWN = 3  # pictures of a report with what the model looks at
+NAMED = 12  # classes that are told one by one
+
+
+class Varied(NamedTuple):
+    """A picture as it is learned from in an epoch: with its dice, and another to be mixed with, where some are."""
+
+    picture: Picture
+    dice: int
+    other: Picture
+    other_dice: int
+
+
+class Images(Task):
+    """Says of an image of which class it is; scored by the share that is right."""
+
+    name: ClassVar[str] = "images"
+    family: ClassVar[str] = "vit"
+    also: ClassVar[tuple[str, ...]] = ("swin", "resnet", "lenet")
+    watch: ClassVar[str] = "accuracy"
+    terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
+    ordered: ClassVar[bool] = True
+    even: ClassVar[bool] = True
+    input: ClassVar[str] = "the path of an image"
+
+    def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
+        self.labels, self.size, self.variety = tuple(labels), size, variety or Variety(())
+        self.numbered = {label: at for at, label in enumerate(self.labels)}
+        self.mean, self.deviation = [0.0] * size.channels, [1.0] * size.channels
+
+    @classmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Picture]]:
+        splits = opened_pictures(data, seed)
+        if not splits.train:
+            raise Refusal("data.train is not given; add data.train=...")
+        size = Size(*splits.train[0].pixels.shape)
+        task = cls(sorted({one.label for one in splits.train}), size, Variety(data.augment, seed))
+        levels = pixels_of(pick(splits.train, MEASURED)).astype(np.float64).transpose(1, 0, 2, 3).reshape(size[0], -1)
+        task.mean = (levels.mean(1) / 255).tolist()
+        task.deviation = np.maximum(levels.std(1) / 255, 1e-3).tolist()
+        return task, task.checked(splits)
+
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Picture]:
+        made = data.model_copy(update={"pixels": [self.size.high, self.size.wide], "channels": self.size.channels})
+        return self.checked(opened_pictures(made, seed))
+
+    def checked(self, splits: Splits[Picture]) -> Splits[Picture]:
+        """The same pictures, where all of them can be answered."""
+        for one in (*splits.train, *splits.valid, *splits.test):
+            if one.label not in self.numbered:
+                known = ", ".join((*self.labels[:9], "...") if len(self.labels) > 10 else self.labels)
+                raise Refusal(
+                    f"{one.place}: label {one.label!r} is not one that is trained on ({known}); train on it or drop it"
+                )
+        return splits
+
+    def numbers(self) -> dict[str, Any]:
+        scale = {"mean": self.mean, "deviation": self.deviation}
+        return {**self.size._asdict(), "classes": len(self.labels), **scale}
+
+    def length(self, sample: Picture) -> int:
+        return 1
+
+    def place(self, sample: Picture) -> str:
+        return sample.place
+
+    # ------------------------------------------------------------------ learning
+
+    def fresh(self, samples: Sequence[Picture], epoch: int) -> Sequence[Any]:
+        if not self.variety:
+            return samples
+        dice = dice_of(self.variety.seed, epoch, np.array([one.at for one in samples], dtype=np.int64)).tolist()
+        # Each is mixed with its neighbour in the step, however the step is dealt out among processes.
+        return [Varied(one, dice[at], samples[at - 1], dice[at - 1]) for at, one in enumerate(samples)]
+
+    def batch(self, samples: Sequence[Picture | Varied]) -> Batch:
+        varied = [one for one in samples if isinstance(one, Varied)]
+        shown = [one.picture if isinstance(one, Varied) else one for one in samples]
+        made = self.shown(shown)
+        if varied:
+            made["dice"] = torch.tensor([one.dice for one in varied])
+        if varied and self.variety.mixes:
+            others = self.shown([one.other for one in varied])
+            made |= {f"other_{name}": tensor for name, tensor in others.items()}
+            made["other_dice"] = torch.tensor([one.other_dice for one in varied])
+        return made
+
+    def shown(self, pictures: Sequence[Picture]) -> Batch:
+        """Pictures in levels from 0 to 255, and their answers."""
+        answers = torch.tensor([self.numbered[one.label] for one in pictures])
+        return {"images": torch.from_numpy(pixels_of(pictures)), "answer": answers}
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        images, share = self.variety(batch)
+        logits = precise(model(images))
+        losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=terms.smoothing)
+        if share is not None:
+            other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=terms.smoothing)
+            losses = torch.lerp(other, losses, share.to(losses.dtype))
+        return losses.sum(), torch.full((), len(logits), device=logits.device)
+
+    # ------------------------------------------------------------------ answering
+
+    def score(self, model: nn.Module, samples: Sequence[Picture]) -> dict[str, float]:
+        right = [one.label == said for one, (said, _) in zip(samples, self.answers(model, samples), strict=True)]
+        return {"accuracy": sum(right) / max(1, len(right))}
+
+    @torch.no_grad()
+    def answers(
+        self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500
+    ) -> list[tuple[str, float]]:
+        """The likeliest class of each picture and its chance."""
+        model.eval()
+        made: list[tuple[str, float]] = []
+        for some in several(pictures, size):
+            images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
+            chances, places = precise(model(images)).softmax(-1).max(-1)
+            made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
+            self.tell(len(places))
+        return made
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for group in several(read_all(inputs, self.known)):
+            yield from (label for label, _ in self.answers(model, group))
+
+    def known(self, text: str) -> Pixels:
+        """The picture of an input: C H W."""
+        try:
+            return picture(text if text.startswith(INLINE) else Path(text), self.size)
+        except Broken as broken:
+            said = text if len(text) < 200 else f"{text[:40]}..."
+            raise Refusal(f"{said} cannot be read: {broken}; give {self.input}") from None
+
+    @torch.no_grad()
+    def look(self, model: nn.Module, text: str) -> Example:
+        if not attends(model):
+            raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]
+        pixels = self.known(text)
+        label, chance = self.answers(model, [pixels])[0]
+        batch = to({"images": torch.from_numpy(pixels)[None]}, device_of(model))
+        with look(model) as seen:
+            model(levels(batch["images"]))
+        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+        shown = maps_of(model, seen)
+        name = f"{name} → {label} ({100 * chance:.0f} %)"
+        return Example(name, shown, sections=over(self.large(text), shown, model))
+
+    def large(self, text: str) -> Pixels:
+        """The picture of an input as people see it, cut as the model has it: C H W."""
+        times = max(1, LARGE // max(self.size.high, self.size.wide))
+        size = Size(3, times * self.size.high, times * self.size.wide)
+        return picture(text if text.startswith(INLINE) else Path(text), size)
+
+    def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
+        answers = self.answers(model, samples)
+        rows = tuple(
+            (Path(one.place).name if one.is_file else one.place, one.label, answer, f"{chance:.2f}")
+            for one, (answer, chance) in zip(samples, answers, strict=True)
+        )
+        right = tuple(label == answer for _, label, answer, _ in rows)
+        return Samples("Images it never saw", ("image", "class", "said", "chance"), rows, right)
+
+    def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
+        counts = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
+        answers = self.answers(model, samples)
+        for one, (said, _) in zip(samples, answers, strict=True):
+            counts[self.numbered[one.label], self.numbered[said]] += 1
+        shares = counts.diagonal() / np.maximum(1, counts.sum(1))
+        worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
+        cards = tuple((self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst)
+        title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
+        layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
+        table = Confusion("What was taken for what", self.labels, counts.tolist())
+        more: tuple[Section, ...] = (table, *mistakes(samples, answers), *self.overlays(model, pick(samples, SHOWN)))
+        return Finding(Figures(title, cards), layer, "mean", more)
+
+    def overlays(self, model: nn.Module, samples: Sequence[Picture]) -> Iterator[Section]:
+        """What the model looks at in a few pictures: each one's rollouts over it."""
+        for one in samples if isinstance(model, ViT) else ():
+            seen = self.look(model, self.write_input(one))
+            yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
+
+    # ------------------------------------------------------------------ keeping
+
+    def write_input(self, sample: Picture) -> str:
+        return sample.place if sample.is_file else written(sample.pixels)
+
+    def state(self) -> dict[str, Any]:
+        return {"labels": list(self.labels), **self.size._asdict(), "mean": self.mean, "deviation": self.deviation}
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        if not all(isinstance(label, str) for label in state["labels"]):
+            raise TypeError("labels should be words")
+        size = Size(*(state[name] for name in Size._fields))
+        if not all(type(number) is int and 0 < number <= 1 << 16 for number in size):
+            raise TypeError(f"{size} is no size of an image")
+        task = cls(state["labels"], size)
+        task.mean, task.deviation = state["mean"], state["deviation"]
+        return task
+
+
+def pixels_of(pictures: Sequence[Picture | Pixels]) -> Pixels:
+    """Pictures as one array: B C H W."""
+    first = pictures[0]
+    if isinstance(first, Picture) and all(
+        isinstance(one, Picture) and one.gallery is first.gallery for one in pictures
+    ):
+        return first.gallery.take([one.at for one in pictures if isinstance(one, Picture)])
+    return np.stack([one.pixels if isinstance(one, Picture) else one for one in pictures])
+
+
+def levels(images: Tensor) -> Tensor:
+    """Levels from 0 to 255 as numbers from 0 to 1."""
+    return images.to(torch.float32) / 255

@@ -1,0 +1,84 @@
+"""What a model of images looks at, over the image: the class token's attention by head, and its rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from torch import Tensor, nn
+
+from heedful.data.images import Picture, Pixels
+from heedful.looking.look import Seen
+from heedful.looking.maps import Map
+from heedful.looking.overlay import Overlay, Pictures
+from heedful.looking.rollout import FUSED, rollout
+from heedful.models.vit import ViT
+from heedful.tasks.task import maps
+
+MOST = 24  # mistakes that are shown
+DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
+
+
+def words_of(model: nn.Module) -> list[str]:
+    """What the tokens of a model are called: the class token and others before the patches, then row and column."""
+    assert isinstance(model, ViT)
+    rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    before = ["class", *(f"token {at}" for at in range(1, model.spec.first))][: model.spec.first]
+    return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
+
+
+def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
+    """All that was seen of one image; of a model that looks within windows, the mean over its windows."""
+    if isinstance(model, ViT):
+        tokens = words_of(model)
+        return maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
+    made = []
+    for path in seen.paths:
+        weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
+        side = round(weights.shape[-1] ** 0.5)
+        cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
+        made.append(Map(path, weights, cells, cells))
+    return tuple(made)
+
+
+def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay, ...]:
+    """An image (C H W) with its rollouts over it, and with the attention of every layer's heads."""
+    if not isinstance(model, ViT):
+        return ()
+    image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
+    who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"
+    shown = []
+    if whole:
+        kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
+        named = [
+            (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(whole, how, share), model, shape))
+            for how, share in kinds
+        ]
+        note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
+        shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
+    for map in maps:
+        heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
+        shown.append(Overlay(map.path, image, heads))
+    return tuple(shown)
+
+
+def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
+    """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
+    row = weights[0] if model.spec.pool == "first" or len(weights) == 1 else weights[model.spec.first :].mean(0)
+    return row[model.spec.first :].unflatten(0, shape)
+
+
+def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -> tuple[Pictures, ...]:
+    """The pictures of which the model was most sure and wrong, where there are some."""
+    wrong = [(chance, one, said) for one, (said, chance) in zip(samples, answers, strict=True) if one.label != said]
+    worst = sorted(wrong, key=lambda mistake: -mistake[0])[:MOST]
+    shown = tuple(
+        (f"{one.label}, said {said} ({100 * chance:.0f} %)", coloured(one.pixels)) for chance, one, said in worst
+    )
+    return (Pictures("Where it was most sure and wrong", shown, "Of the images it never saw."),) if shown else ()
+
+
+def coloured(pixels: Pixels) -> Pixels:
+    """A picture (C H W) as people see it: H W 3."""
+    return np.ascontiguousarray(np.broadcast_to(pixels, (3, *pixels.shape[1:])).transpose(1, 2, 0))

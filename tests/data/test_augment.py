@@ -1,0 +1,171 @@
+"""Variations: the same as PIL's where PIL has them, and pure functions of seed, epoch and sample."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageEnhance, ImageOps
+
+from heedful.data.augment import MIXES, VARIATIONS, colour, dice_of, draw
+from heedful.data.augment.geometry import affine, taken
+from heedful.data.augment.mixing import quantiles
+from heedful.data.augment.policies import OPERATIONS, SHEAR, changed
+from heedful.data.images.decode import Size
+from heedful.data.images.shapes import draw as drawn
+from heedful.errors import Refusal
+from heedful.tasks.variety import Variety
+
+SIZE = Size(3, 12, 20)
+
+
+def levels(count: int = 6, size: Size = SIZE, seed: int = 0) -> torch.Tensor:
+    random = np.random.default_rng(seed)
+    made = drawn(random.integers(0, 5, count), size, random)
+    made[0] = random.integers(0, 256, made[0].shape)  # noise, and
+    made[1] = 77  # a plain one
+    return torch.from_numpy(made)
+
+
+def pil(images: torch.Tensor) -> list[Image.Image]:
+    return [Image.fromarray(one.permute(1, 2, 0).numpy()) for one in images]
+
+
+def back(images: list[Image.Image]) -> torch.Tensor:
+    return torch.stack([torch.from_numpy(np.array(one)).permute(2, 0, 1) for one in images]).float()
+
+
+STRENGTHS = torch.tensor([0.05, 0.4, 1.0, 1.3, 1.99, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs", "apart"),
+    [
+        (colour.brightness, ImageEnhance.Brightness, 1.01),
+        (colour.saturation, ImageEnhance.Color, 2.01),
+        (colour.contrast, ImageEnhance.Contrast, 2.01),
+        (colour.sharpness, ImageEnhance.Sharpness, 2.01),
+    ],
+)
+def test_a_change_of_shades_is_pils_to_a_rounding(own, theirs, apart):
+    images = levels()
+    wanted = [theirs(one).enhance(s) for one, s in zip(pil(images), STRENGTHS.tolist(), strict=True)]
+    found = own(images / 255, STRENGTHS) * 255
+    assert (found - back(wanted)).abs().max() <= apart
+
+
+@pytest.mark.parametrize(
+    ("own", "theirs"),
+    [
+        (colour.stretched, ImageOps.autocontrast),
+        (colour.equalised, ImageOps.equalize),
+        (lambda x: colour.posterised(x, torch.full((len(x),), 3.0)), lambda one: ImageOps.posterize(one, 3)),
+        (lambda x: colour.solarised(x, torch.full((len(x),), 100 / 255)), lambda one: ImageOps.solarize(one, 100)),
+    ],
+)
+def test_a_change_of_levels_is_pils(own, theirs):
+    images = levels()
+    assert (own(images / 255) * 255 - back([theirs(one) for one in pil(images)])).abs().max() <= 1.01
+
+
+def test_a_turned_moved_or_sheared_image_is_pils():
+    size = Size(3, 25, 31)
+    images, none = levels(size=size)[2:] / 255, torch.zeros(4)
+    moved = taken(images, affine((none, none), none, (none + 2 * 3 / 31, none - 2 * 2 / 25), 25 / 31), 0.5)
+    torch.testing.assert_close(moved[..., 2:, :-3], images[..., :-2, 3:], rtol=0, atol=1e-4)
+    torch.testing.assert_close(moved[..., :2, :], torch.full_like(moved[..., :2, :], 0.5), rtol=0, atol=1e-4)
+    for shears, turn in ((0.4, 0.0), 0.0), ((0.0, -0.3), 0.0), ((0.0, 0.0), 0.7):
+        pair = (none + shears[0], none + shears[1])
+        made = taken(images, affine(pair, none + turn, (none, none), 25 / 31), 0.5)
+        if turn:
+            theirs = [one.rotate(-np.degrees(turn), Image.Resampling.BILINEAR) for one in pil((images * 255).byte())]
+        else:
+            data = (1, shears[0], -shears[0] * 12.5, shears[1], 1, -shears[1] * 15.5)
+            theirs = [
+                one.transform((31, 25), Image.Transform.AFFINE, data, Image.Resampling.BILINEAR)
+                for one in pil((images * 255).byte())
+            ]
+        gap = (made * 255 - back(theirs)).abs()[..., 9:-9, 9:-9]
+        assert gap.max() < 3, (shears, turn, gap.max())
+
+
+@pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "trivial", "crop(padding=3, reflect=True)"])
+def test_an_image_is_varied_alike_whatever_batch_it_is_in(word):
+    variety = Variety([word], seed=3)
+    images = levels(8)
+    dice = dice_of(3, 5, np.arange(8))
+    batch = {"images": images, "dice": dice, "other_images": images.roll(1, 0), "other_dice": dice.roll(1, 0)}
+    whole, shares = variety(batch)
+    for some in ([2], [5, 1], [7, 3, 0]):
+        part, share = variety({name: tensor[some] for name, tensor in batch.items()})
+        torch.testing.assert_close(part, whole[some], rtol=0, atol=1e-6)
+        assert share is shares is None or torch.equal(share, shares[some])
+    assert whole.shape == images.shape and whole.isfinite().all() and whole.min() >= -1e-6 and whole.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("word", [*VARIATIONS, *MIXES])
+def test_another_epoch_seed_or_sample_is_varied_otherwise(word):
+    image = levels(64)[:1].expand(64, -1, -1, -1)
+    other = levels(3)[2:].expand(64, -1, -1, -1)
+
+    def made(seed: int, epoch: int) -> torch.Tensor:
+        dice = dice_of(seed, epoch, np.arange(64))
+        return Variety([word])({"images": image, "dice": dice, "other_images": other, "other_dice": dice})[0]
+
+    first = made(1, 1)
+    assert torch.equal(first, made(1, 1))
+    assert not torch.equal(first, made(1, 2)) and not torch.equal(first, made(2, 1))
+    assert len(first.flatten(1).unique(dim=0)) > 1
+
+
+def test_dice_are_even_and_those_of_purposes_and_samples_do_not_agree():
+    one, two = (draw(dice_of(0, 0, np.arange(4096)), 2, purpose) for purpose in (0, 1))
+    both = torch.cat((one, two), 1)
+    assert both.min() >= 0 and both.max() < 1
+    assert (both.mean(0) - 0.5).abs().max() < 0.02 and (both.std(0) - 12**-0.5).abs().max() < 0.01
+    assert (torch.corrcoef(both.T) - torch.eye(4)).abs().max() < 0.06
+    assert torch.corrcoef(torch.stack((both[1:, 0], both[:-1, 0])))[0, 1].abs() < 0.06
+
+
+@pytest.mark.parametrize("strength", [0.1, 0.4, 1.0, 8.0])
+def test_shares_of_a_mix_are_drawn_from_its_beta(strength):
+    random = np.random.default_rng(0).beta(strength, strength, 200_000)
+    table = quantiles(strength)
+    assert table[0] == 0 and table[-1] == 1 and (np.diff(table) >= 0).all()
+    shares = np.linspace(0, 1, 101)[1:-1]
+    found = np.interp(shares, np.linspace(0, 1, len(table)), table)
+    assert np.abs(np.quantile(random, shares) - found).max() < 0.02
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.integers(0, 1 << 40), st.integers(0, 300), st.integers(4, 40), st.integers(4, 40))
+def test_the_share_of_cutmix_is_that_of_its_pixels(seed, epoch, high, wide):
+    zeros, ones = torch.zeros(5, 1, high, wide), torch.ones(5, 1, high, wide)
+    mixed, share = MIXES["cutmix"](1.0)(zeros, ones, dice_of(seed, epoch, np.arange(5)))
+    torch.testing.assert_close(mixed.mean((1, 2, 3)), 1 - share)
+
+
+def test_each_change_of_trivial_augment_changes_an_image_alone():
+    images = levels(size=Size(3, 24, 24))[2:3].expand(OPERATIONS, -1, -1, -1) / 255
+    one = torch.ones(OPERATIONS)
+    most = (SHEAR, 5.0, 1.0, 0.9)
+    made = changed(images, torch.arange(OPERATIONS), one * 0.7, one, most, 2)
+    assert torch.equal(made[0], images[0])
+    assert all(not torch.equal(made[at], images[at]) for at in range(1, OPERATIONS))
+    assert len(made.flatten(1).unique(dim=0)) == OPERATIONS
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("flipp", "did you mean 'flip'"),
+        ("crop(padding=0)", "choose 1 or more"),
+        ("mixup(strength=0)", "above 0"),
+        ("erase(chance=2)", "from 0 to 1"),
+        ("randaugment(changes=9)", "choose 1 to 8"),
+        ("resized_crop(least=0)", "above 0"),
+    ],
+)
+def test_words_that_are_none_are_refused(word, said):
+    with pytest.raises(Refusal, match=said):
+        Variety([word])

@@ -1,0 +1,288 @@
+"""Images of every make become the same numbers, and what is broken is named before anything is learned."""
+
+import gzip
+import io
+import json
+import struct
+import tarfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from heedful.data.images import opened_pictures, sets
+from heedful.data.images.decode import Broken, Size, picture, written
+from heedful.data.images.gallery import Files
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.tasks.images import Images
+
+SIZE = Size(3, 16, 24)
+RANDOM = np.random.default_rng(0)
+
+
+def photo(high: int = 16, wide: int = 24) -> Image.Image:
+    y, x = np.mgrid[:high, :wide]
+    shades = np.stack((255 * x / wide, 255 * y / high, 128 + 100 * np.sin(x / 3) * np.cos(y / 4)), -1)
+    return Image.fromarray(shades.astype(np.uint8))
+
+
+def numbers(image: Image.Image) -> np.ndarray:
+    return np.asarray(image).transpose(2, 0, 1)
+
+
+def saved(folder: Path, image: Image.Image, name: str, **how: object) -> Path:
+    image.save(folder / name, **how)
+    return folder / name
+
+
+# ---------------------------------------------------------------------- one file
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "apart"),
+    [
+        ("a.png", {}, 0),
+        ("a.bmp", {}, 0),
+        ("a.webp", {"lossless": True}, 0),
+        ("a.tiff", {}, 0),
+        ("a.jpg", {"quality": 98, "subsampling": 0}, 12),
+        ("a.jpg", {"quality": 98, "subsampling": 0, "progressive": True}, 12),
+    ],
+)
+def test_a_photo_is_read_from_every_format(tmp_path, name, how, apart):
+    found = picture(saved(tmp_path, photo(), name, **how), SIZE).astype(int)
+    assert np.abs(found - numbers(photo())).max() <= apart
+
+
+def test_grey_transparent_palette_and_deep_images_become_colour(tmp_path):
+    grey = np.asarray(photo().convert("L"))
+    wanted = np.broadcast_to(grey, SIZE)
+    for mode in ("L", "LA", "I;16"):
+        image = photo().convert("L") if mode != "I;16" else Image.fromarray(grey.astype(np.uint16) * 257)
+        image = image.convert("LA") if mode == "LA" else image
+        assert np.array_equal(picture(saved(tmp_path, image, f"{mode[0]}.png"), SIZE), wanted), mode
+    palette = photo().quantize(64)
+    assert np.array_equal(picture(saved(tmp_path, palette, "p.png"), SIZE), numbers(palette.convert("RGB")))
+    half = photo().convert("RGBA")
+    half.putalpha(Image.fromarray(np.where(np.arange(24) < 12, 0, 255).astype(np.uint8)[None].repeat(16, 0)))
+    found = picture(saved(tmp_path, half, "half.png"), SIZE)
+    assert (found[:, :, :12] == 255).all() and np.array_equal(found[:, :, 12:], numbers(photo())[:, :, 12:])
+    assert np.array_equal(picture(saved(tmp_path, photo(), "c.png"), SIZE._replace(channels=1))[0], grey)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_photo_is_upright_whatever_way_the_camera_was_held(tmp_path, orientation):
+    turns = {2: [0], 3: [3], 4: [1], 5: [5], 6: [2], 7: [6], 8: [4]}  # how it lies in the file, by PIL's transposes
+    lying = photo()
+    for turn in turns.get(orientation, []):
+        lying = lying.transpose(Image.Transpose(turn))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    found = picture(saved(tmp_path, lying, "a.png", exif=exif), SIZE)
+    assert np.array_equal(found, numbers(photo()))
+
+
+def test_a_large_photo_is_scaled_and_its_middle_kept(tmp_path):
+    wide = Image.new("RGB", (90, 30), "red")
+    wide.paste(Image.new("RGB", (46, 30), "blue"), (22, 0))
+    found = picture(saved(tmp_path, wide, "wide.png"), Size(3, 16, 16))
+    assert (found[2] == 255).all() and (found[0] == 0).all()
+    large = picture(saved(tmp_path, photo(800, 1200), "large.jpg", quality=95), SIZE).astype(int)
+    wanted = numbers(photo(800, 1200).resize((24, 16), Image.Resampling.BICUBIC))
+    assert np.abs(large - wanted).mean() < 3
+
+
+def test_a_picture_within_a_text_is_read_to_the_last_bit():
+    for channels in (1, 3):
+        pixels = RANDOM.integers(0, 256, (channels, 5, 7), dtype=np.uint8)
+        assert np.array_equal(picture(written(pixels), Size(channels, 5, 7)), pixels)
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def bomb(side: int) -> bytes:
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+def test_what_is_broken_is_said_in_a_few_words(tmp_path):
+    whole = io.BytesIO()
+    photo(200, 200).save(whole, "PNG")
+    cases = {
+        "cut.png": whole.getvalue()[:-3000],
+        "text.jpg": b"no picture at all",
+        "empty.png": b"",
+        "bomb.png": bomb(8_500),
+        "bomb2.png": bomb(30_000),
+        "page.svg.png": b"<svg></svg>",
+        "a.eps.png": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
+    }
+    for name, data in cases.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(Broken) as said:
+            picture(tmp_path / name, SIZE)
+        assert 5 < len(str(said.value)) < 200 and "\n" not in str(said.value)
+    for gone in (tmp_path / "gone.png", tmp_path):
+        with pytest.raises(Broken):
+            picture(gone, SIZE)
+
+
+# ---------------------------------------------------------------------- folders and lists
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Path:
+    for label in ("cat", "dog"):
+        (tmp_path / "all" / label / "more").mkdir(parents=True)
+        for at in range(20):
+            pixels = RANDOM.integers(0, 256, (20 + at % 3, 18, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / "all" / label / ("more" if at % 2 else ".") / f"{at}.png")
+    (tmp_path / "all" / "cat" / "notes.txt").write_text("not an image")
+    return tmp_path
+
+
+def of(path: Path, **more: object) -> DataSpec:
+    return DataSpec(name=str(path), pixels=16, **more)
+
+
+def test_a_folder_a_class_is_divided_and_no_image_stands_on_two_sides(folders):
+    splits = opened_pictures(of(folders / "all"), 1)
+    places = [{one.place for one in split} for split in (splits.train, splits.valid, splits.test)]
+    assert sum(map(len, places)) == len(set.union(*places)) == 40
+    assert all(places) and all(
+        Path(one.place).relative_to(folders / "all").parts[0] == one.label for one in splits.train
+    )
+    task, _ = Images.open(of(folders / "all"), 1)
+    assert (
+        task.labels == ("cat", "dog")
+        and task.numbers().items() >= {"channels": 3, "high": 16, "wide": 16, "classes": 2}.items()
+    )
+
+
+def test_folders_of_halves_are_taken_as_they_are(folders):
+    for half in ("train", "test"):
+        (folders / "halves").mkdir(exist_ok=True)
+        (folders / "halves" / half).symlink_to(folders / "all")
+    splits = opened_pictures(of(folders / "halves"), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
+
+
+@pytest.mark.parametrize("kind", ["header", "plain", "jsonl"])
+def test_a_list_names_paths_and_labels(folders, kind):
+    rows = [(f"all/{label}/{at}.png", label) for label in ("cat", "dog") for at in range(0, 20, 2)]
+    if kind == "jsonl":
+        text = "\n".join(json.dumps({"image": path, "label": label}) for path, label in rows)
+    else:
+        text = "label,path\n" * (kind == "header")
+        text += "\n".join(",".join((label, path) if kind == "header" else (path, label)) for path, label in rows)
+    (folders / f"list.{'jsonl' if kind == 'jsonl' else 'csv'}").write_text(text)
+    spec = DataSpec(
+        name="files", pixels=16, **{split: str(next(folders.glob("list.*"))) for split in ("train", "valid", "test")}
+    )
+    splits = opened_pictures(spec, 1)
+    assert [(one.place, one.label) for one in splits.test] == [(str(folders / path), label) for path, label in rows]
+
+
+def test_broken_images_are_named_and_refused_or_left_out(folders):
+    for name in ("0.png", "2.png"):
+        path = folders / "all" / "cat" / name
+        path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(Refusal, match=r"2 of 40 images cannot be read: .*cat/0\.png .*data\.broken=skip"):
+        opened_pictures(of(folders / "all"), 1)
+    with pytest.warns(UserWarning, match=r"2 of 40 images cannot be read: .*cat/0\.png .*left out"):
+        splits = opened_pictures(of(folders / "all", broken="skip"), 1)
+    assert len(splits.train) + len(splits.valid) + len(splits.test) == 38
+
+
+def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
+    paths = sorted((folders / "all").rglob("*.png"))
+    kept = Files(paths, SIZE).take(range(40))
+    monkeypatch.setattr("heedful.data.images.gallery.ROOM", 3 * 16 * 24 * 5)
+    gallery = Files(paths, SIZE)
+    assert sum(one is not None for one in gallery.kept) == 5
+    assert np.array_equal(gallery.take(range(40)), kept)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda at: (at / "x").mkdir(), "holds no images"),
+        (lambda at: photo().save(at / "loose.png"), "is in no folder of a class"),
+        (
+            lambda at: (
+                (at / "train-images-idx3-ubyte").write_bytes(b"\0\0\x08\x03")
+                and (at / "t10k-images-idx3-ubyte").touch()
+            ),
+            "idx",
+        ),
+        (lambda at: (at / "data_batch_1.bin").write_bytes(b"123"), "is no file of CIFAR-10's records"),
+        (lambda at: (at / "cifar-10-binary.tar.gz").write_bytes(b"123"), "cannot be unpacked"),
+    ],
+)
+def test_a_folder_of_other_things_is_refused(tmp_path, made, said):
+    made(tmp_path)
+    with pytest.raises(Refusal, match=said):
+        opened_pictures(of(tmp_path), 1)
+
+
+# ---------------------------------------------------------------------- public sets
+
+
+def idx(array: np.ndarray) -> bytes:
+    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def test_idx_files_are_read_plain_and_zipped(tmp_path):
+    images, labels = RANDOM.integers(0, 256, (30, 7, 5), dtype=np.uint8), np.arange(30, dtype=np.uint8) % 10
+    for name, part in (("train", slice(0, 20)), ("t10k", slice(20, 30))):
+        (tmp_path / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images[part])))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(labels[part]))
+    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (18, 2, 10)
+    assert np.array_equal(np.stack([one.pixels[0] for one in splits.test]), images[20:])
+    assert [one.label for one in splits.test] == [str(n) for n in labels[20:]]
+
+
+def records(count: int, seed: int) -> bytes:
+    random = np.random.default_rng(seed)
+    rows = random.integers(0, 256, (count, sets.RECORD), dtype=np.uint8)
+    rows[:, 0] = np.arange(count) % 10
+    return rows.tobytes()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_cifars_records_are_read_from_a_folder_and_from_their_archive(tmp_path, packed):
+    files = {f"data_batch_{n}.bin": records(20, n) for n in range(1, 6)} | {"test_batch.bin": records(20, 6)}
+    if packed:
+        with tarfile.open(tmp_path / "cifar-10-binary.tar.gz", "w:gz") as tar:
+            for name, data in files.items():
+                member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    else:
+        for name, data in files.items():
+            (tmp_path / name).write_bytes(data)
+    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (90, 10, 20)
+    row = np.frombuffer(files["test_batch.bin"], np.uint8)[3 * sets.RECORD : 4 * sets.RECORD]
+    assert np.array_equal(splits.test[3].pixels.reshape(-1), row[1:]) and splits.test[3].label == "cat"
+
+
+def test_cifars_sheets_are_read_row_by_row(tmp_path):
+    pages = RANDOM.integers(0, 256, (1, 32, 32, 3), dtype=np.uint8)
+    page = np.zeros((3200, 3200, 3), np.uint8)
+    page[32:64, 64:96] = pages[0]  # the second row, the third picture
+    Image.fromarray(page).save(tmp_path / "train_batch_1.png", compress_level=1)
+    for at in range(2, 6):
+        (tmp_path / f"train_batch_{at}.png").symlink_to(tmp_path / "train_batch_1.png")
+    (tmp_path / "test_batch.png").write_bytes((tmp_path / "train_batch_1.png").read_bytes())
+    (tmp_path / "train_labels.bin").write_bytes(bytes(at % 10 for at in range(50_000)))
+    (tmp_path / "test_labels.bin").write_bytes(bytes(at % 10 for at in range(10_000)))
+    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    assert np.array_equal(splits.test[102].pixels, pages[0].transpose(2, 0, 1)) and splits.test[102].label == "bird"
+    assert not splits.test[101].pixels.any() and len(splits.train) == 48_000

@@ -1,0 +1,123 @@
+"""Images as a task: what a step learns from is a pure function, mixed answers count as they should."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.nn.functional import cross_entropy, one_hot
+
+import heedful
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.tasks.images import Images, pixels_of
+from heedful.tasks.task import Terms
+from heedful.training.parallel import Ranks
+
+WORDS = ["flip", "crop(padding=2)", "trivial", "erase", "mixup", "cutmix"]
+
+
+def opened(augment: list[str] = WORDS, **more: object) -> tuple[Images, list]:
+    data = DataSpec(name="shapes", samples=40, held_out=8, pixels=[8, 12], augment=augment, **more)
+    task, splits = Images.open(data, 7)
+    return task, list(splits.train)
+
+
+def model_for(task: Images) -> torch.nn.Module:
+    torch.manual_seed(0)
+    return heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, hidden=16)
+
+
+class Rank(Ranks):
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank, self.size = rank, size
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_many_processes_learn_from_the_very_images_of_one(size):
+    task, samples = opened()
+    fresh = task.fresh(samples[:12], 4)
+    whole, share = task.variety(task.batch(fresh))
+    for rank in range(size):
+        own, counts = Rank(rank, size).share(fresh)
+        part, of_part = task.variety(task.batch(own))
+        assert counts == 1
+        torch.testing.assert_close(part, whole[rank::size], rtol=0, atol=1e-6)
+        assert torch.equal(of_part, share[rank::size])
+
+
+def test_an_image_is_another_in_every_epoch_and_the_same_in_each():
+    task, samples = opened()
+    one, two, again = (task.variety(task.batch(task.fresh(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
+    assert torch.equal(one, again) and not torch.equal(one, two)
+    plain = task.variety(task.batch(samples[:9]))
+    assert plain[1] is None and torch.equal(plain[0], torch.from_numpy(pixels_of(samples[:9])).float() / 255)
+    unvaried, its = opened([])
+    assert unvaried.fresh(its, 3) is its
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("words", [["mixup"], ["cutmix"], ["mixup", "cutmix"]])
+def test_the_loss_of_mixed_images_is_that_of_mixed_answers(words, smoothing):
+    task, samples = opened(words)
+    model, batch = model_for(task), task.batch(task.fresh(samples[:10], 0))
+    images, share = task.variety(batch)
+    first, second = (one_hot(batch[name], len(task.labels)).float() for name in ("answer", "other_answer"))
+    mixed = share[:, None] * first + (1 - share[:, None]) * second
+    wanted = cross_entropy(model(images), mixed, reduction="sum", label_smoothing=smoothing)
+    loss, count = task.loss(model, batch, Terms(smoothing=smoothing))
+    torch.testing.assert_close(loss, wanted)
+    assert int(count) == 10
+
+
+def test_autocast_moves_no_pixel():
+    task, samples = opened()
+    batch = task.batch(task.fresh(samples[:8], 0))
+    with torch.autocast("cpu", torch.bfloat16):
+        low = task.variety(batch)[0]
+    assert torch.equal(low, task.variety(batch)[0]) and low.dtype == torch.float32
+
+
+def test_files_are_answered_as_the_pictures_in_them(tmp_path):
+    task, samples = opened()
+    model = model_for(task).eval()
+    paths = []
+    for at, one in enumerate(samples[:5]):
+        Image.fromarray(one.pixels.transpose(1, 2, 0)).save(tmp_path / f"{at}.png")
+        paths.append(str(tmp_path / f"{at}.png"))
+    wanted = [label for label, _ in task.answers(model, samples[:5])]
+    assert list(task.predict(model, paths)) == wanted
+    assert list(task.predict(model, [task.write_input(one) for one in samples[:5]])) == wanted
+    with pytest.raises(Refusal, match=r"input 2: .*no\.png cannot be read: it does not exist"):
+        list(task.predict(model, [paths[0], str(tmp_path / "no.png")]))
+
+
+def test_what_is_looked_at_is_shown_over_the_image(tmp_path):
+    task, samples = opened()
+    model = model_for(task).eval()
+    seen = task.look(model, task.write_input(samples[0]))
+    assert [one.path for one in seen.maps] == ["encoder.blocks.0.attention"]
+    assert seen.maps[0].rows[:3] == ("class", "0,0", "0,1")
+    rollout, layer = seen.sections
+    assert rollout.image.shape == (168, 252, 3) and len(layer.weights) == 2
+    assert layer.weights[0][1].shape == (2, 3)
+    torch.testing.assert_close(layer.weights[1][1].flatten(), seen.maps[0].weights[1, 0, 1:])
+
+
+def test_a_task_is_read_as_it_was_written(tmp_path):
+    task, _ = opened()
+    task.write(tmp_path)
+    state = heedful.checkpoints.store.read_json(tmp_path / "task.json")
+    state.pop("task")
+    again = Images.read(Path(tmp_path), state)
+    assert (again.labels, again.size, again.numbers()) == (task.labels, task.size, task.numbers())
+
+
+def test_pixels_are_brought_to_one_scale():
+    task, samples = opened([])
+    model = model_for(task)
+    scaled = model.inputs.scale(torch.from_numpy(pixels_of(samples)).float() / 255)
+    torch.testing.assert_close(scaled.mean((0, 2, 3)), torch.zeros(3), rtol=0, atol=1e-4)
+    torch.testing.assert_close(scaled.std((0, 2, 3)), torch.ones(3), rtol=0, atol=1e-2)
+    assert np.isclose(task.mean[0], np.mean([one.pixels[0] for one in samples]) / 255)
