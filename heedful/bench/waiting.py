@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import torch
+from PIL import Image
 
 from heedful import recipes
 from heedful.bench.measure import Case
@@ -20,25 +22,31 @@ from heedful.training.prepare import prepare
 from heedful.training.run import device
 
 BASE, AHEAD, BETWEEN = "a step with all its data", "waiting, batches made ahead", "waiting, batches made in between"
+IMAGES = 2000
 SECONDS = 4.0  # of a round
 
 
 def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]:
     """The time a batch is waited for, as a share of the time of a step; it should be less than 0.02."""
-    with tempfile.TemporaryDirectory() as folder:
-        name, loop = translating(Path(folder))
-        learn(loop, loop.portions.at)  # caches, kernels and CUDA graphs are made
-        seconds: dict[str, list[float]] = {BASE: [], AHEAD: [], BETWEEN: []}
-        for _ in range(rounds):
-            with Ahead(loop.portions.at, loop.progress.step, 2**62) as ahead:
-                ahead.take()
-                whole, waited = learn(loop, lambda step: ahead.take())
-            seconds[BASE].append(whole)
-            seconds[AHEAD].append(waited)
-            said()
-            seconds[BETWEEN].append(learn(loop, loop.portions.at)[1])
-            said()
-        yield Case(f"waiting, {name}, on {loop.device.type}, a batch", "batches", 1, seconds), BASE
+    for learning in (translating, seeing):
+        with tempfile.TemporaryDirectory() as folder:
+            yield case(*learning(Path(folder)), rounds, said), BASE
+
+
+def case(name: str, loop: Loop, rounds: int, said: Callable[[], object]) -> Case:
+    """How long the steps of one run wait."""
+    learn(loop, loop.portions.at)  # caches, kernels and CUDA graphs are made
+    seconds: dict[str, list[float]] = {BASE: [], AHEAD: [], BETWEEN: []}
+    for _ in range(rounds):
+        with Ahead(loop.portions.at, loop.progress.step, 2**62) as ahead:
+            ahead.take()
+            whole, waited = learn(loop, lambda step: ahead.take())
+        seconds[BASE].append(whole)
+        seconds[AHEAD].append(waited)
+        said()
+        seconds[BETWEEN].append(learn(loop, loop.portions.at)[1])
+        said()
+    return Case(f"waiting, {name}, on {loop.device.type}, a batch", "batches", 1, seconds)
 
 
 def translating(folder: Path) -> tuple[str, Loop]:
@@ -48,8 +56,23 @@ def translating(folder: Path) -> tuple[str, Loop]:
         name, changes = "Multi30k", []
     except Refusal:
         name, changes = "invented sentences for want of Multi30k", ["data=toy"]
-    ready = prepare(recipes.resolve("translate-multi30k", changes), device())
-    return name, Loop(ready.run, ready.task, ready.splits, ready.model, folder)
+    return name, loop_of("translate-multi30k", changes, folder)
+
+
+def seeing(folder: Path) -> tuple[str, Loop]:
+    """The recipe of images, ready to learn from a folder of JPEG files that is made here."""
+    dice = np.random.default_rng(1)
+    for at in range(IMAGES):
+        place = folder / "images" / f"class {at % 10}"
+        place.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(dice.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(place / f"{at}.jpg")
+    return f"a folder of {IMAGES:,} images", loop_of("vit", [f"data={folder / 'images'}"], folder)
+
+
+def loop_of(recipe: str, changes: list[str], folder: Path) -> Loop:
+    """A recipe, ready to learn."""
+    ready = prepare(recipes.resolve(recipe, changes), device())
+    return Loop(ready.run, ready.task, ready.splits, ready.model, folder)
 
 
 def learn(loop: Loop, take: Callable[[int], Portion]) -> tuple[float, float]:

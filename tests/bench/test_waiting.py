@@ -22,7 +22,6 @@ def short_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_wait_is_that_for_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = loop_of(tmp_path, short("reverse"))
     monkeypatch.setattr(Loop, "step", lambda self, batches: time.sleep(0.02))
-    monkeypatch.setattr(waiting, "translating", lambda folder: ("a slow set", loop))
     own = Portions.at
 
     def slow(self: Portions, step: int) -> Portion:
@@ -30,7 +29,7 @@ def test_the_wait_is_that_for_batches(tmp_path: Path, monkeypatch: pytest.Monkey
         return own(self, step)
 
     monkeypatch.setattr(Portions, "at", slow)
-    [(case, base)] = waiting.cases(2, lambda: None)
+    case, base = waiting.case("a slow set", loop, 2, lambda: None), waiting.BASE
     assert case.name == "waiting, a slow set, on cpu, a batch"
     assert all(seconds > 0.01 for seconds in case.seconds[waiting.BETWEEN])
     assert all(seconds > 0.02 for seconds in case.seconds[base])
@@ -44,8 +43,10 @@ def test_without_the_set_another_is_taken_and_named(
         raise Refusal(f"data={name} is not here")
 
     monkeypatch.setattr(waiting.sets, "home", gone)
+    monkeypatch.setattr(waiting, "IMAGES", 60)
     with pytest.raises(SystemExit) as stop:
         main(["bench", "waiting", "--rounds", "1"])
     said = capsys.readouterr().out
     assert stop.value.code == 0
     assert said.startswith("waiting, invented sentences for want of Multi30k, on ") and waiting.AHEAD in said
+    assert "waiting, a folder of 60 images, on " in said
