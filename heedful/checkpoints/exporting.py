@@ -71,13 +71,14 @@ class Decodes(Encodes):
         return self.model.decode(target, Context(states, present))
 
 
-def write(model: nn.Module, folder: Path) -> None:
+def write(model: nn.Module, folder: Path) -> nn.Module:
     """A model as `model.onnx`, or an encoder-decoder as `encoder.onnx` and `decoder.onnx`, into a folder."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise Refusal(f"the layout 'onnx' needs {' and '.join(missing)}; install them with: pip install heedful[onnx]")
     for name, graph in graphs(model).items():
         export(graph, folder / f"{name}.onnx")
+    return model
 
 
 def graphs(model: nn.Module) -> dict[str, Graph]:

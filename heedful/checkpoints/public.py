@@ -147,12 +147,12 @@ def check_tied(
                 )
 
 
-def write(model: nn.Module, folder: Path) -> None:
-    """config.json and weights into a folder that exists, so that transformers reads them."""
+def write(model: nn.Module, folder: Path) -> nn.Module:
+    """config.json and weights into a folder that exists, so that transformers reads them; gives what was written."""
     model = published(model)
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
-    tensors: dict[str, Tensor] = {}
+    tensors = layout.constants(model.spec)
     own = state(model)
     for name, rule in rules_of(own, layout.table(model.spec)).items():
         tensors |= zip(rule.names, rule.write(own[name]), strict=True)
@@ -163,6 +163,7 @@ def write(model: nn.Module, folder: Path) -> None:
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
     if getattr(model, "tokenizer", None) is not None:
         (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")
+    return model
 
 
 def settings(model: nn.Module) -> dict[str, Any]:

@@ -30,14 +30,15 @@ CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 
 
-def write_model(model: nn.Module, folder: Path) -> None:
-    """Spec and weights into a folder that exists."""
+def write_model(model: nn.Module, folder: Path) -> nn.Module:
+    """Spec and weights into a folder that exists; gives the model as it was written."""
     assert isinstance(model.spec, Spec)
     (folder / SPEC).write_text(model.spec.model_dump_json(indent=1) + "\n", encoding="utf-8")
     write_tensors(state(model), folder / WEIGHTS)
+    return model
 
 
-LAYOUTS: dict[str, Callable[[nn.Module, Path], None]] = {
+LAYOUTS: dict[str, Callable[[nn.Module, Path], nn.Module]] = {
     "heedful": write_model,
     "hf": public.write,
     "onnx": exporting.write,
@@ -55,8 +56,7 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
 
 def fill(model: nn.Module, folder: Path, layout: str) -> None:
     """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
-    LAYOUTS[layout](model, folder)
-    tokenizer: Any = getattr(model, "tokenizer", None)
+    tokenizer: Any = getattr(LAYOUTS[layout](model, folder), "tokenizer", None)
     if tokenizer is not None:
         tokenizer.write(folder / TOKENIZER)
 

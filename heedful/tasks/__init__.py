@@ -7,7 +7,9 @@ from pathlib import Path
 from torch import nn
 
 from heedful.errors import Refusal
+from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
+from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.images import Images
@@ -19,23 +21,31 @@ from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
+from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
-USES: dict[str, type[Use]] = {**TASKS, **{use.name: use for use in READINGS}}
+USES: dict[str, type[Use]] = {**TASKS, Writing.name: Writing, **{use.name: use for use in READINGS}}
 
 
 def use_of(model: nn.Module, folder: Path) -> Use:
-    """What a model is for that does not say it: an encoder is asked what its output answers."""
-    if not isinstance(model.spec, EncoderSpec):
+    """What a model is for that does not say it: encoders are asked what their output answers, others write."""
+    spec = model.spec
+    if isinstance(spec, WriterSpec):
+        return suited(Writing.of(folder), spec)
+    if not isinstance(spec, EncoderSpec):
         raise Refusal(
-            f"{folder} does not say what its model is for: it has no task.json. Of such models only encoders are asked "
-            "here; one that writes text is asked with heedful.generate"
+            f"{folder} does not say what its model is for: it has no task.json. Of such models only encoders and "
+            "encoder-decoders are asked here; one that goes on with a text is asked with heedful.generate"
         )
-    word = parse(model.spec.output)[0]
-    made = next(use for use in READINGS if word in use.outputs).of(folder)
-    made.suits(model.spec)
-    return made
+    word = parse(spec.output)[0]
+    return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+
+
+def suited(use: Use, spec: Spec) -> Use:
+    """A use of a model that it suits."""
+    use.suits(spec)
+    return use
 
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,14 +15,11 @@ from heedful.checkpoints.opening import inside
 from heedful.data.batches import Splits
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
-from heedful.decoding import search, stream
-from heedful.decoding.answer import Answer
 from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
-from heedful.looking import look
-from heedful.looking.page import Example, Samples
+from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, Transformer, TransformerSpec
+from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.parallel import texts, tokenizer
@@ -33,16 +30,10 @@ from heedful.tasks.task import (
     Ids,
     Task,
     Terms,
-    device_of,
-    maps,
-    nonempty,
-    read_all,
     stack,
 )
+from heedful.tasks.writing import Writes
 from heedful.text import Broken, Tokenizer
-
-WINDOW = 4096  # inputs that are read before the first is answered, so that those of like length go together
-ROWS = 32_768  # tokens of sources, times beams, that are read at once
 
 
 @dataclass(frozen=True)
@@ -55,7 +46,7 @@ class Encoded:
     place: int = 0  # among the pairs that were opened with it
 
 
-class Pairs(Task):
+class Pairs(Writes, Task):
     """Reads a source and writes a target, token by token; scored by how many come out exactly."""
 
     name: ClassVar[str] = "pairs"
@@ -63,13 +54,11 @@ class Pairs(Task):
     watch: ClassVar[str] = "exact"
     ordered: ClassVar[bool] = True
     input: ClassVar[str] = "a sequence of characters"
-    writes: ClassVar[bool] = True
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self.tokenizer = tokenizer
+        super().__init__(tokenizer)
         self.broken: tuple[Broken, Broken] | None = None  # of sources and targets, where merges are left out
-        self.longest = 0  # what the model takes
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
@@ -130,10 +119,6 @@ class Pairs(Task):
             "answer": stack([sample.target for sample in samples], last=[END]),
         }
 
-    def sources(self, ids: Sequence[Ids]) -> Tensor:
-        """Sources as the model reads them: an end after each, then padding."""
-        return stack(ids, last=[END])
-
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         answer = batch["answer"].flatten()
         if terms.consistency:
@@ -154,46 +139,6 @@ class Pairs(Task):
             written += max(len(answer), len(sample.target))
         return {"exact": exact / max(1, len(samples)), "tokens": right / max(1, written)}
 
-    def answers(self, model: nn.Module, sources: Sequence[Ids]) -> list[list[int]]:
-        """What the model writes for each source."""
-        return [list(found[0].tokens) for found in self.searched(model, sources, self.decoding)]
-
-    def searched(
-        self, model: nn.Module, sources: Sequence[Ids], decoding: Decoding, best: int = 1, seed: int = 0
-    ) -> Iterator[list[Answer]]:
-        """The best answers to each source; sources of like length are read together, order kept."""
-        for first in range(0, len(sources), WINDOW):
-            window = sources[first : first + WINDOW]
-            made = {at: [Answer((), 0.0, True)] * best for at, ids in enumerate(window) if not len(ids)}
-            for places in alike([len(ids) for ids in window], ROWS // max(decoding.beams, best)):
-                batch = self.sources([window[at] for at in places]).to(device_of(model))
-                numbers = [first + at for at in places]
-                found = search(cast(Transformer, model), batch, decoding, best, seed, numbers)
-                made |= dict(zip(places, found, strict=True))
-                self.tell(len(places))
-            yield from (made[at] for at in range(len(window)))
-
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        return (answers[0][0] for answers in self.best(model, inputs, self.decoding))
-
-    def best(
-        self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
-    ) -> Iterator[list[tuple[str, float]]]:
-        """The n best answers to each input, with their scores."""
-        for answers in self.searched(model, read_all(inputs, self.known), decoding, best, seed):
-            yield [(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
-
-    def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
-        """The answer to one input in pieces, as they are written; `number` is its place among several."""
-        if not (ids := self.known(text)):
-            return iter(())
-        source = self.sources([ids]).to(device_of(model))
-        return self.tokenizer.stream(stream(cast(Transformer, model), source, decoding, seed, number))
-
-    def known(self, text: str) -> list[int]:
-        """The ids of an input."""
-        return self.tokenizer.encode(nonempty(text, self.input))
-
     def doubt(self, text: str) -> str | None:
         ids = self.tokenizer.encode(text.strip())
         if len(ids) >= self.longest > 0:
@@ -205,24 +150,6 @@ class Pairs(Task):
         parts = text.split() if self.tokenizer.kind == "words" else text.strip()
         strange = sorted({part for part in parts if UNKNOWN in self.tokenizer.encode(part)})
         return f"{text!r} holds what the model never saw: {' '.join(map(repr, strange))}"
-
-    def look(self, model: nn.Module, text: str) -> Example:
-        """One teacher-forced pass over the input and the model's own answer to it."""
-        ids = self.known(text)
-        answer = self.answers(model, [ids])[0]
-        batch = self.sources([ids]).to(device_of(model))
-        model.eval()
-        with torch.no_grad(), look(model) as seen:
-            model(batch, stack([[BEGIN, *answer]]).to(batch.device))
-        source, written = self.tokenizer.pieces([*ids, END]), self.tokenizer.pieces([*answer, END])
-        read = self.tokenizer.pieces([BEGIN, *answer])
-
-        def words(path: str) -> tuple[list[str], list[str]]:
-            if path.startswith("encoder"):
-                return source, source
-            return written, source if path.endswith("cross") else read
-
-        return Example(f"{text} → {self.tokenizer.decode(answer)}", maps(seen, words))
 
     def show(self, model: nn.Module, samples: Sequence[Encoded]) -> Samples:
         answers = self.answers(model, [sample.source for sample in samples])
@@ -258,15 +185,3 @@ class Pairs(Task):
             raise Refusal(f"{refused}; copy or train it again") from None
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task
-
-
-def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
-    group: list[int] = []
-    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
-        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
-            yield group
-            group = []
-        group.append(at)
-    if group:
-        yield group

@@ -17,9 +17,9 @@ from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
 from heedful.models.words import parse
-from heedful.tasks.pairs import alike
 from heedful.tasks.task import device_of, maps, nonempty, read_all, several, stack
 from heedful.tasks.use import Use
+from heedful.tasks.writing import alike
 from heedful.text import Joined, Tokenizer, folders
 
 ROOM = 8192  # tokens that are read at once

@@ -185,11 +185,11 @@ def precise(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def stack(rows: Sequence[Ids], first: Sequence[int] = (), last: Sequence[int] = ()) -> Tensor:
-    """Rows of ids of unequal length, each between `first` and `last`, as one tensor, padded with 0 at the end: B T."""
+def stack(rows: Sequence[Ids], first: Sequence[int] = (), last: Sequence[int] = (), pad: int = 0) -> Tensor:
+    """Rows of ids of unequal length, each between `first` and `last`, as one tensor, padded at the end: B T."""
     lengths = np.array([len(row) + len(first) + len(last) for row in rows], dtype=np.int64)[:, None]
     at = np.arange(int(lengths.max(initial=0)))
-    made = np.zeros((len(rows), len(at)), dtype=np.int64)
+    made = np.full((len(rows), len(at)), pad, dtype=np.int64)
     if len(rows):
         made[(at >= len(first)) & (at < lengths - len(last))] = np.concatenate(rows)
         made[:, : len(first)] = first

@@ -23,8 +23,9 @@ from heedful.looking.page import Alignment as Aligned
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.transformer import UNKNOWN
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
-from heedful.tasks.pairs import Encoded, Pairs, alike
+from heedful.tasks.pairs import Encoded, Pairs
 from heedful.tasks.task import PLAIN, Batch, Finding, Ids, Terms, device_of, nonempty, pick, precise, to
+from heedful.tasks.writing import alike
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen
 ROOM = 8192  # tokens of a batch that is read and not written

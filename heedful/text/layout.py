@@ -87,7 +87,7 @@ class Layout:
             parts["model"] = renamed(parts["model"], {name: f"{name} " for name in self.control})
             parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in self.control]
             named, used = self.template
-            kept = {name: token for name, token in named.items() if name in used}
+            kept = {name: token for name, token in named.items() if name in used and name not in self.control}
             parts["post_processor"] = parts["post_processor"] | {"special_tokens": kept} if kept else None
         if self.steps:
             parts["normalizer"] = None

@@ -211,7 +211,7 @@ def test_a_folder_without_what_is_needed_is_refused(tmp_path):
     with pytest.raises(Refusal, match="has no tokenizer, without which no text can be read"):
         usable(place)
     writes = heedful.build("gpt", vocab=9, width=8, heads=2)
-    with pytest.raises(Refusal, match=r"one that writes text is asked with heedful.generate"):
+    with pytest.raises(Refusal, match=r"one that goes on with a text is asked with heedful.generate"):
         use_of(writes, tmp_path)
     (place / "vocab.txt").write_text("\n".join([*WORDS, "more"]) + "\n")
     with pytest.raises(Refusal, match=f"the tokenizer has {len(WORDS) + 1} tokens and the model {len(WORDS)}"):

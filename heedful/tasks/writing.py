@@ -1,0 +1,152 @@
+"""Writing: a text is read and another written, token by token, whoever taught the model to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+import torch
+from torch import Tensor, nn
+
+from heedful.decoding import search, stream
+from heedful.decoding.answer import Answer
+from heedful.decoding.spec import Decoding
+from heedful.errors import Refusal
+from heedful.looking import look
+from heedful.looking.page import Example
+from heedful.models import Spec
+from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec
+from heedful.models.special import Special
+from heedful.models.transformer import SPECIAL
+from heedful.tasks.task import Ids, device_of, maps, nonempty, read_all, stack
+from heedful.tasks.use import Use
+from heedful.text import Tokenizer, folders
+
+WINDOW = 4096  # inputs that are read before the first is answered, so that those of like length go together
+ROWS = 32_768  # tokens of sources, times beams, that are read at once
+
+
+class Writes(Use):
+    """How an encoder-decoder is asked: a source in ids, an end after it, and the answers that a search finds."""
+
+    writes: ClassVar[bool] = True
+
+    special: Special = SPECIAL
+    longest = 0  # what the model takes
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+
+    def sources(self, ids: Sequence[Ids]) -> Tensor:
+        """Sources as the model reads them: an end after each, then padding."""
+        return stack(ids, last=[self.special.end], pad=self.special.pad)
+
+    def answers(self, model: nn.Module, sources: Sequence[Ids]) -> list[list[int]]:
+        """What the model writes for each source."""
+        return [list(found[0].tokens) for found in self.searched(model, sources, self.decoding)]
+
+    def searched(
+        self, model: nn.Module, sources: Sequence[Ids], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[Answer]]:
+        """The best answers to each source; sources of like length are read together, order kept."""
+        for first in range(0, len(sources), WINDOW):
+            window = sources[first : first + WINDOW]
+            made = {at: [Answer((), 0.0, True)] * best for at, ids in enumerate(window) if not len(ids)}
+            for places in alike([len(ids) for ids in window], ROWS // max(decoding.beams, best)):
+                batch = self.sources([window[at] for at in places]).to(device_of(model))
+                numbers = [first + at for at in places]
+                found = search(cast(EncoderDecoder, model), batch, decoding, best, seed, numbers)
+                made |= dict(zip(places, found, strict=True))
+                self.tell(len(places))
+            yield from (made[at] for at in range(len(window)))
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        return (answers[0][0] for answers in self.best(model, inputs, self.decoding))
+
+    def best(
+        self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[tuple[str, float]]]:
+        """The n best answers to each input, with their scores."""
+        for answers in self.searched(model, read_all(inputs, self.known), decoding, best, seed):
+            yield [(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+
+    def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
+        """The answer to one input in pieces, as they are written; `number` is its place among several."""
+        if not (ids := self.known(text)):
+            return iter(())
+        source = self.sources([ids]).to(device_of(model))
+        return self.tokenizer.stream(stream(cast(EncoderDecoder, model), source, decoding, seed, number))
+
+    def known(self, text: str) -> list[int]:
+        """The ids of an input."""
+        return self.tokenizer.encode(nonempty(text, self.input))
+
+    def look(self, model: nn.Module, text: str) -> Example:
+        """One teacher-forced pass over the input and the model's own answer to it."""
+        ids = self.known(text)
+        answer = self.answers(model, [ids])[0]
+        batch = self.sources([ids]).to(device_of(model))
+        model.eval()
+        end = self.special.end
+        with torch.no_grad(), look(model) as seen:
+            model(batch, stack([[self.special.begin, *answer]]).to(batch.device))
+        source, written = self.tokenizer.pieces([*ids, end]), self.tokenizer.pieces([*answer, end])
+        read = self.tokenizer.pieces([self.special.begin, *answer])
+
+        def words(path: str) -> tuple[list[str], list[str]]:
+            if path.startswith("encoder"):
+                return source, source
+            return written, source if path.endswith("cross") else read
+
+        return Example(f"{text} → {self.tokenizer.decode(answer)}", maps(seen, words))
+
+
+class Writing(Writes):
+    """Has an encoder-decoder that was taught elsewhere write what it writes: a translation, a summary, an answer."""
+
+    name: ClassVar[str] = "writing"
+    input: ClassVar[str] = "a text"
+
+    def suits(self, spec: Spec) -> None:
+        if not isinstance(spec, WriterSpec):
+            raise Refusal(f"{self.name} is for models that read a text and write one, not for {spec.family!r}")
+        known = getattr(spec, "source_vocab", None) or spec.vocab
+        if len(self.tokenizer) > known:
+            raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {known}; copy both again")
+        self.special, self.longest = spec.special, spec.length
+
+    def known(self, text: str) -> list[int]:
+        ids = self.tokenizer.encode(nonempty(text, self.input))
+        return ids[:-1] if ids[-1:] == [self.special.end] else ids
+
+    def doubt(self, text: str) -> str | None:
+        length = len(self.tokenizer.encode(text)) + 1
+        if length <= self.longest:
+            return None
+        return f"{text[:60]!r} and so on is {length:,} tokens long, and the model learned from {self.longest:,}"
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """The use of a folder that does not say how it was used before."""
+        return cls.read(folder, {})
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        if not folders.is_there(folder):
+            raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
+        made = cls(folders.read(folder))
+        made.decoding = Decoding.model_validate(state.get("decoding", {}))
+        return made
+
+
+def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
+    group: list[int] = []
+    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
+        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
+            yield group
+            group = []
+        group.append(at)
+    if group:
+        yield group
