@@ -211,17 +211,22 @@ WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
 
 def _draw(bands: Sequence[Band], path: str | Path) -> None:
     height, left, drawn = sum(band.height for band in bands), max(band.left for band in bands), 0.0
-    with _style():
+    with style():
         figure = Figure(figsize=(max(left - band.left + band.width for band in bands), height))
         for band in bands:
             band.draw(figure, left, height - drawn)
             drawn += band.height
-        nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
-        figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
+        save(figure, path)
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Writes a figure as .png or .svg, the same bytes at any time."""
+    nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
+    figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Our own style, whatever the reader's; a font without some sign draws a box and says nothing."""
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
