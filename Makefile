@@ -24,11 +24,12 @@ $(VENV)/python:
 	  || { echo "heedful needs Python 3.11 or newer, and $(PYTHON3) is $${version:-not there}; name another one: make PYTHON3=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON3) -m venv .venv
 
-# torch goes first and alone, so that no later step goes looking for another build of it.
+# torch goes first and alone, so that no later step goes looking for another build of it. The rest is pinned to the last
+# package, and nothing else is fetched: the one with real weights would ask for a library that nothing here uses.
 $(SETUP): requirements.lock pyproject.toml | $(VENV)/python
 	@echo "setting up .venv: about a gigabyte, one to three minutes"
 	@$(VENV)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
-	@$(VENV)/python -m pip install --quiet --requirement requirements.lock
+	@$(VENV)/python -m pip install --quiet --no-deps --requirement requirements.lock
 	@$(VENV)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -3,9 +3,10 @@
 from heedful.blocks.block import Block, CrossBlock, PostNormBlock, PostNormCrossBlock
 from heedful.blocks.feedforward import FeedForward, GatedFeedForward
 from heedful.blocks.norms import BatchNorm, LayerNorm, RMSNorm
-from heedful.blocks.stack import Stack
+from heedful.blocks.stack import Again, Stack
 
 __all__ = [
+    "Again",
     "BatchNorm",
     "Block",
     "CrossBlock",

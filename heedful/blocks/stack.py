@@ -22,3 +22,17 @@ class Stack(nn.Module):
         for block in self.blocks:
             x = block(x, sight, *given)
         return self.norm(x)
+
+
+class Again(nn.Module):
+    """Groups of blocks, each used several times in a row, `depth` times in all, then a norm (Lan et al., 2020)."""
+
+    def __init__(self, groups: Iterable[nn.Module], depth: int, norm: nn.Module | None = None) -> None:
+        super().__init__()
+        self.groups, self.depth = nn.ModuleList(groups), depth
+        self.norm = norm or nn.Identity()
+
+    def forward(self, x: Tensor, sight: Sight, *given: Any) -> Tensor:  # B T M -> B T M
+        for layer in range(self.depth):
+            x = self.groups[layer * len(self.groups) // self.depth](x, sight, *given)
+        return self.norm(x)

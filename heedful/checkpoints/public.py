@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -26,8 +27,7 @@ from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-SETTINGS = "tokenizer_config.json"
-GENERATION = "generation_config.json"
+SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
@@ -37,7 +37,7 @@ def read(folder: Path) -> nn.Module:
     layout, files = layout_of(config), weights_of(folder)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
-    spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()})
+    spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
     check_depths(spec, len(there), config.where)
     with torch.device("meta"):
         own = state(assemble(spec))
@@ -80,9 +80,21 @@ def weights_of(folder: Path) -> Files:
     return files
 
 
-def read_spec(layout: Layout, config: Config, there: Mapping[str, Tensor]) -> Spec:
-    """The spec that a config.json tells of."""
+def ends_of(folder: Path) -> dict[str, Any]:
+    """The ids that end a text by the generation_config.json of a folder: where it is there, it knows better."""
+    path = folder / GENERATION
+    if not os.path.lexists(path):
+        return {}
+    ends = Config(read_json(path), str(path)).ids("eos_token_id")
+    return {} if ends is None else {"end": ends}
+
+
+def read_spec(
+    layout: Layout, config: Config, there: Mapping[str, Tensor], ends: Mapping[str, Any] = MappingProxyType({})
+) -> Spec:
+    """The spec that a config.json tells of; `ends` are what another file says of the end of a text."""
     values = layout.spec(config, there)
+    values |= {key: value for key, value in ends.items() if key in values}
     config.finish()
     try:
         return spec_of(layout.family, **values)
@@ -135,12 +147,12 @@ def check_tied(
                 )
 
 
-def write(model: nn.Module, folder: Path) -> None:
-    """config.json and weights into a folder that exists, so that transformers reads them."""
+def write(model: nn.Module, folder: Path) -> nn.Module:
+    """config.json and weights into a folder that exists, so that transformers reads them; gives what was written."""
     model = published(model)
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
-    tensors: dict[str, Tensor] = {}
+    tensors = layout.constants(model.spec)
     own = state(model)
     for name, rule in rules_of(own, layout.table(model.spec)).items():
         tensors |= zip(rule.names, rule.write(own[name]), strict=True)
@@ -149,8 +161,9 @@ def write(model: nn.Module, folder: Path) -> None:
     if how := layout.generation(model.spec):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
-    if hasattr(model, "tokenizer"):
+    if getattr(model, "tokenizer", None) is not None:
         (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")
+    return model
 
 
 def settings(model: nn.Module) -> dict[str, Any]:
@@ -160,7 +173,7 @@ def settings(model: nn.Module) -> dict[str, Any]:
     ids = {"bos_token": "begin", "eos_token": "end", "pad_token": "pad"}
     named = {theirs: names.get(first(getattr(model.spec, ours, None))) for theirs, ours in ids.items()}
     known = {key: name for key, name in named.items() if name is not None}
-    return {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": model.spec.length, **known}  # type: ignore[union-attr]
+    return {"tokenizer_class": tokenizer.theirs, "model_max_length": model.spec.length, **known}  # type: ignore[union-attr]
 
 
 def first(ids: int | list[int] | None) -> int | None:

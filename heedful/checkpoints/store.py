@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from heedful.checkpoints import public
+from heedful.checkpoints import exporting, hub, public
 from heedful.checkpoints.files import write_folder, write_tensors
 from heedful.checkpoints.mapped import Files
-from heedful.checkpoints.opening import inside
+from heedful.checkpoints.opening import content, inside
 from heedful.checkpoints.placing import placed
-from heedful.checkpoints.reading import cure, read_json
+from heedful.checkpoints.reading import LARGEST, cure, read_json
 from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
@@ -26,21 +26,27 @@ from heedful.text import folders
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
+CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 
 
-def write_model(model: nn.Module, folder: Path) -> None:
-    """Spec and weights into a folder that exists."""
+def write_model(model: nn.Module, folder: Path) -> nn.Module:
+    """Spec and weights into a folder that exists; gives the model as it was written."""
     assert isinstance(model.spec, Spec)
     (folder / SPEC).write_text(model.spec.model_dump_json(indent=1) + "\n", encoding="utf-8")
     write_tensors(state(model), folder / WEIGHTS)
+    return model
 
 
-LAYOUTS: dict[str, Callable[[nn.Module, Path], None]] = {"heedful": write_model, "hf": public.write}
+LAYOUTS: dict[str, Callable[[nn.Module, Path], nn.Module]] = {
+    "heedful": write_model,
+    "hf": public.write,
+    "onnx": exporting.write,
+}
 
 
 def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
-    """Writes a model to a new folder, whole or not at all: in our own layout, or as Hugging Face's (`layout="hf"`)."""
+    """Writes a model to a new folder, whole or not at all: `layout` is our own, "hf" for Hugging Face's, or "onnx"."""
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
     if Path(folder).exists():
@@ -50,15 +56,52 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
 
 def fill(model: nn.Module, folder: Path, layout: str) -> None:
     """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
-    LAYOUTS[layout](model, folder)
-    tokenizer: Any = getattr(model, "tokenizer", None)
+    tokenizer: Any = getattr(LAYOUTS[layout](model, folder), "tokenizer", None)
     if tokenizer is not None:
         tokenizer.write(folder / TOKENIZER)
 
 
+def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
+    """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
+        raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
+    if Path(folder).exists():
+        raise Refusal(f"{folder} exists; choose another folder or remove it first")
+    model = load(source)
+
+    def write(aside: Path) -> None:
+        fill(model, aside, layout)
+        carry(model_folder(source), aside)
+
+    write_folder(Path(folder), write)
+    assert isinstance(model.spec, Spec)
+    kind = read_json(Path(folder) / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
+    return str(kind), sum(parameter.numel() for parameter in model.parameters())
+
+
+def carry(source: Path, folder: Path) -> None:
+    """Takes along what says how a model is used: the files are the same in every layout."""
+    for name in CARRIED:
+        if os.path.lexists(source / name):
+            inside((source / name).parent)
+            (folder / name).parent.mkdir(exist_ok=True)
+            try:
+                data = content(inside(source / name), LARGEST)
+            except (OSError, ValueError) as error:
+                raise Refusal(f"{source / name} cannot be read: {error}; copy it again") from None
+            (folder / name).write_bytes(data)
+
+
+def is_native(place: Path) -> bool:
+    """Whether a folder has a spec.json, as our own do."""
+    return os.path.lexists(place / SPEC)
+
+
 def model_folder(folder: str | Path) -> Path:
     """The folder itself or the `model/` in it, whichever holds a model."""
-    folder = Path(folder)
+    folder = hub.snapshot(str(folder)) if hub.is_named(folder) else Path(folder)
     if os.path.lexists(folder / SPEC) or public.is_public(folder):
         return folder
     if os.path.lexists(folder / "model" / SPEC):
@@ -72,11 +115,11 @@ def model_folder(folder: str | Path) -> Path:
 def load(folder: str | Path) -> nn.Module:
     """The model of a folder, ready to be asked, with the `tokenizer` that lies there.
 
-    The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers. Weights stay in
-    their file until they are used, so that memory holds them once.
+    The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers; the hub's is
+    named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once.
     """
     place = model_folder(folder)
-    model = native(place) if os.path.lexists(place / SPEC) else public.read(place)
+    model = native(place) if is_native(place) else public.read(place)
     if folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)
     return model.eval()

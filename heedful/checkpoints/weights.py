@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
-from heedful.models import Spec, depths
+from heedful.models import Spec
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
@@ -45,6 +45,6 @@ def compare(own: dict[str, Tensor], tensors: dict[str, Tensor], where: str) -> N
 
 def check_depths(spec: Spec, tensors: int, where: str) -> None:
     """Refuses a model with more layers than there are tensors, before one is made."""
-    for key, depth in depths(spec).items():
+    for key, depth in spec.depths.items():
         if depth > tensors:
             raise Refusal(f"{where}: {tensors} tensors are too few for {key} {depth}; mend the spec")

@@ -16,6 +16,7 @@ from heedful.cli import (
     bench,
     chat,
     check,
+    convert,
     data,
     eval,
     look,
@@ -52,6 +53,7 @@ app.command("verify-resume")(verify_resume.verify_resume)
 app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
 app.command("plan")(plan.plan)
+app.command("convert")(convert.convert)
 app.command("bench")(bench.bench)
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")

@@ -9,12 +9,11 @@ from heedful.cli.arguments import Folder
 
 def check(folder: Folder) -> None:
     """Prove the laws on a trained model: a line each, status 1 if one fails."""
+    from heedful.checkpoints import store
     from heedful.tasks.checks import checks
-    from heedful.training import run
 
-    model, _ = run.trained(folder)
     failed = 0
-    for law in checks(model):
+    for law in checks(store.load(folder)):
         typer.echo(f"{law.said:6s} {law.name}: {law.detail}")
         failed += not law.holds
     if failed:

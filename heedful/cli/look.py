@@ -33,7 +33,7 @@ def look(
     if temperatures is not None:
         return heat(folder, text, out, numbers(temperatures), device)
     draw.known(out)
-    model, task = run.trained(folder)
+    model, task = run.usable(folder)
     warn_of(task, [text])
     seen = task.look(model.to(run.device(device)), text)
     paths = [map.path for map in seen.maps]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from heedful.decoding import Decoding
-    from heedful.tasks import Task
+    from heedful.tasks import Use
 
 
 def predict(
@@ -50,6 +51,9 @@ def predict(
         int | None, typer.Option(min=1, help="The longest answer; 50 tokens more than its input where not given.")
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Print each answer as it is written.")] = False,
+    similar: Annotated[
+        bool, typer.Option("--similar", help="For models that give vectors: how near each input is to each, by cosine.")
+    ] = False,
     device: Device = None,
 ) -> None:
     """Ask a trained model: one answer a line, in order.
@@ -62,14 +66,16 @@ def predict(
     said |= {"top_p": top_p, "min_p": min_p, "max_new_tokens": max_new_tokens}
     given = {key: value for key, value in said.items() if value is not None}
     also = {"best": best if best > 1 else None, "seed": seed, "stream": stream or None}
-    model, task = run.trained(folder)
+    model, task = run.usable(folder)
     model.to(run.device(device))
     decoding = how(task, given, {key: value for key, value in also.items() if value is not None})
     asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
     warn_of(task, asked)
-    if decoding is None:
+    if similar:
+        tell(([line] for line in nearness(task, model, asked)), len(asked))
+    elif decoding is None:
         tell(([answer] for answer in task.predict(model, asked)), len(asked))
     elif stream:
         tell_pieces(task, model, asked, decoding, seed or 0)
@@ -78,7 +84,7 @@ def predict(
         tell((lines(answers, best) for answers in found), len(asked))
 
 
-def how(task: Task, given: dict[str, Any], also: dict[str, Any]) -> Decoding | None:
+def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | None:
     """How answers are searched for, where the model writes: as the task says, and otherwise where options say so."""
     if not task.writes:
         for key in (*given, *also):
@@ -91,6 +97,17 @@ def how(task: Task, given: dict[str, Any], also: dict[str, Any]) -> Decoding | N
     if fault := contradiction(decoding, given, also):
         raise Refusal(fault)
     return decoding
+
+
+def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[str]:
+    """How near each input is to each, a row a line, where the model gives vectors."""
+    from heedful.tasks import Vectors
+
+    if not isinstance(task, Vectors):
+        raise Refusal(f"--similar is for models that give vectors, and this one's task is {task.name}; leave it out")
+    if len(asked) < 2:
+        raise Refusal("--similar compares inputs with each other; give two or more")
+    return (json.dumps([round(near, 4) for near in row]) for row in task.similar(model, asked).tolist())
 
 
 def contradiction(decoding: Decoding, given: dict[str, Any], also: dict[str, Any]) -> str | None:

@@ -1,6 +1,7 @@
 """Inputs: anything becomes B T M."""
 
 from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
+from heedful.inputs.sentences import Sentences
 from heedful.inputs.tokens import NormedTokens, Tokens
 from heedful.inputs.vectors import Vectors
 
@@ -10,6 +11,7 @@ __all__ = [
     "NoPosition",
     "NormedTokens",
     "Position",
+    "Sentences",
     "Sine",
     "SineBeside",
     "SineHalves",

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from torch import nn
 
 from heedful.errors import Refusal, unknown
+from heedful.models.albert import Albert, AlbertSpec
 from heedful.models.bart import Bart, BartSpec, MarianSpec
+from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.llama import Llama, LlamaSpec
@@ -28,6 +30,11 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "bart": (BartSpec, Bart),
     "marian": (MarianSpec, Bart),
     "gpt": (GPTSpec, GPT),
+    "bert": (BertSpec, Bert),
+    "roberta": (RobertaSpec, Bert),
+    "camembert": (CamembertSpec, Bert),
+    "distilbert": (DistilbertSpec, Bert),
+    "albert": (AlbertSpec, Albert),
     "llama": (LlamaSpec, Llama),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
@@ -63,19 +70,14 @@ def assemble(spec: Spec) -> nn.Module:
 
 def check_size(spec: Spec) -> None:
     """Refuses a model that no memory here could hold."""
-    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(depths(spec), depth))) for depth in (1, 2))
-    needed = one + (max(depths(spec).values()) - 1) * (two - one + OVERHEAD)
+    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(spec.depths, depth))) for depth in (1, 2))
+    needed = one + (max(spec.depths.values()) - 1) * (two - one + OVERHEAD)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         raise Refusal(
             f"the model would take {needed:.1e} bytes and there are {there:.1e}; "
             "choose a smaller width, depth, length or vocabulary"
         )
-
-
-def depths(spec: Spec) -> dict[str, int]:
-    """How deep a model's stacks are, by key."""
-    return {key: value for key, value in spec if key.endswith("depth") and value is not None}
 
 
 def bytes_of(spec: Spec) -> int:

@@ -46,6 +46,11 @@ class Spec(BaseModel):
     join_bias: bool = True  # and what brings heads together
     key_norm: bool = False  # whether queries and keys are normed, head by head
 
+    @property
+    def depths(self) -> dict[str, int]:
+        """How many blocks of their own a model's stacks have, by key."""
+        return {key: value for key, value in self if key.endswith("depth") and value is not None}
+
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
         """Builds one of each part and drops it, so that a word or number that does not fit is refused here."""

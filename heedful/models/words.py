@@ -25,7 +25,7 @@ from heedful.blocks import (
 )
 from heedful.errors import Refusal, unknown
 from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
-from heedful.outputs import Each, First, Mean
+from heedful.outputs import Answer, Classes, Each, First, MaskedToken, Mean, Pooled, States, Tags
 
 Part = Callable[..., Any]
 Entry = TypeVar("Entry")
@@ -58,6 +58,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU,
     "gelu_tanh": partial(nn.GELU, approximate="tanh"),
     "silu": nn.SiLU,
+    "tanh": nn.Tanh,
 }
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 FILLED = ("width", "heads", "hidden")  # in by the model: no word says them
@@ -68,6 +69,14 @@ PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
 POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+OUTPUTS: dict[str, type[nn.Module]] = {
+    "states": States,
+    "pooled": Pooled,
+    "classes": Classes,
+    "tags": Tags,
+    "answer": Answer,
+    "masked": MaskedToken,
+}
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -16,12 +14,11 @@ from torch import Tensor, nn
 
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
-from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
-from heedful.looking.page import Example, Figures, Samples, Section
-from heedful.models import Spec
+from heedful.looking.page import Figures, Samples, Section
+from heedful.tasks.use import Use
 
 Batch = dict[str, Tensor]
 Ids = Sequence[int] | NDArray[np.int64]
@@ -51,20 +48,14 @@ class Terms:
 PLAIN = Terms()
 
 
-class Task(ABC):
+class Task(Use):
     """What is learned and how it is scored. The model maps; the task judges."""
 
-    name: ClassVar[str]
     family: ClassVar[str]  # of the models that can learn it
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
-    input: ClassVar[str]  # what one input looks like, for help and errors
-    writes: ClassVar[bool] = False  # token by token, so that answers are searched for
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
-
-    decoding: Decoding = Decoding()  # how answers are searched for
-    tell: Callable[[int], object] = staticmethod(lambda count: None)  # hears how many more samples are answered
 
     @classmethod
     @abstractmethod
@@ -74,14 +65,6 @@ class Task(ABC):
     @abstractmethod
     def reopen(self, data: DataSpec, seed: int) -> Splits[Any]:
         """Samples of other data, as this very task takes them."""
-
-    @abstractmethod
-    def numbers(self) -> dict[str, int]:
-        """What the data say of the model: the size of its vocabulary, how many channels."""
-
-    def suits(self, spec: Spec) -> None:
-        """Refuses a model of the right family that cannot learn this task all the same."""
-        return
 
     def asked(self, terms: Terms, splits: Splits[Any]) -> None:
         """Hears what its loss will be asked for; refuses what the samples do not allow."""
@@ -120,18 +103,6 @@ class Task(ABC):
         """How good the model is on samples that it has not seen, shares as fractions."""
 
     @abstractmethod
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        """One answer for each input, in order."""
-
-    def doubt(self, text: str) -> str | None:
-        """Why an input may be answered badly, where that can be told beforehand."""
-        return None
-
-    @abstractmethod
-    def look(self, model: nn.Module, text: str) -> Example:
-        """Where every layer and head looks while the model answers one input."""
-
-    @abstractmethod
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
         """Samples with the model's answers, as a table for people."""
 
@@ -146,20 +117,6 @@ class Task(ABC):
     def finding(self, model: nn.Module, samples: Sequence[Any]) -> Finding | None:
         """What the attention of this task shows, where it shows something that can be measured."""
         return None
-
-    def state(self) -> dict[str, Any]:
-        """What must be kept beside the weights, as JSON."""
-        return {}
-
-    def write(self, folder: Path) -> None:
-        """Writes the task beside a model."""
-        text = json.dumps({"task": self.name, **self.state()}, indent=1, sort_keys=True, ensure_ascii=False)
-        (folder / "task.json").write_text(text + "\n", encoding="utf-8")
-
-    @classmethod
-    @abstractmethod
-    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        """The task as it was written beside a model."""
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -201,11 +158,17 @@ def pinned(batch: Batch) -> Batch:
 
 
 def maps(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
-    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at."""
+    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at.
+
+    An attention that several layers share was called by each: its calls are numbered.
+    """
     made = []
     for path in seen.paths:
         rows, columns = words(path)
-        made.append(Map(path, seen.weights(path)[0].detach().float().cpu(), tuple(rows), tuple(columns)))
+        for call in range(seen.calls(path)):
+            name = path if seen.calls(path) == 1 else f"{path}[{call}]"
+            weights = seen.weights(path, call=call)[0].detach().float().cpu()
+            made.append(Map(name, weights, tuple(rows), tuple(columns)))
     return tuple(made)
 
 

@@ -16,6 +16,7 @@ from heedful.errors import Refusal
 from heedful.text import reading
 from heedful.text.converted import converted
 from heedful.text.protobuf import parse
+from heedful.text.sides import SOURCE, Sides
 from heedful.text.tokenizer import Tokenizer
 
 JSON, CONFIG = "tokenizer.json", "config.json"
@@ -30,13 +31,15 @@ QWEN = (  # how Qwen2 cuts a text into words
 
 def is_there(folder: Path) -> bool:
     """Whether a folder holds a tokenizer."""
-    return any(os.path.lexists(folder / name) for name in (JSON, VOCAB, LINES, *PIECES))
+    return any(os.path.lexists(folder / name) for name in (JSON, SOURCE, VOCAB, LINES, *PIECES))
 
 
 def read(folder: Path) -> Tokenizer:
     """The tokenizer of a folder: of its `tokenizer.json`, or of the files that this kind of model has otherwise."""
     if os.path.lexists(folder / JSON):
         return Tokenizer.read(opening.inside(folder / JSON))
+    if os.path.lexists(folder / SOURCE):
+        return Sides.read(folder)
     files = Files(folder)
     kind = str(files.json(CONFIG).get("model_type"))
     if kind not in KINDS:

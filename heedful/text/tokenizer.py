@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 import tokenizers
 
 from heedful.errors import Refusal
 from heedful.text import engines, reading
+from heedful.text.batches import ahead, batches
 from heedful.text.explaining import Explanation, explained
+from heedful.text.joined import Joined, given, joined
 from heedful.text.layout import SPECIAL, Layout
 from heedful.text.merging import grouped
 from heedful.text.pieces import goals_of, is_named_byte, readable, words_of
 
 __all__ = ["SPECIAL", "Tokenizer"]
 
-T = TypeVar("T")
-R = TypeVar("R")
-
-AT_ONCE = 1 << 19  # characters that the engine gets in one batch
-LONG = 1 << 17  # characters of a text that ends its batch: the engine gives a text to one core, and others need work
-AHEAD = max(2, os.cpu_count() or 1)  # batches it works on: no core waits for a long text, or for ids to become lists
-
 
 class Tokenizer:
     """Text to ids and back, kept as one `tokenizer.json`."""
+
+    theirs = "PreTrainedTokenizerFast"  # which class of transformers reads what is written
 
     def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
         self.layout = Layout(engine, text)
@@ -80,23 +73,35 @@ class Tokenizer:
             return self._encoded(texts)
         if not self._added:
             return [ids[:longest] for ids in self._encoded(texts)]
-        if longest < self._added:
-            raise Refusal(f"longest={longest} is less than the {self._added} tokens that this tokenizer adds to a text")
-        self.engine.enable_truncation(longest)  # it cuts the text and keeps what is added
-        try:
+        with self._cut(longest, self._added):
             return self._encoded(texts)
+
+    def join(self, texts: Sequence[tuple[str, ...]], longest: int | None = None) -> list[Joined]:
+        """One text each or a pair, with the tokens that belong around them; the longer is cut first."""
+        added = self.engine.num_special_tokens_to_add(any(len(one) > 1 for one in texts))
+        if not added and any(len(one) > 1 for one in texts):
+            raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
+        ready = [tuple(self._ready(list(one)) if self._ready else one) for one in texts]
+        with self._cut(longest, added), refusing([part for one in texts for part in one]):
+            return [joined(*both) for both in zip(ready, self.engine.encode_batch(given(ready)), strict=True)]
+
+    @contextmanager
+    def _cut(self, longest: int | None, added: int) -> Iterator[None]:
+        """Within it the engine cuts texts, and keeps what is added to them."""
+        if longest is not None and longest < added:
+            raise Refusal(f"longest={longest} is less than the {added} tokens that this tokenizer adds to a text")
+        if longest is not None:
+            self.engine.enable_truncation(longest)
+        try:
+            yield
         finally:
             self.engine.no_truncation()
 
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         made: list[list[int]] = []
-        try:
+        with refusing(texts):
             for batch in ahead(self._batch, list(batches(texts))):
                 made += [one.ids for one in batch]
-        except Exception as error:  # the engine raises plain Exceptions
-            raise unfit(texts, error) from None
-        except BaseException as error:  # and panics at a pattern for which it would search without end
-            raise unfit(texts, error) if reading.panicked(error) else error from None
         return made
 
     def _batch(self, texts: list[str]) -> list[tokenizers.Encoding]:
@@ -174,6 +179,12 @@ class Tokenizer:
             reached.append(reached[-1] + keep)
         return words_of([grown[at] for at in reached[1:]], kept)
 
+    def cut(self, text: str) -> list[tuple[str, int]]:
+        """The parts of a text, as they are once it is made ready, each with its id."""
+        ready = self._ready([text])[0] if self._ready else text
+        one = self.engine.encode(ready)
+        return [(ready[start:end], at) for (start, end), at in zip(one.offsets, one.ids, strict=True)]
+
     def placed(self, text: str) -> list[int]:
         """For each id of a text the place of its word, split at white space; what is not known has a place too."""
         ready = self._ready([text])[0] if self._ready else text
@@ -193,33 +204,15 @@ class Tokenizer:
             raise unfit([text], error) from None
 
 
-def ahead(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
-    """What work makes of items, in order, while it is at the next ones."""
-    if len(items) == 1:
-        yield work(items[0])
-        return
-    with ThreadPoolExecutor(AHEAD) as pool:
-        begun: deque[Future[R]] = deque()
-        for item in items:
-            begun.append(pool.submit(work, item))
-            if len(begun) > AHEAD:
-                yield begun.popleft().result()
-        while begun:
-            yield begun.popleft().result()
-
-
-def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts in order, as many at once as the engine gets in one batch."""
-    batch: list[str] = []
-    room = AT_ONCE
-    for text in texts:
-        batch.append(text)
-        room -= len(text) + 1
-        if room < 0 or len(text) > LONG:
-            yield batch
-            batch, room = [], AT_ONCE
-    if batch:
-        yield batch
+@contextmanager
+def refusing(texts: Sequence[str]) -> Iterator[None]:
+    """Within it, what the engine does not take is refused."""
+    try:
+        yield
+    except Exception as error:  # the engine raises plain Exceptions
+        raise unfit(texts, error) from None
+    except BaseException as error:  # and panics at a pattern for which it would search without end
+        raise unfit(texts, error) if reading.panicked(error) else error from None
 
 
 def unfit(texts: Sequence[str], error: BaseException) -> Exception:

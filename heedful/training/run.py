@@ -33,7 +33,7 @@ from heedful.training.record import Quiet, Record
 from heedful.training.report import report
 from heedful.training.saving import changed
 from heedful.training.spec import RunSpec, read, validated
-from heedful.training.trained import samples, trained
+from heedful.training.trained import samples, trained, usable
 
 SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
@@ -240,4 +240,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "prepare", "samples", "train", "trained"]
+__all__ = ["Failure", "Ready", "device", "prepare", "samples", "train", "trained", "usable"]

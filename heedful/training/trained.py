@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,27 +11,43 @@ from torch import nn
 
 from heedful.checkpoints import store
 from heedful.checkpoints.opening import inside
+from heedful.checkpoints.public import is_public
 from heedful.checkpoints.reading import read_json
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
+from heedful.models.bert import EncoderSpec
 from heedful.recipes import TOY, parse, put, toy_data
-from heedful.tasks import TASKS, Task
+from heedful.tasks import USES, Task, Use, use_of
 from heedful.training.spec import read, validated
+
+TASK = "task.json"
 
 
 def trained(folder: Path) -> tuple[nn.Module, Task]:
     """The model and the task of a run folder, or of the `model/` in it."""
+    model, use = usable(folder)
+    if not isinstance(use, Task):
+        raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
+    return model, use
+
+
+def usable(folder: Path) -> tuple[nn.Module, Use]:
+    """The model of a folder and what it is used for: its task, or what its output answers."""
     place = store.model_folder(folder)
-    model, state = store.load(place), read_json(place / "task.json")
+    model = store.load(place)
+    known = is_public(place) or isinstance(model.spec, EncoderSpec)
+    if known and not os.path.lexists(place / TASK):
+        return model, use_of(model, place)
+    state = read_json(place / TASK)
     name = state.pop("task", None)
-    if not isinstance(name, str) or name not in TASKS:
-        raise Refusal(f"{place / 'task.json'}: task {name!r} is not known; known: {', '.join(sorted(TASKS))}")
+    if not isinstance(name, str) or name not in USES:
+        raise Refusal(f"{place / TASK}: task {name!r} is not known; known: {', '.join(sorted(USES))}")
     try:
-        task = TASKS[name].read(place, state)
+        task = USES[name].read(place, state)
     except Refusal:
         raise
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise Refusal(f"{place / 'task.json'} is not whole: {error}; copy or train it again") from None
+        raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
     for key, value in task.numbers().items():
         if getattr(model.spec, key, None) != value:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")

@@ -15,6 +15,13 @@ ODD = {
     **{"activation_function": "silu", "scale_embedding": True, "tie_word_embeddings": False, "dropout": 0.0},
     **{"attention_dropout": 0.2, "activation_dropout": 0.3, "forced_bos_token_id": 4, "decoder_start_token_id": 2},
 }
+ENCODER = {
+    **{"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 10, "vocab_size": 20},
+    **{"max_position_embeddings": 9, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.2},
+}
+SMALLER = {"dim": 12, "n_layers": 2, "n_heads": 3, "hidden_dim": 10, "vocab_size": 20, "max_position_embeddings": 9}
+SHARED = {"embedding_size": 5, "num_hidden_groups": 2, "inner_group_num": 2}
+NAMED = {"id2label": {"0": "good", "1": "bad", "2": "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
 # By model_type: configs, each of which the layout must read, and write again as it was.
 CONFIGS: dict[str, list[dict[str, Any]]] = {
     "gpt2": [
@@ -42,6 +49,26 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
     "mbart": [BART],
     "marian": [BART | ODD, BART | {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 9}],
     "pegasus": [BART],
+    "bert": [
+        {**ENCODER, "architectures": ["BertModel"], "pad_token_id": 0, "classifier_dropout": None},
+        {
+            **{**ENCODER, "architectures": ["BertForSequenceClassification"], "hidden_act": "relu", **NAMED},
+            **{"classifier_dropout": 0.3, "type_vocab_size": 3, "layer_norm_eps": 1e-5, "bos_token_id": 3},
+        },
+    ],
+    "roberta": [
+        {**ENCODER, "architectures": ["RobertaForMaskedLM"], "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
+        {**ENCODER, "architectures": ["RobertaForSequenceClassification"], "pad_token_id": 3, "type_vocab_size": 1},
+    ],
+    "camembert": [{**ENCODER, "architectures": ["CamembertForTokenClassification"], "pad_token_id": 1, **NAMED}],
+    "distilbert": [
+        {**SMALLER, "architectures": ["DistilBertForSequenceClassification"], "seq_classif_dropout": 0.2, **NAMED},
+        {**SMALLER, "architectures": ["DistilBertForMaskedLM"], "activation": "gelu_new", "dropout": 0.0},
+    ],
+    "albert": [
+        {**ENCODER, **SHARED, "architectures": ["AlbertForQuestionAnswering"]},
+        {**ENCODER, **SHARED, "architectures": ["AlbertForTokenClassification"], "classifier_dropout_prob": 0.1},
+    ],
 }
 
 LLAMA = {

@@ -142,7 +142,7 @@ def forbidden(path: Path) -> bytes:
 def test_a_full_disk_is_a_failure_in_one_line(
     heedful: Program, workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(tensors: Any, path: Path) -> None:
+    def full(tensors: Any, path: Path, metadata: Any = None) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(files, "save_file", full)
@@ -163,7 +163,7 @@ def test_too_little_memory_is_a_failure_in_one_line(
     def short(folder: Path) -> None:
         raise error
 
-    monkeypatch.setattr("heedful.training.run.trained", short)
+    monkeypatch.setattr("heedful.checkpoints.store.load", short)
     answer = heedful("check", "runs/reverse")
     assert answer.status == 1
     assert answer.err == "heedful: there is not enough memory; choose a smaller model, batch or input\n"
@@ -173,14 +173,14 @@ def test_a_fault_of_our_own_is_not_hidden(workshop: Path, monkeypatch: pytest.Mo
     def broken(folder: Path) -> None:
         raise RuntimeError("a fault of our own")
 
-    monkeypatch.setattr("heedful.training.run.trained", broken)
+    monkeypatch.setattr("heedful.checkpoints.store.load", broken)
     with pytest.raises(RuntimeError, match="a fault of our own"):
         main(["check", "runs/reverse"])
 
 
 @pytest.mark.usefixtures("kept")
 def test_ctrl_c_says_so_and_gives_status_130(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.training.run.trained", lambda folder: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr("heedful.training.run.usable", lambda folder: signal.raise_signal(signal.SIGINT))
     answer = heedful("predict", "runs/reverse", "12")
     assert (answer.status, answer.out, answer.err) == (130, "", "heedful: stopped\n")
 

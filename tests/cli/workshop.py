@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from heedful import text
+from heedful import build, save, text
 from heedful.cli import main
 from heedful.data import alignments
 from heedful.data.language import sentences
+from tests.tasks.encoders import folder as encoder
+from tests.tasks.encoders import modules
 
 SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.steps=2", "training.batch=8"]
 RECIPES = ("reverse", "sort", "sets", "series", "translate")
@@ -214,6 +216,12 @@ def make(place: Path) -> None:
     shutil.copytree(place / "runs" / "unfinished", place / "broken" / "run_that_leads_out")
     (place / "broken" / "run_that_leads_out" / ".metrics.jsonl.aside").symlink_to(place / "pairs.tsv")
     shutil.copytree(place / "runs" / "reverse" / "model", place / "model_alone")
+    encoder(place / "encoders" / "states", "states")
+    encoder(place / "encoders" / "tags", "tags", classes=2)
+    encoder(place / "encoders" / "mute", "states").joinpath("vocab.txt").unlink()
+    modules(encoder(place / "encoders" / "dense", "states"), "Transformer", "Pooling", "Dense")
+    gpt = build("gpt", vocab=9, width=8, heads=2, depth=1)
+    save(gpt, place / "encoders" / "gpt", layout="hf")
 
 
 def interrupt(*_: Any) -> None:

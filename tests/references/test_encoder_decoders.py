@@ -2,15 +2,14 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from heedful.attention import Memory
 from tests.references.copying import same
-from tests.references.encoder_decoders import KINDS, LENGTH, Asked, both, drawn
+from tests.references.encoder_decoders import KINDS, LENGTH, Asked, both, drawn, few
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
-FEW = settings(max_examples=4, derandomize=True, deadline=None, database=None)
 
 
 def layers(model):
@@ -27,7 +26,7 @@ def layers(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
+@few(4)
 @given(data=some.data())
 def test_states_scores_and_gradients_are_those_of_transformers(kind, data):
     config, spec = data.draw(drawn(kind))
@@ -52,7 +51,7 @@ def test_states_scores_and_gradients_are_those_of_transformers(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
+@few(4)
 @given(data=some.data())
 def test_without_positions_padding_at_the_end_is_told_by_its_id_and_steps_are_one_pass(kind, data):
     config, spec = data.draw(drawn(kind))

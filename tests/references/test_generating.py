@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from heedful.decoding import beam, greedy
-from tests.references.encoder_decoders import KINDS, VOCAB, Asked, both, drawn
+from tests.references.encoder_decoders import KINDS, VOCAB, Asked, both, drawn, few
 
 LIMIT = 9
-FEW = settings(max_examples=4, derandomize=True, deadline=None, database=None)
 
 
 def by_transformers(theirs, asked, special, beams):
@@ -33,7 +32,7 @@ def by_transformers(theirs, asked, special, beams):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
+@few(3)
 @given(data=some.data())
 def test_greedy_and_beam_search_write_what_transformers_writes(kind, data):
     config, spec = data.draw(drawn(kind))

@@ -2,16 +2,17 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 import heedful
+import heedful.text
 from heedful.decoding import greedy
 from heedful.errors import Refusal
-from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn
+from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn, few
+from tests.text.corpus import TEXTS
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
-FEW = settings(max_examples=2, derandomize=True, deadline=None, database=None)
 SMALL = {"vocab": VOCAB, "width": 12, "heads": 2, "depth": 2, "hidden": 20, "length": 16, "dropout": 0.1}
 
 
@@ -21,6 +22,7 @@ def read_by_transformers(model, folder):
     heedful.save(model, folder, layout="hf")
     theirs, told = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, output_loading_info=True)
     assert not told["unexpected_keys"] and not told["mismatched_keys"]
+    assert told["missing_keys"] <= {"model.shared.weight"}  # which nothing reads in a model that is not tied
     return theirs.eval()
 
 
@@ -38,7 +40,7 @@ def answers_alike(ours, theirs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@FEW
+@few(2)
 @given(data=some.data())
 def test_what_was_read_is_written_and_read_by_transformers_alike(kind, data, tmp_path_factory):
     ours, _, _ = both(kind, *data.draw(drawn(kind)))
@@ -73,6 +75,29 @@ def test_a_model_of_our_own_is_read_by_transformers(family, said, kind, tmp_path
     again = heedful.load(tmp_path / "model")
     source, target = torch.randint(3, VOCAB, (2, 7)), torch.randint(3, VOCAB, (2, 5))
     torch.testing.assert_close(again(source, target), ours(source, target), **CLOSE)
+
+
+def test_texts_of_a_model_of_our_own_are_read_and_written_alike(tmp_path):
+    from transformers import AutoTokenizer
+
+    torch.manual_seed(0)
+    tokenizer = heedful.text.train(TEXTS[:200], "bpe", size=300)
+    model = heedful.build("transformer", **SMALL | {"vocab": len(tokenizer), "width": 24, "length": 256}).eval()
+    vars(model)["tokenizer"] = tokenizer
+    theirs, reads = read_by_transformers(model, tmp_path / "model"), AutoTokenizer.from_pretrained(tmp_path / "model")
+    again = heedful.load(tmp_path / "model")
+    for text in TEXTS[:3]:
+        given = reads(text, return_tensors="pt")
+        ended = [*tokenizer.encode(text), model.special.end]
+        assert given["input_ids"].tolist() == [ended] and again.tokenizer.encode(text) == ended
+        wrote = theirs.generate(input_ids=given["input_ids"], max_new_tokens=9, num_beams=1)
+        answer = heedful.generate(model, text, max_new_tokens=9)
+        assert (
+            reads.decode(wrote[0], skip_special_tokens=True)
+            == answer
+            == heedful.generate(again, text, max_new_tokens=9)
+        )
+        assert answer
 
 
 @pytest.mark.parametrize(

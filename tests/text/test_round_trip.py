@@ -80,7 +80,7 @@ def test_many_texts_are_encoded_as_each_alone_and_as_the_engine_does(kind, tmp_p
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches_of_any_size_give_the_same(kind, monkeypatch):
     whole = tokenizer(kind).encode_all(TEXTS[:50])
-    monkeypatch.setattr("heedful.text.tokenizer.AT_ONCE", 100)
+    monkeypatch.setattr("heedful.text.batches.AT_ONCE", 100)
     assert tokenizer(kind).encode_all(TEXTS[:50]) == whole
 
 

@@ -10,11 +10,15 @@ from typing import Any
 
 import torch
 
+from heedful.checkpoints.names.albert import Albert
 from heedful.checkpoints.names.bart import BART, MBART, Marian, Pegasus
+from heedful.checkpoints.names.bert import Bert
 from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.distilbert import Distilbert
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
+from heedful.checkpoints.names.roberta import Camembert, Roberta
 from heedful.checkpoints.names.t5 import T5
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
@@ -22,8 +26,9 @@ from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-EVERY = (
+EVERY: tuple[Layout, ...] = (
     *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
+    *(Bert(), Roberta(), Camembert(), Distilbert(), Albert()),
     *(T5(), BART(), MBART(), Marian(), Pegasus()),
 )
 LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
 from heedful.checkpoints.names.config import Config
@@ -12,6 +13,7 @@ from heedful.checkpoints.names.generation import generation
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Row, Rule, Same, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped
+from heedful.inputs import SineHalves
 from heedful.models import Spec
 from heedful.models.bart import BartSpec
 from heedful.models.words import parse
@@ -193,6 +195,11 @@ class Pegasus(BART):
     model = "PegasusForConditionalGeneration"
     normed, position, ignored = False, Marian.position, Marian.ignored
     ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
+
+    def constants(self, spec: BartSpec) -> dict[str, Tensor]:
+        here = torch.arange(spec.length)[None]
+        sines = SineHalves(spec.width)(torch.zeros(1, spec.length, spec.width), here)[0]
+        return {f"model.{side}.embed_positions.weight": sines.clone() for side in ("encoder", "decoder")}
 
 
 def stacked(ours: str, theirs: str, parts: str, rows: int) -> Stacked:

@@ -38,6 +38,10 @@ class Layout:
         """The names that a file of such a model may hold too, and whose numbers they then are."""
         return self.tied
 
+    def constants(self, spec: Any) -> dict[str, Tensor]:
+        """Tensors that the layout has and we reckon: they are written, and ignored when read."""
+        return {}
+
     def generation(self, spec: Any) -> dict[str, Any]:
         """What generation_config.json says: how transformers is to write with this model."""
         return {}

@@ -6,6 +6,8 @@ stand in any order, as long as all that reads or writes them agrees; so they are
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
@@ -15,6 +17,8 @@ from heedful.models import Transformer, assemble
 from heedful.models import spec as spec_of
 from heedful.models.transformer import BEGIN, END, PAD
 from heedful.models.words import parse
+from heedful.text import Tokenizer
+from heedful.text.ending import Ending
 
 READ, WRITTEN = (1,), (0,)  # the axis of a weight along which the channels of the stream lie
 AXES = {
@@ -48,7 +52,10 @@ def published(model: nn.Module) -> nn.Module:
     own = dict(model.state_dict())
     order = torch.cat((torch.arange(0, s.width, 2), torch.arange(1, s.width, 2)))
     tensors = {name: reordered(name, own[name], order) if halves else own[name] for name in names}
-    return placed(spec, tensors)
+    other = placed(spec, tensors)
+    if getattr(model, "tokenizer", None) is not None:
+        vars(other)["tokenizer"] = Ending(cast(Tokenizer, model.tokenizer), END)  # as sources are read here
+    return other
 
 
 def reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:

@@ -1,0 +1,47 @@
+"""Sentences as inputs, one or a pair of them: what an encoder of text reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Sight
+from heedful.errors import Refusal
+from heedful.inputs.positions import Position
+
+
+class Sentences(nn.Module):
+    """A vector for each token, for the segment it is of and for its place, normed: B T -> B T M (Devlin et al., 2019).
+
+    A segment is a sentence of a pair, counted from 0; without `segments` the model cannot tell them apart. `widen`
+    brings a narrow table to the model's width (Lan et al., 2020).
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        width: int,
+        position: Position,
+        segments: int = 0,
+        norm: Callable[[int], nn.Module] = nn.LayerNorm,
+        dropout: float = 0.0,
+        widen: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        room = width - position.room
+        self.table = nn.Embedding(vocab, room)
+        self.segments = nn.Embedding(segments, room) if segments else None
+        for table in (self.table, self.segments or self.table):
+            nn.init.normal_(table.weight, std=0.02)  # as the positions are drawn that are added to it
+        self.position, self.norm, self.drop = position, norm(width), nn.Dropout(dropout)
+        self.widen = widen or nn.Identity()
+
+    def forward(self, tokens: Tensor, sight: Sight, segments: Tensor | None = None) -> Tensor:
+        x = self.table(tokens)
+        if self.segments is not None:
+            x = x + self.segments(torch.zeros_like(tokens) if segments is None else segments)
+        elif segments is not None:
+            raise Refusal("the model does not know segments; leave them out")
+        return self.widen(self.drop(self.norm(self.position(x, sight.rows))))

@@ -1,0 +1,94 @@
+"""Asking encoders that have learned to answer: the class of a sentence, tags, a span that answers, masked tokens."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from heedful.errors import Refusal
+from heedful.tasks.reading import Reading
+from heedful.text import Joined
+from heedful.text.pieces import goals_of
+
+FARTHEST = 30  # tokens of the longest answer
+
+
+class Classification(Reading):
+    """The likeliest class of a sentence or pair, by its name."""
+
+    name: ClassVar[str] = "classification"
+    outputs: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def answer(self, joined: Joined, given: Tensor) -> str:
+        return self.labels[int(given.argmax())]
+
+
+class Tagging(Reading):
+    """The likeliest tag of each word, by its first token; words are what blanks part."""
+
+    name: ClassVar[str] = "tagging"
+    outputs: ClassVar[frozenset[str]] = frozenset({"tags"})
+    input: ClassVar[str] = "a sentence"
+
+    def known(self, text: str) -> tuple[str, ...]:
+        return (super().known(text.replace("\t", " "))[0],)
+
+    def answer(self, joined: Joined, given: Tensor) -> str:
+        words = goals_of(joined.texts[0])
+        tags: dict[int, str] = {}
+        for side, (start, end), at in zip(joined.sides, joined.spans, given.argmax(-1).tolist(), strict=True):
+            if side == 0 and joined.texts[0][start:end].strip():
+                tags.setdefault(words[start], self.labels[at])
+        return " ".join(tags.values())
+
+
+class Answering(Reading):
+    """The span of a text that answers a question; nothing where the model finds none."""
+
+    name: ClassVar[str] = "answering"
+    outputs: ClassVar[frozenset[str]] = frozenset({"answer"})
+    input: ClassVar[str] = "a question and a text, with a tab between them"
+
+    def known(self, text: str) -> tuple[str, ...]:
+        texts = super().known(text)
+        if len(texts) < 2:
+            raise Refusal(f"the input has no tab; give {self.input}")
+        return texts
+
+    def answer(self, joined: Joined, given: Tensor) -> str:
+        start, end = given.unbind(-1)
+        read = torch.tensor([side == 1 for side in joined.sides])
+        both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
+        near = torch.ones_like(both, dtype=torch.bool).triu() & ~torch.ones_like(both, dtype=torch.bool).triu(FARTHEST)
+        scores = both.masked_fill(~(near & (read[:, None] & read[None, :]).to(near.device)), -torch.inf)
+        if not len(scores) or float(scores.max()) <= float(both[0, 0]):  # the first token stands for no answer
+            return ""
+        first, last = divmod(int(scores.argmax()), len(scores))
+        return joined.texts[1][joined.spans[first][0] : joined.spans[last][1]].strip()
+
+
+class Filling(Reading):
+    """The text with the likeliest token behind each mask."""
+
+    name: ClassVar[str] = "filling"
+    outputs: ClassVar[frozenset[str]] = frozenset({"masked"})
+
+    @property
+    def mask(self) -> tuple[str, int]:
+        """The name of the token that stands for another, and its id."""
+        for name, at in self.tokenizer.special.items():
+            if "mask" in name.casefold():
+                return name, at
+        raise Refusal("the tokenizer has no token for a mask; use one that has")
+
+    def known(self, text: str) -> tuple[str, ...]:
+        name, _ = self.mask
+        if name not in text:
+            raise Refusal(f"the input has no {name}; put one where a token should be found")
+        return super().known(text)
+
+    def answer(self, joined: Joined, given: Tensor) -> str:
+        mask, best = self.mask[1], given.argmax(-1).tolist()
+        return self.tokenizer.decode([new if at == mask else at for at, new in zip(joined.ids, best, strict=True)])

@@ -1,0 +1,60 @@
+"""What a model is used for: how it is asked and looked into. A task is a use that is learned too."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from torch import nn
+
+from heedful.decoding.spec import Decoding
+from heedful.looking.page import Example
+from heedful.models import Spec
+
+
+class Use(ABC):
+    """How a model is asked and looked into, and what is kept of that beside it."""
+
+    name: ClassVar[str]
+    input: ClassVar[str]  # what one input looks like, for help and errors
+    writes: ClassVar[bool] = False  # token by token, so that answers are searched for
+
+    decoding: Decoding = Decoding()  # how answers are searched for
+    tell: Callable[[int], object] = staticmethod(lambda count: None)  # hears how many more samples are answered
+
+    def numbers(self) -> dict[str, int]:
+        """What it says of the model: the size of its vocabulary, how many channels."""
+        return {}
+
+    def suits(self, spec: Spec) -> None:
+        """Refuses a model of the right family that cannot be used so all the same."""
+        return
+
+    @abstractmethod
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        """One answer for each input, in order."""
+
+    def doubt(self, text: str) -> str | None:
+        """Why an input may be answered badly, where that can be told beforehand."""
+        return None
+
+    @abstractmethod
+    def look(self, model: nn.Module, text: str) -> Example:
+        """Where every layer and head looks while the model answers one input."""
+
+    def state(self) -> dict[str, Any]:
+        """What must be kept beside the weights, as JSON."""
+        return {}
+
+    def write(self, folder: Path) -> None:
+        """Writes it beside a model."""
+        text = json.dumps({"task": self.name, **self.state()}, indent=1, sort_keys=True, ensure_ascii=False)
+        (folder / "task.json").write_text(text + "\n", encoding="utf-8")
+
+    @classmethod
+    @abstractmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        """It, as it was written beside a model."""
