@@ -15,6 +15,7 @@ from heedful.cli import (
     align,
     attention,
     bench,
+    chat,
     check,
     convert,
     data,
@@ -47,6 +48,7 @@ app.command("eval")(eval.evaluate)
 app.command("predict", cls=Asking)(predict.predict)
 app.command("look", cls=Asking)(look.look)
 app.command("align", cls=Asking)(align.align)
+app.command("chat")(chat.chat)
 app.command("check")(check.check)
 app.command("verify-resume")(verify_resume.verify_resume)
 app.command("table")(table.table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,10 @@ def look(
     discard: Annotated[
         float, typer.Option(min=0, max=0.99, help="The share of each layer's smallest weights that a rollout drops.")
     ] = 0.0,
+    temperatures: Annotated[
+        str | None,
+        typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
+    ] = None,
     device: Device = None,
 ) -> None:
     """See where every layer and head looks while the model answers one input.
@@ -36,6 +40,8 @@ def look(
     from heedful.looking.rollout import rolled
     from heedful.training import run
 
+    if temperatures is not None:
+        return heat(folder, text, out, numbers(temperatures), device)
     draw.known(out)
     model, task = run.usable(folder)
     warn_of(task, [text])
@@ -56,3 +62,39 @@ def look(
     except OSError as error:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     typer.echo(f"{seen.name}\n{out}")
+
+
+def numbers(text: str) -> list[float]:
+    """Temperatures, as they are written: 0.2,0.7,1."""
+    from heedful.errors import Refusal
+
+    try:
+        found = [float(one) for one in text.split(",")]
+    except ValueError:
+        found = []
+    if not 1 <= len(found) <= 6 or not all(0 < one < float("inf") for one in found):
+        raise Refusal(f"--temperatures {text}: give one to six numbers above 0, such as 0.2,0.7,1,2")
+    return found
+
+
+def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: str | None) -> None:
+    """Draws how likely the next tokens are, at each temperature."""
+    from heedful.checkpoints import store
+    from heedful.decoding.cuts import heated
+    from heedful.decoding.judged import following
+    from heedful.errors import Refusal
+    from heedful.looking import draw
+    from heedful.looking import temperatures as pictures
+    from heedful.training import run
+
+    draw.known(out, pictures.ENDINGS)
+    model = store.load(folder).to(run.device(device))
+    chances = following(model, text).double().cpu()
+    tokenizer: Any = model.tokenizer
+    words = tokenizer.pieces(range(len(tokenizer)))
+    words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens
+    try:
+        pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
+    except OSError as error:
+        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    typer.echo(f"{text}\n{out}")

@@ -56,13 +56,14 @@ class Packed(Tensor):
 def product(x: Tensor, packed: Any, bias: Tensor | None) -> Tensor:
     """What `linear` gives, by a packed matrix."""
     if not isinstance(packed, Tensor):  # fbgemm's own
-        y: Tensor = torch.ops.quantized.linear_dynamic_fp16(x, packed)
+        y: Tensor = torch.ops.quantized.linear_dynamic_fp16.default(x, packed)
         return y if bias is None else y.add_(bias)
     by: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise.default
     rows = x.numel() // x.shape[-1]
     if rows >= FEWEST:
         return by(x, packed, bias, "none", [], "")
-    many = x.reshape(rows, -1).repeat(-(-FEWEST // rows), 1)
+    few = x.reshape(rows, -1)
+    many = few.expand(FEWEST, -1) if rows == 1 else few.repeat(-(-FEWEST // rows), 1)
     return by(many, packed, bias, "none", [], "")[:rows].view(*x.shape[:-1], -1)
 
 

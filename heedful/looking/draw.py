@@ -216,8 +216,13 @@ def _draw(bands: Sequence[Band], path: str | Path) -> None:
         for band in bands:
             band.draw(figure, left, height - drawn)
             drawn += band.height
-        nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
-        figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
+        save(figure, path)
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Writes a figure as .png or .svg, the same bytes at any time."""
+    nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
+    figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
 
 
 @contextmanager

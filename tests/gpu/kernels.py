@@ -35,6 +35,7 @@ from heedful.attention import (
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.sight import Sight
+from heedful.decoding import generate
 from heedful.looking import look
 from heedful.models import build
 
@@ -169,6 +170,25 @@ def bits(device: torch.device) -> list[dict[str, object]]:
     return rows
 
 
+def captures(device: torch.device) -> list[dict[str, object]]:
+    """Captured and compiled steps write what called ones write, greedily and by chance, to prompts of any length."""
+    rows: list[dict[str, object]] = []
+    for family, more in (("gpt", {}), ("llama", {"groups": 2, "hidden": 128})):
+        torch.manual_seed(0)
+        model = build(family, vocab=301, width=64, heads=4, depth=3, length=256, end=None, **more).to(device).eval()
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(3.0 if weight.dim() > 1 else 1.0)
+        for prompts in ([[5, 6, 7], [8], [9, 10]], [[5, 6, 7, 8]]):
+            for way in ({}, {"temperature": 1.0, "top_k": 40}, {"temperature": 1.0, "repetition_penalty": 1.3}):
+                called = generate(model, prompts, 150, **way)
+                for steps in ("captured", "captured", "compiled"):  # made anew, and taken again
+                    holds = generate(model, prompts, 150, steps=steps, **way) == called
+                    case = f"{steps} steps of {family}, {len(prompts)} prompts, {way}"
+                    rows.append({"case": case, "dtype": "torch.float32", "holds": holds})
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
@@ -184,7 +204,7 @@ def main() -> None:
                 print(rows[-1], flush=True)
             if rows[-1]["kernel"] == "flex":
                 torch.compiler.reset()
-    rows += [*bits(device), compilations(device)]
+    rows += [*bits(device), compilations(device), *captures(device)]
     failed = [row for row in rows if not row["holds"]]
     told = {
         "device": torch.cuda.get_device_name(),

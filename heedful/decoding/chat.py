@@ -1,0 +1,117 @@
+"""Conversations: turns between roles, written as the tokens that a model learned them by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+from torch import nn
+
+from heedful.decoding.sample import stream
+from heedful.decoding.spec import Decoding
+from heedful.decoding.writers import Writer, longest, translates
+from heedful.errors import Refusal
+
+NAME = r"<[^<>\s]+>"  # of a special token
+
+
+@dataclass(frozen=True)
+class Roles:
+    """How turns are written: what stands before a user's, between the two, and behind an answer, which ends there."""
+
+    user: str
+    answer: str
+    end: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The special tokens that it is written with."""
+        return re.findall(NAME, self.user + self.answer + self.end)
+
+
+# The first whose tokens a tokenizer has. A template that lies beside a model is a program, and is never run.
+KNOWN = (
+    Roles("<User:>", "<Assistant:>"),
+    Roles("<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n", "<|im_end|>\n"),
+    Roles(
+        "<|start_header_id|>user<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+        "<|eot_id|>",
+    ),
+    Roles("<start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n", "<end_of_turn>\n"),
+    Roles("<|user|>\n", "<|end|>\n<|assistant|>\n", "<|end|>\n"),
+)
+
+
+class Chat:
+    """A conversation with a model: what was said is read again with every turn, as far back as there is room."""
+
+    def __init__(self, model: nn.Module, decoding: Decoding) -> None:
+        if not hasattr(model, "special") or translates(cast(Writer, model)):
+            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
+            raise Refusal(f"a model of family {family!r} does not chat; ask it with `heedful predict`")
+        if not hasattr(model, "tokenizer"):
+            raise Refusal("the model has no tokenizer to chat with; load it from a folder that has one")
+        self.writer, self.tokenizer, self.decoding = cast(Writer, model), cast(Any, model.tokenizer), decoding
+        self.known: dict[str, int] = self.tokenizer.layout.known
+        found = [roles for roles in KNOWN if all(name in self.known for name in roles.names)]
+        if not found:
+            raise Refusal(
+                "the model's tokenizer has no tokens for who speaks, such as <User:> and <Assistant:>; "
+                "chat with a model that learned from conversations"
+            )
+        self.roles = found[0]
+        self.device = next(model.parameters()).device
+        self.turns: list[list[int]] = []
+
+    def reset(self) -> None:
+        """Forgets what was said."""
+        self.turns = []
+
+    def say(self, text: str, seed: int = 0) -> Iterator[str]:
+        """The answer to what a user says, in pieces as it is written."""
+        asked = [*self.written(self.roles.user), *self.plain(text), *self.written(self.roles.answer)]
+        source = torch.tensor([self.fitted(asked)], device=self.device)
+        rules, said = replace(self.decoding.rules, also=self.ends), list[int]()
+        tokens = stream(self.writer, source, self.decoding, seed, len(self.turns), rules)
+        yield from self.tokenizer.stream(kept(tokens, said))
+        self.turns.append([*asked, *said, *self.written(self.roles.end)])
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """What ends an answer: a token behind it, or the one with which the user's next turn would begin."""
+        return (self.known[re.findall(NAME, self.roles.end or self.roles.user)[0]],)
+
+    def written(self, text: str) -> list[int]:
+        """The ids of what stands between turns: special tokens by their names, and plain text."""
+        parts = [part for part in re.split(f"({NAME})", text) if part]
+        return [at for part in parts for at in ([self.known[part]] if part in self.known else self.plain(part))]
+
+    def plain(self, text: str) -> list[int]:
+        """The ids of a text, in which nobody speaks for somebody else: special tokens are left out."""
+        silent = {*self.writer.special.ends, self.writer.special.begin, *map(self.known.get, self.roles.names)}
+        return [at for at in self.tokenizer.encode(text) if at not in silent]
+
+    def fitted(self, asked: list[int]) -> list[int]:
+        """As many of the last turns as the model has room for, with what is asked now behind them."""
+        begin = [at for at in self.tokenizer.encode("")[:1] if at == self.writer.special.begin]
+        most = min(longest(self.writer), cast(Any, self.writer).spec.length)
+        room = most - len(begin) - len(asked) - (self.decoding.max_new_tokens or 1)
+        if room < 0:
+            raise Refusal(f"that is {len(asked)} tokens long, and the model has room for {most}; say less")
+        turns: list[int] = []
+        for turn in reversed(self.turns):
+            if len(turns) + len(turn) > room:
+                break
+            turns = turn + turns
+        return begin + turns + asked
+
+
+def kept(tokens: Iterator[int], said: list[int]) -> Iterator[int]:
+    """Tokens as they come, each of them kept."""
+    for token in tokens:
+        said.append(token)
+        yield token
