@@ -12,13 +12,16 @@ from heedful.errors import Refusal
 CURE = "put what it leads to in its place"
 
 
-def home(folder: Path) -> str:
-    """Within which folder the files of a folder must lie, links followed: within itself.
+def homes(folder: Path) -> list[str]:
+    """Within which folders the files of a folder must lie, links followed: within itself.
 
-    The one place for this rule: a hub's cache, whose `snapshots/NAME/` are links into `blobs/` beside it, would be
-    allowed here and nowhere else. A folder that is a link itself is where it leads: the user has named it.
+    The one place for this rule. A hub's cache keeps `snapshots/NAME/` whose files are links into the `blobs/` beside
+    `snapshots/`: those may lie there. A folder that is a link itself is where it leads: the user has named it.
     """
-    return os.path.realpath(folder)
+    root = os.path.realpath(folder)
+    cache, kept = os.path.split(os.path.dirname(root))
+    blobs = os.path.join(cache, "blobs")
+    return [root, blobs] if kept == "snapshots" and os.path.realpath(blobs) == blobs else [root]
 
 
 def inside(path: Path) -> Path:
@@ -30,8 +33,7 @@ def inside(path: Path) -> Path:
 
 def within(path: Path, folder: Path) -> bool:
     """Whether a path, links followed, lies in a folder."""
-    root = home(folder)
-    return os.path.commonpath((os.path.realpath(path), root)) == root
+    return any(os.path.commonpath((os.path.realpath(path), root)) == root for root in homes(folder))
 
 
 def content(path: Path, largest: int) -> bytes:

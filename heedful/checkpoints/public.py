@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
 
 
 def read(folder: Path) -> nn.Module:
@@ -33,7 +35,7 @@ def read(folder: Path) -> nn.Module:
     layout, files = layout_of(config), weights_of(folder)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
-    spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()})
+    spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
     check_depths(spec, len(there), config.where)
     with torch.device("meta"):
         own = state(assemble(spec))
@@ -69,9 +71,21 @@ def weights_of(folder: Path) -> Files:
     return files
 
 
-def read_spec(layout: Layout, config: Config, there: Mapping[str, Tensor]) -> Spec:
-    """The spec that a config.json tells of."""
+def ends_of(folder: Path) -> dict[str, Any]:
+    """The ids that end a text by the generation_config.json of a folder: where it is there, it knows better."""
+    path = folder / GENERATION
+    if not os.path.lexists(path):
+        return {}
+    ends = Config(read_json(path), str(path)).ids("eos_token_id")
+    return {} if ends is None else {"end": ends}
+
+
+def read_spec(
+    layout: Layout, config: Config, there: Mapping[str, Tensor], ends: Mapping[str, Any] = MappingProxyType({})
+) -> Spec:
+    """The spec that a config.json tells of; `ends` are what another file says of the end of a text."""
     values = layout.spec(config, there)
+    values |= {key: value for key, value in ends.items() if key in values}
     config.finish()
     try:
         return spec_of(layout.family, **values)
@@ -128,6 +142,23 @@ def write(model: nn.Module, folder: Path) -> None:
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
+    if getattr(model, "tokenizer", None) is not None:
+        (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")
+
+
+def settings(model: nn.Module) -> dict[str, Any]:
+    """What transformers asks of a tokenizer beside its tokenizer.json: special tokens, and the longest text."""
+    tokenizer: Any = model.tokenizer
+    names = {at: name for name, at in tokenizer.layout.known.items()}
+    ids = {"bos_token": "begin", "eos_token": "end", "pad_token": "pad"}
+    named = {theirs: names.get(first(getattr(model.spec, ours, None))) for theirs, ours in ids.items()}
+    known = {key: name for key, name in named.items() if name is not None}
+    return {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": model.spec.length, **known}  # type: ignore[union-attr]
+
+
+def first(ids: int | list[int] | None) -> int | None:
+    """The first of several ids."""
+    return ids[0] if isinstance(ids, list) else ids
 
 
 def is_public(folder: Path) -> bool:

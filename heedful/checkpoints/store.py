@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from heedful.checkpoints import public
+from heedful.checkpoints import hub, public
 from heedful.checkpoints.files import write_folder, write_tensors
 from heedful.checkpoints.mapped import Files
 from heedful.checkpoints.opening import inside
@@ -21,6 +21,7 @@ from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
+from heedful.text import folders
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -44,12 +45,38 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
         raise unknown("layout", layout, LAYOUTS)
     if Path(folder).exists():
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    write_folder(Path(folder), lambda aside: LAYOUTS[layout](model, aside))
+    write_folder(Path(folder), lambda aside: fill(model, aside, layout))
+
+
+def fill(model: nn.Module, folder: Path, layout: str) -> None:
+    """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
+    LAYOUTS[layout](model, folder)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if tokenizer is not None:
+        tokenizer.write(folder / TOKENIZER)
+
+
+def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
+    """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
+        raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
+    model = load(source)
+    save(model, folder, layout)
+    assert isinstance(model.spec, Spec)
+    kind = read_json(Path(folder) / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
+    return str(kind), sum(parameter.numel() for parameter in model.parameters())
+
+
+def is_native(place: Path) -> bool:
+    """Whether a folder has a spec.json, as our own do."""
+    return os.path.lexists(place / SPEC)
 
 
 def model_folder(folder: str | Path) -> Path:
     """The folder itself or the `model/` in it, whichever holds a model."""
-    folder = Path(folder)
+    folder = hub.snapshot(str(folder)) if hub.is_named(folder) else Path(folder)
     if os.path.lexists(folder / SPEC) or public.is_public(folder):
         return folder
     if os.path.lexists(folder / "model" / SPEC):
@@ -63,13 +90,13 @@ def model_folder(folder: str | Path) -> Path:
 def load(folder: str | Path) -> nn.Module:
     """The model of a folder, ready to be asked, with the `tokenizer` that lies there.
 
-    The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers. Weights stay in
-    their file until they are used, so that memory holds them once.
+    The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers; the hub's is
+    named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once.
     """
     place = model_folder(folder)
-    model = native(place) if os.path.lexists(place / SPEC) else public.read(place)
-    if os.path.lexists(place / TOKENIZER):
-        vars(model)["tokenizer"] = Beside(place / TOKENIZER)
+    model = native(place) if is_native(place) else public.read(place)
+    if folders.is_there(place):
+        vars(model)["tokenizer"] = Beside(place)
     return model.eval()
 
 
@@ -86,15 +113,13 @@ def native(place: Path) -> nn.Module:
 class Beside:
     """The tokenizer that lies beside a model, read when it is first used: weights are read where it is broken too."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @cached_property
     def read(self) -> Tokenizer:
         """The tokenizer itself."""
-        from heedful.text import Tokenizer
-
-        return Tokenizer.read(inside(self.path))
+        return folders.read(self.folder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

@@ -15,6 +15,7 @@ from heedful.cli import (
     align,
     bench,
     check,
+    convert,
     data,
     eval,
     look,
@@ -50,6 +51,7 @@ app.command("verify-resume")(verify_resume.verify_resume)
 app.command("table")(table.table)
 app.command("recipes")(recipes.recipes)
 app.command("plan")(plan.plan)
+app.command("convert")(convert.convert)
 app.command("bench")(bench.bench)
 app.add_typer(data.app, name="data")
 app.add_typer(tokenizer.app, name="tokenizer")

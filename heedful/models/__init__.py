@@ -13,6 +13,7 @@ from heedful.errors import Refusal, unknown
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.lenet import LeNet, LeNetSpec
+from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.resnet import ResNet, ResNetSpec
@@ -26,6 +27,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "predictor": (PredictorSpec, Predictor),
     "forecaster": (ForecasterSpec, Forecaster),
     "gpt": (GPTSpec, GPT),
+    "llama": (LlamaSpec, Llama),
     "vit": (ViTSpec, ViT),
     "swin": (SwinSpec, Swin),
     "resnet": (ResNetSpec, ResNet),
@@ -95,6 +97,7 @@ __all__ = [
     "GPT",
     "Forecaster",
     "LeNet",
+    "Llama",
     "Predictor",
     "ResNet",
     "Spec",

@@ -53,11 +53,17 @@ class Layout:
         """The tokens that only a program sets: the four of ours, or those that a template names and never uses."""
         if all(self.known.get(name) == at for at, name in enumerate(SPECIAL)):
             return {name: at for at, name in enumerate(SPECIAL)}
+        named, used = self.template
+        return {name: token["ids"][0] for name, token in named.items() if name not in used}
+
+    @cached_property
+    def template(self) -> tuple[dict[str, Any], set[str]]:
+        """The tokens that a template names, and which of them it puts before or behind a text."""
         template = self.parts["post_processor"] or {}
         if template.get("type") != "TemplateProcessing":
-            return {}
+            return {}, set()
         used = {part["SpecialToken"]["id"] for part in template["single"] if "SpecialToken" in part}
-        return {name: token["ids"][0] for name, token in template["special_tokens"].items() if name not in used}
+        return template["special_tokens"], used
 
     @cached_property
     def special(self) -> dict[str, int]:
@@ -80,7 +86,9 @@ class Layout:
         if self.control:
             parts["model"] = renamed(parts["model"], {name: f"{name} " for name in self.control})
             parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in self.control]
-            parts["post_processor"] = None
+            named, used = self.template
+            kept = {name: token for name, token in named.items() if name in used}
+            parts["post_processor"] = parts["post_processor"] | {"special_tokens": kept} if kept else None
         if self.steps:
             parts["normalizer"] = None
         return tokenizers.Tokenizer.from_str(json.dumps(parts, ensure_ascii=False))

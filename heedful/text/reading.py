@@ -27,13 +27,22 @@ GROWTH = 1000  # how many characters may be put in the place of one, by all repl
 def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
     """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
     data = content(path)
+    return made(path, lambda: opened(data), make)
+
+
+def made(
+    path: Path,
+    engine_of: Callable[[], tuple[tokenizers.Tokenizer, str | None]],
+    make: Callable[[tokenizers.Tokenizer, str | None], T],
+) -> T:
+    """What is made of an engine; whatever goes wrong on the way is a refusal that names the path."""
     try:
-        engine, text = opened(data)
+        engine, text = engine_of()
         engine.no_padding()  # a file could ask for more of it than there is memory
         engine.no_truncation()
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
         return make(engine, text)
-    except MemoryError:
+    except (MemoryError, Refusal):
         raise
     except Exception as error:  # the engine raises plain Exceptions
         raise Refusal(f"{path} is no tokenizer: {said(error)}") from None

@@ -43,3 +43,21 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         },
     ],
 }
+
+LLAMA = {
+    **{"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 20},
+    **{"intermediate_size": 10, "max_position_embeddings": 16, "head_dim": 6, "rms_norm_eps": 1e-5, **IDS},
+}
+PARTS = {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 3.0, "original_max_position_embeddings": 8}
+WINDOWS = {"use_sliding_window": True, "sliding_window": 3, "max_window_layers": 0}
+CONFIGS |= {
+    "llama": [
+        LLAMA,
+        LLAMA | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "head_dim": 2},
+        LLAMA | {"rope_theta": 500.0, "rope_scaling": {"rope_type": "llama3", **PARTS}, "attention_dropout": 0.2},
+        LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "hidden_act": "relu", "eos_token_id": [2, 5]},
+    ],
+    "mistral": [LLAMA | {"sliding_window": 3}],
+    "qwen2": [LLAMA, LLAMA | WINDOWS],
+    "qwen3": [LLAMA, LLAMA | {"attention_bias": True, "tie_word_embeddings": True} | WINDOWS],
+}

@@ -247,3 +247,13 @@ def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path):
     (tmp_path / "one" / "model.safetensors").rename(tmp_path / "one" / "pytorch_model.bin")
     with pytest.raises(Refusal, match=r"pytorch_model.bin is never opened, .* and save the weights as safetensors"):
         heedful.load(tmp_path / "one")
+
+
+def test_what_ends_a_text_is_known_best_by_the_config_of_generation(tmp_path):
+    heedful.save(drawn(spec_of(config_of("llama", 0))), tmp_path / "one", layout="hf")
+    for said, ends in (({"eos_token_id": [7, 8], "odd": 1}, (7, 8)), ({"eos_token_id": 9}, (9,)), ({}, (2,))):
+        (tmp_path / "one" / "generation_config.json").write_text(json.dumps(said))
+        assert heedful.load(tmp_path / "one").spec.ends == ends
+    (tmp_path / "one" / "generation_config.json").write_text('{"eos_token_id": "x"}')
+    with pytest.raises(Refusal, match=r"generation_config.json: eos_token_id is 'x'; it should be an id"):
+        heedful.load(tmp_path / "one")

@@ -20,8 +20,9 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
+    "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
 }
-CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time
+CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
 PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
 
@@ -30,6 +31,7 @@ NEEDED = {
     "transformer": {"mask causal", "mask padding", "sight another"},
     "forecaster": {"mask causal"},
     "gpt": {"mask causal"},
+    "llama": {"mask causal"},
 }
 
 
@@ -76,12 +78,12 @@ def together(name: str) -> tuple[Tensor, ...]:
         return padded(inputs[0], 0), padded(inputs[1], 5)
     if name == "predictor of vectors":
         return padded(inputs[0], 9.0), torch.tensor(LENGTHS)
-    return (padded(inputs[0], {"forecaster": 9.0, "gpt": 5}.get(name, 0)),)
+    return (padded(inputs[0], {"forecaster": 9.0, "gpt": 5, "llama": 5}.get(name, 0)),)
 
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    return answer[:length] if name in (*CAUSAL, "predictor of labels") else answer
+    return answer[:length] if name in (*CAUSAL, "llama", "predictor of labels") else answer
 
 
 def other(x: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ import torch
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
 from heedful.checkpoints.names.resnet import HFResNet
 from heedful.checkpoints.names.swin import HFSwin
 from heedful.checkpoints.names.vit import Deit, Vit
@@ -22,7 +23,20 @@ from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 
-LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in (GPT2(), Vit(), Deit(), HFSwin(), HFResNet())}
+LAYOUTS: dict[str, Layout] = {
+    layout.kind: layout
+    for layout in (
+        GPT2(),
+        Llama(),
+        Mistral(),
+        Qwen2(),
+        Qwen3(),
+        Vit(),
+        Deit(),
+        HFSwin(),
+        HFResNet(),
+    )
+}
 
 
 def layout_of(config: Config) -> Layout:

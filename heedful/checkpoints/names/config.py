@@ -96,9 +96,9 @@ class Config:
         """A whole number."""
         return self._fitting(key, default, int, "a whole number")
 
-    def count(self, key: str) -> int | None:
-        """A whole number, or none where it is null or not there."""
-        return None if self.take(key, None) is None else self.whole(key)
+    def count(self, key: str, default: int | None = None) -> int | None:
+        """A whole number, or none where it is null."""
+        return None if self.take(key, default) is None else self.whole(key, default)
 
     def number(self, key: str, default: Any = NEEDED) -> float:
         """A number."""

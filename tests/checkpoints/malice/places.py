@@ -68,7 +68,7 @@ PICKLES = {f"only {name}": Bad(only(name, PICKLE), UNREAD.format(name)) for name
 }
 MODULE = {
     "a config with code alone": Bad(
-        both(only("config.json", CONFIG), holds(MODULES[0], CODE)), r"holds no model; name"
+        both(only("config.json", CONFIG), holds(MODULES[0], CODE)), r"config.json: model_type is missing"
     ),
     "a config with code beside a good model": Bad(
         both(holds("config.json", CONFIG), *(holds(name, CODE) for name in MODULES)),

@@ -46,7 +46,7 @@ def rewritten(key: str, value: str) -> Spoil:
 SPECS = {f"code for a mechanism: {code[:40]}": Bad(says("spec.json", mechanism=code), NOT_A_WORD) for code in CODE} | {
     "code for a position": spec(".* cannot be read", position="sine(width=exec('1'))"),
     "code for a bias": spec(".* cannot be read", bias="alibi(heads=open('x','w'))"),
-    "code for a norm": spec("unknown norm", norm="torch.load('x')"),
+    "code for a norm": spec(".* cannot be read; write a word", norm="torch.load('x')"),
     "code for a family": spec("unknown family 'os.system'", family="os.system"),
     "a family that is an object": spec("unknown family", family={"py/object": "os.system"}),
     "code among the keys": spec("unknown key 'model.__reduce__'", __reduce__=["os.system", ["touch executed"]]),
@@ -79,8 +79,8 @@ SPECS = {f"code for a mechanism: {code[:40]}": Bad(says("spec.json", mechanism=c
     ),
     "a key twice": Bad(replaces("spec.json", "{", '{"width": 8, '), r"JSON: key 'width' stands there twice"),
     "another coding": Bad(holds("spec.json", "{}".encode("utf-16")), r"spec.json cannot be read as JSON"),
-    "half a character": spec("unknown norm", norm="\ud800"),
-    "a zero in a word": spec("unknown norm", norm="layer\0"),
+    "half a character": spec(".* cannot be read; write a word", norm="\ud800"),
+    "a zero in a word": spec(".* cannot be read; write a word", norm="layer\0"),
 }
 TASKS = {
     "an unknown task": task(r"task.json: task 'os.system' is not known", task="os.system"),

@@ -121,7 +121,7 @@ def read(way: Callable[[Path], object], folder: Path, outside: Path, watch: Watc
 
 def main(place: Path) -> None:
     """Makes the folders, reads good ones so that all is imported that ever is, and then the bad ones."""
-    for name in {"pairs", "sets", "series", "run", "begun"}:
+    for name in {"pairs", "sets", "series", "run", "begun", "gpt2"}:
         make(place / "good" / name, name)
     shutil.copytree(place / "good" / "pairs", place / OUTSIDE)
     shutil.copytree(place / "good" / "run", place / OUTSIDE, dirs_exist_ok=True)

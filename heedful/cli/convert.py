@@ -1,0 +1,24 @@
+"""`heedful convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="A folder with a model, or hub:OWNER/NAME.")],
+    folder: Annotated[Path, typer.Argument(metavar="DST", help="A new folder.")],
+    to: Annotated[str, typer.Option(metavar="hf|heedful", help="The layout: Hugging Face's, or our own.")],
+) -> None:
+    """Write a model, and the tokenizer that it has, in another layout.
+
+    For instance `heedful convert runs/mine gpt2-of-mine --to hf`, which transformers then reads, or
+    `heedful convert ~/models/TinyLlama tinyllama --to heedful`.
+    """
+    from heedful.checkpoints import store
+
+    kind, count = store.convert(source, folder, to)
+    typer.echo(f"{folder}: {kind}, {count:,} weights")
