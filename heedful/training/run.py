@@ -202,6 +202,8 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
         f"folder    {loop.folder} ({where})",
     ]
+    if ready.start:
+        lines.insert(2, f"start     {ready.start}")
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
         lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")
