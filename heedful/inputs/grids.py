@@ -39,6 +39,10 @@ class LearnedGrid(GridPosition):
     def forward(self, x: Tensor, shape: Shape) -> Tensor:
         return x + (self.table if shape == self.shape else self.resized(shape))
 
+    def fits(self, other: LearnedGrid) -> bool:
+        """Whether another table, resized, could stand in the place of this one."""
+        return self.leading == other.leading and self.table.shape[1] == other.table.shape[1]
+
     def resized(self, shape: Shape) -> Tensor:
         """The table for a grid of another shape: T M."""
         first, cells = self.table[: self.leading], self.table[self.leading :]

@@ -17,6 +17,7 @@ from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.lenet import LeNet, LeNetSpec
 from heedful.models.llama import Llama, LlamaSpec
+from heedful.models.mae import MAE, MAESpec
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.resnet import ResNet, ResNetSpec
@@ -41,6 +42,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "albert": (AlbertSpec, Albert),
     "llama": (LlamaSpec, Llama),
     "vit": (ViTSpec, ViT),
+    "mae": (MAESpec, MAE),
     "swin": (SwinSpec, Swin),
     "resnet": (ResNetSpec, ResNet),
     "lenet": (LeNetSpec, LeNet),
@@ -102,6 +104,7 @@ def first_line(error: Exception) -> str:
 __all__ = [
     "FAMILIES",
     "GPT",
+    "MAE",
     "Forecaster",
     "LeNet",
     "Llama",

@@ -15,6 +15,7 @@ from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
+from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.task import Task
@@ -23,7 +24,7 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images)}
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {**TASKS, Writing.name: Writing, **{use.name: use for use in READINGS}}
 
@@ -54,6 +55,7 @@ __all__ = [
     "USES",
     "Images",
     "Pairs",
+    "Rebuilding",
     "Series",
     "Sets",
     "Task",

@@ -15,7 +15,7 @@ from heedful.attention import Memory
 from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.models import Forecaster, LeNet, Predictor, ResNet, Swin, Transformer, ViT
+from heedful.models import MAE, Forecaster, LeNet, Predictor, ResNet, Swin, Transformer, ViT
 from heedful.models.bert import Bert
 
 CLOSE = 1e-9  # in float64
@@ -232,6 +232,17 @@ class Pictures(Cases):
         return (torch.rand(3, spec.channels, spec.high, spec.wide, dtype=dtype),)
 
 
+class HiddenPictures(Pictures):
+    """A masked autoencoder: images, and the patches that are seen."""
+
+    model: MAE  # type: ignore[assignment]
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        (images,) = super().inputs(dtype)
+        rows, columns = self.model.inputs.shape(images)
+        return images, torch.rand(len(images), rows * columns).argsort(1)[:, : max(1, rows * columns // 4)]
+
+
 def largest(one: Tensor, two: Tensor) -> float:
     """The largest difference; not a number counts as infinite."""
     gap = (one - two).abs().max()
@@ -247,4 +258,5 @@ KINDS: dict[type[nn.Module], type[Cases]] = {
     Swin: Pictures,
     ResNet: Pictures,
     LeNet: Pictures,
+    MAE: HiddenPictures,
 }

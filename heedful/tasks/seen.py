@@ -12,6 +12,7 @@ from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.rollout import FUSED, rollout
+from heedful.models.mae import MAE
 from heedful.models.vit import ViT
 from heedful.tasks.task import maps
 
@@ -39,6 +40,17 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
         cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
         made.append(Map(path, weights, cells, cells))
     return tuple(made)
+
+
+def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int]) -> tuple[Map, ...]:
+    """All that was seen of one image of which only the patches at `shown` were there, to the encoder."""
+    assert isinstance(model, MAE)
+    rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    every = [f"{at // columns},{at % columns}" for at in range(rows * columns)]
+    before = ["class", *(f"token {at}" for at in range(1, model.spec.first))][: model.spec.first]
+    some = [*before, *(every[at] for at in shown)]
+    whole = [*before, *every]
+    return maps(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
 def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay, ...]:

@@ -23,9 +23,10 @@ class Variety:
         self.variations: list[Variation] = [one for one in made if isinstance(one, Variation)]
         self.mixes: list[Mix] = [one for one in made if isinstance(one, Mix)]
         self.seed = seed
+        self.always = False  # whether images have dice though nothing here varies them
 
     def __bool__(self) -> bool:
-        return bool(self.variations or self.mixes)
+        return bool(self.variations or self.mixes or self.always)
 
     @torch.no_grad()
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from heedful.training.loop import seed_step
 from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
+from heedful.training.start import begin
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Ready:
     task: Task
     splits: Splits[Any]
     model: nn.Module
+    start: str = ""  # what the model began with, where that is not chance
 
 
 def prepare(run: RunSpec, place: torch.device) -> Ready:
@@ -54,10 +57,11 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     with answered("a first try of the model", run):
         model = models.assemble(spec)
         task.prepare(model)
+        began = begin(model, Path(run.start)) if run.start else ""
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
-    return Ready(run, task, splits, model)
+    return Ready(run, task, splits, model, began)
 
 
 def terms(run: RunSpec) -> Terms:

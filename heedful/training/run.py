@@ -204,6 +204,8 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     ]
     if loop.training.graphs and place.type == "cuda" and loop.graphs is None:
         lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
+    if ready.start:
+        lines.insert(2, f"start     {ready.start}")
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
         lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")

@@ -99,6 +99,7 @@ class RunSpec(BaseModel):
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
+    start: str = ""  # a run or model folder whose weights it begins with, where they fit
     seed: Whole = 1
     expected: Expected | None = None
 

@@ -1,0 +1,131 @@
+"""Rebuilding images of which most patches are hidden: a model learns to see without being told what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from heedful.data.augment import dice_of, draw
+from heedful.data.images import Picture, Pixels
+from heedful.data.images.decode import INLINE, Size
+from heedful.looking import look
+from heedful.looking.overlay import Pictures
+from heedful.looking.page import Example, Figures, Samples
+from heedful.models.mae import MAE
+from heedful.tasks.images import Images, levels, pixels_of
+from heedful.tasks.seen import coloured, maps_seen
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.variety import Variety
+
+HIDING = 40  # purpose of dice
+SIDE_BY_SIDE = 8  # images of a report
+STEADY = 1e-6  # added to the variance of a patch, which may be plain
+
+
+class Rebuilding(Images):
+    """Learns to rebuild what it does not see; scored by how much less the squared error is than that of plain patches.
+
+    Each patch is told by its own mean and deviation (He et al., 2022), so that a plain guess has an error of one.
+    """
+
+    name: ClassVar[str] = "rebuilding"
+    family: ClassVar[str] = "mae"
+    also: ClassVar[tuple[str, ...]] = ()
+    watch: ClassVar[str] = "skill"
+    terms: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
+        super().__init__(labels, size, variety)
+        self.variety.always = True  # what is hidden is another in every epoch, whatever else is varied
+
+    def numbers(self) -> dict[str, Any]:
+        return {name: number for name, number in super().numbers().items() if name != "classes"}
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        images, _ = self.variety(batch)
+        dice = batch.get("dice", torch.arange(len(images), device=images.device))
+        return errors(model, images, dice)[0].sum(), torch.full((), len(images), device=images.device)
+
+    def score(self, model: nn.Module, samples: Sequence[Picture]) -> dict[str, float]:
+        found = self.errors(model, samples)
+        return {"skill": 1 - sum(found) / max(1, len(found))}
+
+    @torch.no_grad()
+    def errors(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 250) -> list[float]:
+        """The error of each picture's hidden patches; which are hidden follows from its place among all."""
+        model.eval()
+        made: list[float] = []
+        for some in several(pictures, size):
+            images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
+            made += errors(model, images, self.dice(len(made), len(images), images.device))[0].tolist()
+            self.tell(len(images))
+        return made
+
+    def dice(self, first: int, count: int, device: torch.device) -> Tensor:
+        """The dice of pictures that are scored or shown: the same every time."""
+        return dice_of(0, 0, np.arange(first, first + count, dtype=np.int64)).to(device)
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for group in several(read_all(inputs, self.known)):
+            yield from (f"{1 - error:.4f}" for error in self.errors(model, group))
+
+    @torch.no_grad()
+    def look(self, model: nn.Module, text: str) -> Example:
+        pixels = self.known(text)
+        images = levels(torch.from_numpy(pixels)[None].to(device_of(model)))
+        _, seen_at, _ = errors(model, images, self.dice(0, 1, images.device))
+        with look(model) as seen:
+            model(images, seen_at)
+        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+        return Example(name, maps_seen(model, seen, seen_at[0].tolist()), sections=(self.triples(model, [pixels]),))
+
+    @torch.no_grad()
+    def triples(self, model: nn.Module, pictures: Sequence[Picture | Pixels]) -> Pictures:
+        """What is shown, what was made of it, and what it was, side by side."""
+        assert isinstance(model, MAE)
+        model.eval()
+        images = levels(torch.from_numpy(pixels_of(pictures)).to(device_of(model)))
+        _, seen, made = errors(model, images, self.dice(0, len(images), images.device))
+        patches = model.patches(images)
+        mean, deviation = patches.mean(-1, keepdim=True), patches.var(-1, keepdim=True).add(STEADY).sqrt()
+        shown = torch.zeros_like(patches[..., :1]).scatter(1, seen[:, :, None], 1.0)
+        rebuilt = patches * shown + (made * deviation + mean) * (1 - shown)
+        shape = model.inputs.shape(images)
+        kinds = {"shown": patches * shown + 0.5 * (1 - shown), "rebuilt": rebuilt, "image": patches}
+        rows = {name: model.whole(kind, shape).clamp(0, 1).mul(255).byte() for name, kind in kinds.items()}
+        each = [(name, coloured(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
+        note = "What is hidden is grey; the rebuilt patches have the mean and the deviation of the true ones."
+        return Pictures("Shown, rebuilt, and the image", tuple(each), note)
+
+    def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
+        rows = tuple(
+            (Path(one.place).name if one.is_file else one.place, f"{1 - error:.3f}")
+            for one, error in zip(samples, self.errors(model, samples), strict=True)
+        )
+        return Samples("Images it never saw", ("image", "skill"), rows)
+
+    def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
+        assert isinstance(model, MAE)
+        hidden = f"{100 * model.spec.hides:.0f} %"
+        figures = Figures("What is hidden", (("patches", hidden, "of every image"),))
+        return Finding(figures, "", "mean", (self.triples(model, pick(samples, SIDE_BY_SIDE)),))
+
+
+def errors(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The error of each image's hidden patches (B), which were seen (B K), and what was made of all (B P Cpp)."""
+    assert isinstance(model, MAE)
+    rows, columns = model.inputs.shape(images)
+    count = rows * columns
+    order = draw(dice, count, HIDING).argsort(1)
+    seen = order[:, : max(1, int(count * (1 - model.spec.hides)))]
+    made = precise(model(images, seen))
+    wanted = precise(model.patches(images))
+    wanted = (wanted - wanted.mean(-1, keepdim=True)) / wanted.var(-1, keepdim=True).add(STEADY).sqrt()
+    hidden = torch.ones(images.shape[0], count, device=images.device, dtype=made.dtype).scatter(1, seen, 0.0)
+    apart = (made - wanted).square().mean(-1)
+    return (apart * hidden).sum(1) / hidden.sum(1), seen, made
