@@ -20,7 +20,7 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "predictor of vectors": ("predictor", {"channels": CHANNELS, "classes": 4}),
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
-    "states of albert": ("albert", {"vocab": VOCAB, "tied": False, "narrow": 8, "inner": 2, "output": "pooled"}),
+    "classes of bert": ("bert", {"vocab": VOCAB, "tied": False, "output": "classes", "classes": 4}),
     "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
 }
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
@@ -84,7 +84,7 @@ def together(name: str) -> tuple[Tensor, ...]:
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    return answer[:length] if name in (*CAUSAL, "llama", "predictor of labels", "states of albert") else answer
+    return answer[:length] if name in (*CAUSAL, "llama", "predictor of labels") else answer
 
 
 def other(x: Tensor) -> Tensor:
