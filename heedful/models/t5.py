@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
+import torch
+
+from heedful.attention import Across, MultiHead
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
@@ -71,3 +74,16 @@ class T5(EncoderDecoder):
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         tied, scale = self.inputs.table if s.tied else None, s.width**-0.5 if s.scaled else 1.0
         self.outputs = NextToken(s.width, s.vocab, tied, scale=scale)
+        self.start()
+
+    @torch.no_grad()
+    def start(self) -> None:
+        """Makes queries as small as their dots are unscaled, and a table that is read backwards as large as T5's."""
+        key = parts.key(self.spec)
+        for part in self.modules():
+            if isinstance(part, MultiHead):
+                part.to_qkv.weight[: part.parts[0]] *= key**-0.5
+            elif isinstance(part, Across):
+                part.to_q.weight *= key**-0.5
+        if self.spec.tied and self.spec.scaled:
+            self.inputs.table.weight *= self.spec.width**0.5

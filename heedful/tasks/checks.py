@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +16,9 @@ from heedful.attention import Memory
 from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.models import MAE, Forecaster, LeNet, Predictor, ResNet, Swin, Transformer, ViT
+from heedful.models import MAE, Forecaster, LeNet, Predictor, ResNet, Spec, Swin, ViT
 from heedful.models.bert import Bert
+from heedful.models.encoder_decoder import EncoderDecoder
 
 CLOSE = 1e-9  # in float64
 
@@ -101,22 +103,22 @@ class Cases:
 class Pairs(Cases):
     """An encoder-decoder: sources of unequal length, targets of one."""
 
-    model: Transformer
+    model: EncoderDecoder
 
     def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        spec = self.model.spec
-        size = min(12, spec.length)
-        low = min(4, (spec.source_vocab or spec.vocab) - 1)
-        source = torch.randint(low, spec.source_vocab or spec.vocab, (3, size))
+        pad, size = self.model.special.pad, min(12, cast(Spec, self.model.spec).length)
+        read, written = self.model.source.table.num_embeddings, self.model.inputs.table.num_embeddings
+        source = torch.randint(min(4, read - 1), read, (3, size))
+        source[source == pad] = read - 1 if pad != read - 1 else 0
         for row in range(1, 3):
-            source[row, -(-size * (3 - row) // 3) :] = 0
-        return source, torch.randint(min(4, spec.vocab - 1), spec.vocab, (3, size))
+            source[row, -(-size * (3 - row) // 3) :] = pad
+        return source, torch.randint(min(4, written - 1), written, (3, size))
 
     def padded(self) -> float:
         """Together and padded against each alone."""
         source, target = self.inputs(torch.float64)
         together = self.model(source, target)
-        alone = [self.model(s[s != 0][None], t[None]) for s, t in zip(source, target, strict=True)]
+        alone = [self.model(s[s != self.model.special.pad][None], t[None]) for s, t in zip(source, target, strict=True)]
         return largest(together, torch.cat(alone))
 
     def remembered(self) -> float:
@@ -250,7 +252,7 @@ def largest(one: Tensor, two: Tensor) -> float:
 
 
 KINDS: dict[type[nn.Module], type[Cases]] = {
-    Transformer: Pairs,
+    EncoderDecoder: Pairs,
     Predictor: Predictions,
     Forecaster: Forecasts,
     Bert: Readings,
