@@ -36,7 +36,7 @@ def both(model: Any, source: Tensor, way: dict[str, Any], **more: Any) -> tuple[
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_captured_steps_say_what_called_ones_say(kind: str, way: dict[str, Any]) -> None:
-    model = speaker(4, **KINDS[kind])
+    model = speaker(2, **KINDS[kind])
     for prompts in ([[3, 4, 5, 6], [7], [9, 8]], [[3, 4], [7, 8]], [[5, 6], [4]]):  # a memory that was used before
         fast, slow = both(model, in_batch(prompts), way, seed=3, **({"best": 2} if "temperature" in way else {}))
         assert fast == slow
@@ -47,13 +47,13 @@ def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(captured, "LEAST", 4)  # so that it looks at 8, 16 and 28 columns
     reached: list[int] = []
     monkeypatch.setattr(captured, "reach", lambda *asked: reached.append(reach(*asked)) or reached[-1])
-    fast, slow = both(speaker(4, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
+    fast, slow = both(speaker(2, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
     assert fast == slow
     assert sorted(set(reached)) == [8, 16, 28]
 
 
 def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model() -> None:
-    model = speaker(4)
+    model = speaker(2)
     with torch.no_grad():
         one = captured.step_of(model, 2, 64, False, False)
         assert captured.step_of(model, 2, 64, False, False) is one
@@ -65,7 +65,7 @@ def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model(
 
 def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured, "PATIENCE", 1000)
-    model = speaker(4, end=[2, 5, 9])
+    model = speaker(2, end=[2, 5, 9])
     for prompt in range(1, 16):
         fast, slow = both(model, torch.tensor([[prompt], [3]]), {})
         assert fast == slow
