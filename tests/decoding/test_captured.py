@@ -63,6 +63,16 @@ def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model(
     assert captured.step_of(model, 2, 64, False, False) is not other
 
 
+def test_weights_that_have_changed_since_are_the_ones_that_count() -> None:
+    model, source = speaker(2), torch.tensor([[3, 4], [7, 8]])
+    before = both(model, source, {})[0]
+    with torch.no_grad():
+        model.outputs.matrix.weight.copy_(speaker(5).outputs.matrix.weight)  # an odd number of rows, so a copy
+        model.decoder.blocks[0].norm1.weight.mul_(-1)
+    fast, slow = both(model, source, {})
+    assert fast == slow != before
+
+
 def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured, "PATIENCE", 1000)
     model = speaker(2, end=[2, 5, 9])
