@@ -63,6 +63,15 @@ def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model(
     assert captured.step_of(model, 2, 64, False, False) is not other
 
 
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_what_was_read_and_written_before_is_forgotten(way: dict[str, Any]) -> None:
+    model = speaker(2, end=None)
+    for prompts in ([[3, 4, 5, 6, 7, 8], [9]], [[10], [11, 12]], [[9, 8], [7]]):  # one step for all of them
+        fast, slow = both(model, in_batch(prompts), way)
+        assert fast == slow
+    assert len(captured.made[model][1].text) == 2
+
+
 def test_weights_that_have_changed_since_are_the_ones_that_count() -> None:
     model, source = speaker(2), torch.tensor([[3, 4], [7, 8]])
     before = both(model, source, {})[0]
