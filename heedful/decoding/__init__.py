@@ -4,6 +4,7 @@ from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
 from heedful.decoding.generate import generate
 from heedful.decoding.greedy import greedy
+from heedful.decoding.judged import Judged, judged
 from heedful.decoding.roll import roll
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample, stream
@@ -14,12 +15,14 @@ from heedful.decoding.writers import Writer
 __all__ = [
     "Answer",
     "Decoding",
+    "Judged",
     "Rules",
     "Steps",
     "Writer",
     "beam",
     "generate",
     "greedy",
+    "judged",
     "opened",
     "roll",
     "sample",

@@ -177,7 +177,7 @@ def to_the_right(prompts: Tensor) -> tuple[Tensor, Tensor | None]:
         return prompts, None
     order = present.int().argsort(dim=1, stable=True)
     prompts, present = prompts.gather(1, order), present.gather(1, order)
-    return prompts, present.cumsum(1).masked_fill(~present, 0) - 1
+    return prompts, present.cumsum(1) - 1
 
 
 def followed(positions: Tensor, count: int) -> Tensor:

@@ -10,8 +10,10 @@ from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
+from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
@@ -26,7 +28,12 @@ from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
-USES: dict[str, type[Use]] = {**TASKS, Writing.name: Writing, **{use.name: use for use in READINGS}}
+USES: dict[str, type[Use]] = {
+    **TASKS,
+    **{use.name: use for use in READINGS},
+    Writing.name: Writing,
+    Continuing.name: Continuing,
+}
 
 
 def use_of(model: nn.Module, folder: Path) -> Use:
@@ -34,13 +41,12 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     spec = model.spec
     if isinstance(spec, WriterSpec):
         return suited(Writing.of(folder), spec)
-    if not isinstance(spec, EncoderSpec):
-        raise Refusal(
-            f"{folder} does not say what its model is for: it has no task.json. Of such models only encoders and "
-            "encoder-decoders are asked here; one that goes on with a text is asked with heedful.generate"
-        )
-    word = parse(spec.output)[0]
-    return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+    if isinstance(spec, EncoderSpec):
+        word = parse(spec.output)[0]
+        return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+    if not isinstance(spec, LanguageSpec):
+        raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
+    return Continuing()
 
 
 def suited(use: Use, spec: Spec) -> Use:

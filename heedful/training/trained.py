@@ -16,7 +16,7 @@ from heedful.checkpoints.reading import read_json
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models.bert import EncoderSpec
-from heedful.models.encoder_decoder import WriterSpec
+from heedful.models.spec import LanguageSpec
 from heedful.recipes import TOY, parse, put, toy_data
 from heedful.tasks import USES, Task, Use, use_of
 from heedful.training.spec import read, validated
@@ -36,7 +36,7 @@ def usable(folder: Path) -> tuple[nn.Module, Use]:
     """The model of a folder and what it is used for: its task, or what its output answers."""
     place = store.model_folder(folder)
     model = store.load(place)
-    known = is_public(place) or isinstance(model.spec, EncoderSpec | WriterSpec)
+    known = is_public(place) or isinstance(model.spec, EncoderSpec | LanguageSpec)
     if known and not os.path.lexists(place / TASK):
         return model, use_of(model, place)
     state = read_json(place / TASK)

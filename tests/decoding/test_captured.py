@@ -36,7 +36,7 @@ def both(model: Any, source: Tensor, way: dict[str, Any], **more: Any) -> tuple[
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_captured_steps_say_what_called_ones_say(kind: str, way: dict[str, Any]) -> None:
-    model = speaker(4, **KINDS[kind])
+    model = speaker(2, **KINDS[kind])
     for prompts in ([[3, 4, 5, 6], [7], [9, 8]], [[3, 4], [7, 8]], [[5, 6], [4]]):  # a memory that was used before
         fast, slow = both(model, in_batch(prompts), way, seed=3, **({"best": 2} if "temperature" in way else {}))
         assert fast == slow
@@ -47,13 +47,13 @@ def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(captured, "LEAST", 4)  # so that it looks at 8, 16 and 28 columns
     reached: list[int] = []
     monkeypatch.setattr(captured, "reach", lambda *asked: reached.append(reach(*asked)) or reached[-1])
-    fast, slow = both(speaker(4, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
+    fast, slow = both(speaker(2, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
     assert fast == slow
     assert sorted(set(reached)) == [8, 16, 28]
 
 
 def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model() -> None:
-    model = speaker(4)
+    model = speaker(2)
     with torch.no_grad():
         one = captured.step_of(model, 2, 64, False, False)
         assert captured.step_of(model, 2, 64, False, False) is one
@@ -63,9 +63,28 @@ def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model(
     assert captured.step_of(model, 2, 64, False, False) is not other
 
 
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_what_was_read_and_written_before_is_forgotten(way: dict[str, Any]) -> None:
+    model = speaker(2, end=None)
+    for prompts in ([[3, 4, 5, 6, 7, 8], [9]], [[10], [11, 12]], [[9, 8], [7]]):  # one step for all of them
+        fast, slow = both(model, in_batch(prompts), way)
+        assert fast == slow
+    assert len(captured.made[model][1].text) == 2
+
+
+def test_weights_that_have_changed_since_are_the_ones_that_count() -> None:
+    model, source = speaker(2), torch.tensor([[3, 4], [7, 8]])
+    before = both(model, source, {})[0]
+    with torch.no_grad():
+        model.outputs.matrix.weight.copy_(speaker(5).outputs.matrix.weight)  # an odd number of rows, so a copy
+        model.decoder.blocks[0].norm1.weight.mul_(-1)
+    fast, slow = both(model, source, {})
+    assert fast == slow != before
+
+
 def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured, "PATIENCE", 1000)
-    model = speaker(4, end=[2, 5, 9])
+    model = speaker(2, end=[2, 5, 9])
     for prompt in range(1, 16):
         fast, slow = both(model, torch.tensor([[prompt], [3]]), {})
         assert fast == slow

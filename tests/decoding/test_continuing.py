@@ -30,6 +30,7 @@ WAYS: list[dict[str, Any]] = [
     {"temperature": 1.5, "top_k": 9, "top_p": 0.9, "min_p": 0.02, "seed": 1, "repetition_penalty": 1.3},
     {"beams": 3, "length_penalty": 0.6},
     {"no_repeat_ngram": 2, "bans": [[5], [6, 7]], "bias": {8: 2.0}},
+    {"no_repeat_ngram": 1, "repetition_penalty": 1.2},
     {"stop_at_end": False, "max_new_tokens": 11},
 ]
 PROMPTS = st.lists(st.lists(st.integers(1, VOCAB - 1), min_size=1, max_size=9), min_size=1, max_size=5)
@@ -52,18 +53,18 @@ def in_batch(rows: list[list[int]]) -> torch.Tensor:
     return torch.tensor([[*row, *[-1] * (longest - len(row))] for row in rows])
 
 
-@settings(max_examples=18, deadline=None, derandomize=True)
+@settings(max_examples=21, deadline=None, derandomize=True)
 @given(PROMPTS, st.sampled_from(list(KINDS.values())), st.sampled_from(WAYS))
 def test_prompts_of_unequal_length_are_answered_as_one_by_one(
     prompts: list[list[int]], kind: dict[str, Any], way: dict[str, Any]
 ) -> None:
-    model, way = speaker(4, **kind), {"max_new_tokens": 11} | way
+    model, way = speaker(2, **kind), {"max_new_tokens": 11} | way
     assert heedful.generate(model, prompts, **way) == [heedful.generate(model, one, **way) for one in prompts]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_memory_is_without(kind: str) -> None:
-    model, source = speaker(4, **KINDS[kind]), in_batch([[3, 4, 5, 6], [7], [9, 8]])
+    model, source = speaker(2, **KINDS[kind]), in_batch([[3, 4, 5, 6], [7], [9, 8]])
     for search in (greedy, beam, sample):
         fast, slow = (search(model, source, max_new_tokens=17, remember=one) for one in (True, False))
         assert [strip(one) for one in fast] == [strip(one) for one in slow]
@@ -75,13 +76,13 @@ def strip(found: Any) -> Any:
 
 def test_the_toys_have_something_to_say() -> None:
     prompts = [[3, 4], [7, 9, 8], [5], [12, 6]]
-    said = [heedful.generate(speaker(4, **kind), prompts, 20) for kind in KINDS.values()]
+    said = [heedful.generate(speaker(2, **kind), prompts, 20) for kind in KINDS.values()]
     assert len({len(one) for several in said for one in several}) > 4
     assert len({tuple(one) for several in said for one in several}) > 8
 
 
 def test_what_it_writes_is_what_one_pass_over_the_whole_says() -> None:
-    model, prompt = speaker(4), [3, 4, 5]
+    model, prompt = speaker(2), [3, 4, 5]
     written = heedful.generate(model, prompt, 20, stop_at_end=False)
     with torch.no_grad():
         scores = model(torch.tensor([[*prompt, *written]]))[0]
@@ -90,7 +91,7 @@ def test_what_it_writes_is_what_one_pass_over_the_whole_says() -> None:
 
 @pytest.mark.parametrize("way", [way for way in WAYS if "beams" not in way], ids=str)
 def test_a_stream_is_the_whole(way: dict[str, Any]) -> None:
-    model, way = speaker(4), {"max_new_tokens": 20} | way
+    model, way = speaker(2), {"max_new_tokens": 20} | way
     assert list(heedful.generate(model, [3, 4], stream=True, **way)) == heedful.generate(model, [3, 4], **way)
 
 
@@ -100,7 +101,7 @@ def with_letters(model: nn.Module) -> nn.Module:
 
 
 def test_stop_strings_end_a_text_also_where_they_span_tokens() -> None:
-    model = with_letters(speaker(4))
+    model = with_letters(speaker(2))
     prompts = ["abc", "l", "ka"]
     whole = heedful.generate(model, prompts, 20, temperature=2.0, stop_at_end=False)
     stop = [whole[0][5:8], whole[2][2:4]]  # each of several tokens
@@ -113,26 +114,26 @@ def test_stop_strings_end_a_text_also_where_they_span_tokens() -> None:
 
 
 def test_several_tokens_may_end_an_answer() -> None:
-    model = speaker(4, end=[2, 5, 9])
+    model = speaker(2, end=[2, 5, 9])
     answers = [one for prompt in range(1, VOCAB) for one in greedy(model, torch.tensor([[prompt]]), 20)]
     assert {2, 5, 9}.isdisjoint(token for answer in answers for token in answer.tokens)
     assert sum(answer.finished for answer in answers) > 5
     for [answer] in beam(model, torch.arange(1, VOCAB)[:, None], 3, 1, 20):
         assert {2, 5, 9}.isdisjoint(answer.tokens)
-    more = greedy(speaker(4), torch.tensor([[3]]), 20, rules=Rules(also=(5, 9)))
+    more = greedy(speaker(2), torch.tensor([[3]]), 20, rules=Rules(also=(5, 9)))
     assert more == greedy(model, torch.tensor([[3]]), 20)
 
 
 def test_a_model_without_an_end_goes_on_to_the_limit() -> None:
-    assert len(heedful.generate(speaker(4, end=None), [3], 30)) == 30
+    assert len(heedful.generate(speaker(2, end=None), [3], 30)) == 30
 
 
 def test_an_empty_prompt_begins_with_begin() -> None:
-    model = with_letters(speaker(4))
+    model = with_letters(speaker(2))
     assert heedful.generate(model, [], 9) == heedful.generate(model, [1], 9)
     assert heedful.generate(model, ["", "a"], 9)[0] == heedful.generate(model, "", 9)
     with pytest.raises(Refusal, match="no token to begin with"):
-        heedful.generate(speaker(4, begin=None), [], 9)
+        heedful.generate(speaker(2, begin=None), [], 9)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_what_cannot_be_generated_is_refused_at_the_call(prompt: Any, how: dict[
 
 
 def test_bans_and_biases_of_texts_are_those_of_their_tokens() -> None:
-    model = with_letters(speaker(4))
+    model = with_letters(speaker(2))
     words = {"max_new_tokens": 30, "temperature": 3.0, "stop_at_end": False}
     free = heedful.generate(model, "abc", **words)
     assert "d" in free and "ka" in free + heedful.generate(model, "abc", seed=1, **words) + "ka"

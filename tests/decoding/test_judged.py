@@ -14,7 +14,7 @@ from tests.decoding.toys import sources, writer
 
 
 def test_chances_sum_to_the_score_of_the_search() -> None:
-    for model, source in ((speaker(4), torch.tensor([[3, 4, 5]])), (writer(4), sources((6,)))):
+    for model, source in ((speaker(2), torch.tensor([[3, 4, 5]])), (writer(4), sources((6,)))):
         for [answer] in (greedy(model, source, 12), *sample(model, source, max_new_tokens=12, seed=1)):
             said = [*answer.tokens, *([2] if answer.finished else [])]
             told = judged(model, source[0], torch.tensor(said))
@@ -23,7 +23,7 @@ def test_chances_sum_to_the_score_of_the_search() -> None:
 
 
 def test_entropy_is_that_of_the_chances_at_its_place() -> None:
-    model, prompt = speaker(4), [3, 4, 5]
+    model, prompt = speaker(2), [3, 4, 5]
     with torch.no_grad():
         chances = model(torch.tensor([[*prompt, 7]]))[0, 2:].log_softmax(-1)
     told = judged(model, prompt, [7, 8])
@@ -33,7 +33,7 @@ def test_entropy_is_that_of_the_chances_at_its_place() -> None:
 
 
 def test_a_text_is_judged_by_its_tokens() -> None:
-    model = with_letters(speaker(4))
+    model = with_letters(speaker(2))
     told = judged(model, "ab", "cd")
     assert [(one.token, one.piece) for one in told] == [(LETTERS.index(one) + 4, one) for one in "cd"]
     by_ids = judged(model, [4, 5], [6, 7])

@@ -16,7 +16,7 @@ from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place, model = tmp_path_factory.mktemp("heat") / "model", with_letters(speaker(4))
+    place, model = tmp_path_factory.mktemp("heat") / "model", with_letters(speaker(2))
     heedful.save(model, place)
     if not (place / "tokenizer.json").exists():
         model.tokenizer.write(place / "tokenizer.json")
