@@ -35,7 +35,8 @@ def block_mask(sight: Sight) -> BlockMask:
     h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
     some, full = [], []
     pairs = candidates(sight)
-    for i, j in zip(*(side.split(AT_ONCE) for side in pairs), strict=True):  # P 1 1
+    at_once = max(1, AT_ONCE // (batch * mask.heads))
+    for i, j in zip(*(side.split(at_once) for side in pairs), strict=True):  # P 1 1
         within = torch.arange(SIDE, device=i.device)
         i, j = i * SIDE + within[:, None], j * SIDE + within
         seen = sees(b, h, i.clamp(max=rows - 1), j.clamp(max=columns - 1)) & (i < rows) & (j < columns)

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import LinearLike
-from heedful.attention.mechanisms.running import exact
 
 LEAST = -60.0  # of an exponent: features of a key however long stay above zero in float32
 
@@ -42,13 +41,13 @@ class Performer(LinearLike):
         self.directions.copy_(orthogonal(count, width, generator))
 
     def of_queries(self, q: Tensor) -> Tensor:
-        w, q = exact(self.directions), q * q.shape[-1] ** -0.25
+        w, q = self.directions.to(q.dtype), q * q.shape[-1] ** -0.25
         exponent = q @ w.mT + w.square().sum(-1) / 2  # what keys are short of; a row's own factor falls out
         return (exponent - exponent.detach().amax(-1, keepdim=True)).exp()
 
     def of_keys(self, k: Tensor) -> Tensor:
         """exp(w.k - k.k/2 - w.w/2), which is at most 1, times what a typical one is short of."""
-        w, k = exact(self.directions), k * k.shape[-1] ** -0.25
+        w, k = self.directions.to(k.dtype), k * k.shape[-1] ** -0.25
         apart = k.square().sum(-1, keepdim=True) - 2 * k @ w.mT + w.square().sum(-1)
         return (w.shape[-1] / 2 - apart / 2).clamp(min=LEAST).exp()
 

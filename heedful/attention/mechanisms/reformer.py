@@ -9,9 +9,10 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
+from heedful.attention.mechanisms.linear import divided
 from heedful.attention.mechanisms.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.reading import read_itself
-from heedful.attention.mechanisms.running import taken_by_head
+from heedful.attention.mechanisms.running import exact, taken_by_head
 from heedful.attention.sight import Sight
 
 UNLIKED = -1e5  # the score of a position for itself: it is looked at only where nothing else can be
@@ -54,7 +55,8 @@ class Reformer(Mechanism):
 
     def orders(self, k: Tensor, there: Tensor) -> Tensor:
         """In each round, positions sorted by hash, padding last: R B H T."""
-        turned = k.detach() @ self.directions.to(k.dtype).unsqueeze(1)  # R B H T D
+        with torch.autocast(k.device.type, enabled=False):  # in any precision the same
+            turned = k.detach().float() @ self.directions.float().unsqueeze(1)  # R B H T D
         hashes = torch.cat((turned, -turned), -1).argmax(-1)
         last = 2 * self.directions.shape[-1]
         return torch.where(there.squeeze(-1), hashes, last).argsort(dim=-1, stable=True)
@@ -71,36 +73,42 @@ class Reformer(Mechanism):
         return scores.softmax(-1).masked_fill(blind, 0.0)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        there, (k, v) = read_itself(sight, "reformer"), (shared(x, q.shape[1]) for x in (k, v))
-        sums, parts = [], []
-        for order in self.orders(k, there):
-            place = order.argsort(dim=-1)
-            asked, keys, values = (taken_by_head(x, order) for x in (q, k, v))
-            y, total = self.round(asked, keys, values, order, there)
-            sums.append(taken_by_head(total, place))
-            parts.append(taken_by_head(y, place))
-        share = torch.stack(sums)
-        blind = (share == -torch.inf).all(0)
-        share = share.masked_fill(blind, 0.0).softmax(0)
-        return (torch.stack(parts) * share).sum(0).masked_fill(blind, 0.0)
+        there, dtype = read_itself(sight, "reformer"), q.dtype
+        with torch.autocast(q.device.type, enabled=False):
+            q, k, v = (exact(shared(x, q.shape[1])) for x in (q, k, v))
+            return self.looked(q, k, v, there).to(dtype)
 
-    def round(
-        self, q: Tensor, k: Tensor, v: Tensor, order: Tensor, there: Tensor
-    ) -> tuple[Tensor, Tensor]:  # B H T E, B H T 1
-        """What sorted positions see in their chunks, and the logarithm of what their weights are divided by."""
-        count = -(-q.shape[2] // self.size)
-        beyond = count * self.size - q.shape[2]
-        seen = taken_by_head(there.expand(len(q), q.shape[1], -1, 1), order)
-        q, k, v, seen = (pad(x, (0, 0, 0, beyond)).unflatten(2, (count, self.size)) for x in (q, k, v, seen))
-        at = pad(order, (0, beyond), value=-1).unflatten(2, (count, self.size)).unsqueeze(-1)
-        near, of_them, seen, whose = (with_those_before(x, self.back) for x in (k, v, seen, at))
-        scores = (
-            (q @ near.mT / q.shape[-1] ** 0.5).masked_fill(at == whose.mT, UNLIKED).masked_fill(~seen.mT, -torch.inf)
-        )
-        total = scores.logsumexp(-1, keepdim=True)
-        weights = (scores - total.masked_fill(total == -torch.inf, 0.0)).exp()
-        y, total = (x.flatten(2, 3)[:, :, : order.shape[-1]] for x in (weights @ of_them, total))
-        return y, total
+    def looked(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Tensor:
+        """What `forward` gives: all rounds by one measure, the greatest score that a row has in any of them."""
+        orders = self.orders(k, there)
+        rounds = [(order, self.scored(q, k, order, there)) for order in orders]  # B H N C (back + 1)C
+        most = torch.stack([self.home(scores.amax(-1, keepdim=True), order) for order, scores in rounds])
+        most = most.amax(0).detach().clamp(min=torch.finfo(q.dtype).min)
+        y, total = torch.zeros_like(v), torch.zeros_like(v[..., :1])
+        for order, scores in rounds:
+            weights = (scores - self.chunked(most, order)).exp()
+            y = y + self.home(weights @ with_those_before(self.chunked(v, order), self.back), order)
+            total = total + self.home(weights.sum(-1, keepdim=True), order)
+        return divided(y, total)
+
+    def scored(self, q: Tensor, k: Tensor, order: Tensor, there: Tensor) -> Tensor:
+        """Scores of sorted positions for those in their chunk and in the chunks before it, -inf where hidden."""
+        asked, keys = self.chunked(q, order), with_those_before(self.chunked(k, order), self.back)
+        seen = self.chunked(there.expand(len(q), q.shape[1], -1, 1), order)
+        at = self.chunked(torch.arange(1, 1 + q.shape[2], device=q.device)[:, None].expand_as(q[..., :1]), order)
+        seen, whose = with_those_before(seen, self.back), with_those_before(at, self.back)
+        scores = (asked @ keys.mT / q.shape[-1] ** 0.5).masked_fill(at == whose.mT, UNLIKED)
+        return scores.masked_fill(~seen.mT, -torch.inf)
+
+    def chunked(self, x: Tensor, order: Tensor) -> Tensor:
+        """Sorted, and in chunks, the last of them filled up with zeros: B H T D -> B H N C D."""
+        count = -(-x.shape[2] // self.size)
+        beyond = (0, 0, 0, count * self.size - x.shape[2])
+        return pad(taken_by_head(x, order), beyond).unflatten(2, (count, self.size))
+
+    def home(self, x: Tensor, order: Tensor) -> Tensor:
+        """The way back from `chunked`."""
+        return taken_by_head(x.flatten(2, 3)[:, :, : order.shape[-1]], order.argsort(dim=-1))
 
 
 def with_those_before(x: Tensor, back: int) -> Tensor:

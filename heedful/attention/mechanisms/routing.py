@@ -49,7 +49,8 @@ class Routing(Mechanism):
 
     def nearest(self, x: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """Whom each centre has, and which of them count: B H K W both. A shorter sequence has fewer that count."""
-        like = normalize(self.centres.to(x.dtype), dim=-1) @ normalize(x.detach(), dim=-1).mT  # B H K T
+        with torch.autocast(x.device.type, enabled=False):  # in any precision the same
+            like = normalize(self.centres.float(), dim=-1) @ normalize(x.detach().float(), dim=-1).mT  # B H K T
         length, least = like.shape[3], torch.iinfo(torch.long).min // 2
         steps = (like * FINE).round().long() * length - torch.arange(length, device=x.device)  # of equals the first
         most = -(-length // like.shape[2])

@@ -43,6 +43,11 @@ class Running(Mechanism):
         return y
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        with torch.autocast(q.device.type, enabled=False):  # long sums are made in float32
+            return self.looked(q, k, v, sight)
+
+    def looked(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        """What `forward` gives."""
         reading = read(sight, self.name)
         given = self.given(q, k, v, reading.there)
         if not (sight.counted and sight.rows is sight.columns):
@@ -63,6 +68,11 @@ class Running(Mechanism):
         return taken(self.run(tuple(together))[0], order.argsort(dim=1))[:, :, columns.shape[1] :]
 
     def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
+        with torch.autocast(q.device.type, enabled=False):
+            return self.recalled(q, k, v, sight, memory)
+
+    def recalled(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
+        """What `recall` gives."""
         reading = read(sight, self.name)
         new = self.given(q, k, v, present(sight, sight.rows))  # a memory's rows are what is new
         lines = tuple(memory.lines(x) for x in new)
