@@ -21,6 +21,8 @@ def meaning(spec: Spec) -> dict[str, Any]:
     """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
     said = dict(spec)
     said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
+    if "leading" in said:
+        said["leading"] = spec.first  # type: ignore[attr-defined]
     return said | {
         "key": key(spec),
         "groups": spec.groups or spec.heads,

@@ -22,6 +22,7 @@ from heedful.errors import Refusal
 from heedful.looking import attends, look
 from heedful.looking.overlay import Overlay
 from heedful.looking.page import Confusion, Example, Figures, Samples, Section
+from heedful.models import Spec
 from heedful.models.vit import ViT
 from heedful.tasks.seen import maps_of, mistakes, over
 from heedful.tasks.task import (
@@ -68,6 +69,7 @@ class Images(Task):
 
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
         self.labels, self.size, self.variety = tuple(labels), size, variety or Variety(())
+        self.teacher: nn.Module | None = None
         self.numbered = {label: at for at, label in enumerate(self.labels)}
         self.mean, self.deviation = [0.0] * size.channels, [1.0] * size.channels
 
@@ -109,10 +111,18 @@ class Images(Task):
 
     # ------------------------------------------------------------------ learning
 
+    def taught_by(self, teacher: nn.Module, task: Task, spec: Spec) -> None:
+        if not getattr(spec, "distilled", False):
+            raise Refusal("teacher wants a model with a token that is taught; set model.distilled=true (family vit)")
+        same = isinstance(task, Images) and (task.labels, task.size) == (self.labels, self.size)
+        if type(task) is not type(self) or not same:
+            raise Refusal("teacher has learned other classes or sizes of images; train it on the same data")
+        self.teacher = teacher
+
     def fresh(self, samples: Sequence[Picture], epoch: int) -> Sequence[Any]:
         if not self.variety:
             return samples
-        dice = dice_of(self.variety.seed, epoch, np.array([one.at for one in samples], dtype=np.int64)).tolist()
+        dice = dice_of(self.variety.seed, epoch, [one.at for one in samples]).tolist()
         # Each is mixed with its neighbour in the step, however the step is dealt out among processes.
         return [Varied(one, dice[at], samples[at - 1], dice[at - 1]) for at, one in enumerate(samples)]
 
@@ -135,12 +145,11 @@ class Images(Task):
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, share = self.variety(batch)
-        logits = precise(model(images))
-        losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=terms.smoothing)
-        if share is not None:
-            other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=terms.smoothing)
-            losses = torch.lerp(other, losses, share.to(losses.dtype))
-        return losses.sum(), torch.full((), len(logits), device=logits.device)
+        if self.teacher is None:
+            losses = judged(precise(model(images)), batch, share, terms.smoothing)
+        else:
+            losses = taught(model, self.teacher, images, batch, share, terms.smoothing)
+        return losses.sum(), torch.full((), len(images), device=images.device)
 
     # ------------------------------------------------------------------ answering
 
@@ -241,6 +250,29 @@ class Images(Task):
         task = cls(state["labels"], size)
         task.mean, task.deviation = state["mean"], state["deviation"]
         return task
+
+
+def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
+    """What scores (B K) say against the answers, each as much as its share of the image where two are mixed: B."""
+    losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=smoothing)
+    if share is None:
+        return losses
+    other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=smoothing)
+    return torch.lerp(other, losses, share.to(losses.dtype))
+
+
+def taught(
+    model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
+) -> Tensor:
+    """Half by the answers, which the class token learns, half by what a teacher says, which another token learns.
+
+    DeiT's hard distillation (Touvron et al., 2021): the teacher sees the very images, varied and mixed.
+    """
+    assert isinstance(model, ViT)
+    with torch.no_grad():
+        said = teacher(images).argmax(-1)
+    own, other = (precise(logits) for logits in model.answers(images))
+    return (judged(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2
 
 
 def pixels_of(pictures: Sequence[Picture | Pixels]) -> Pixels:
