@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from heedful.attention import Attention
 from heedful.data.augment import dice_of
@@ -20,11 +18,9 @@ from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import attends, look
-from heedful.looking.overlay import Overlay
 from heedful.looking.page import Confusion, Example, Figures, Samples, Section
 from heedful.models import Spec
-from heedful.models.vit import ViT
-from heedful.tasks.seen import maps_of, mistakes, over
+from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -38,6 +34,7 @@ from heedful.tasks.task import (
     several,
     to,
 )
+from heedful.tasks.teaching import judged, taught
 from heedful.tasks.variety import Variety
 
 LARGE = 256  # pixels along the side of a picture that people look at
@@ -195,7 +192,7 @@ class Images(Task):
         name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
         shown = maps_of(model, seen)
         name = f"{name} → {label} ({100 * chance:.0f} %)"
-        return Example(name, shown, sections=over(self.large(text), shown, model))
+        return Example(name, shown, sections=over(self.large(text), shown, model, levels(batch["images"])))
 
     def large(self, text: str) -> Pixels:
         """The picture of an input as people see it, cut as the model has it: C H W."""
@@ -223,14 +220,10 @@ class Images(Task):
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
         layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
         table = Confusion("What was taken for what", self.labels, counts.tolist())
-        more: tuple[Section, ...] = (table, *mistakes(samples, answers), *self.overlays(model, pick(samples, SHOWN)))
-        return Finding(Figures(title, cards), layer, "mean", more)
-
-    def overlays(self, model: nn.Module, samples: Sequence[Picture]) -> Iterator[Section]:
-        """What the model looks at in a few pictures: each one's rollouts over it."""
-        for one in samples if isinstance(model, ViT) else ():
-            seen = self.look(model, self.write_input(one))
-            yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
+        examples = [self.look(model, self.write_input(one)) for one in pick(samples, SHOWN)] if attends(model) else []
+        more: list[Section] = [table, *mistakes(samples, answers), *overlays(examples)]
+        more += learned(model, [example.maps for example in examples])
+        return Finding(Figures(title, cards), layer, "mean", tuple(more))
 
     # ------------------------------------------------------------------ keeping
 
@@ -250,29 +243,6 @@ class Images(Task):
         task = cls(state["labels"], size)
         task.mean, task.deviation = state["mean"], state["deviation"]
         return task
-
-
-def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
-    """What scores (B K) say against the answers, each as much as its share of the image where two are mixed: B."""
-    losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=smoothing)
-    if share is None:
-        return losses
-    other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=smoothing)
-    return torch.lerp(other, losses, share.to(losses.dtype))
-
-
-def taught(
-    model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
-) -> Tensor:
-    """Half by the answers, which the class token learns, half by what a teacher says, which another token learns.
-
-    DeiT's hard distillation (Touvron et al., 2021): the teacher sees the very images, varied and mixed.
-    """
-    assert isinstance(model, ViT)
-    with torch.no_grad():
-        said = teacher(images).argmax(-1)
-    own, other = (precise(logits) for logits in model.answers(images))
-    return (judged(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2
 
 
 def pixels_of(pictures: Sequence[Picture | Pixels]) -> Pixels:
