@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from heedful.attention import Attention
 from heedful.data.augment import dice_of
@@ -20,10 +18,9 @@ from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import attends, look
-from heedful.looking.overlay import Overlay
 from heedful.looking.page import Confusion, Example, Figures, Samples, Section
-from heedful.models.vit import ViT
-from heedful.tasks.seen import maps_of, mistakes, over
+from heedful.models import Spec
+from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -37,6 +34,7 @@ from heedful.tasks.task import (
     several,
     to,
 )
+from heedful.tasks.teaching import judged, taught
 from heedful.tasks.variety import Variety
 
 LARGE = 256  # pixels along the side of a picture that people look at
@@ -68,6 +66,7 @@ class Images(Task):
 
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
         self.labels, self.size, self.variety = tuple(labels), size, variety or Variety(())
+        self.teacher: nn.Module | None = None
         self.numbered = {label: at for at, label in enumerate(self.labels)}
         self.mean, self.deviation = [0.0] * size.channels, [1.0] * size.channels
 
@@ -109,10 +108,18 @@ class Images(Task):
 
     # ------------------------------------------------------------------ learning
 
+    def taught_by(self, teacher: nn.Module, task: Task, spec: Spec) -> None:
+        if not getattr(spec, "distilled", False):
+            raise Refusal("teacher wants a model with a token that is taught; set model.distilled=true (family vit)")
+        same = isinstance(task, Images) and (task.labels, task.size) == (self.labels, self.size)
+        if type(task) is not type(self) or not same:
+            raise Refusal("teacher has learned other classes or sizes of images; train it on the same data")
+        self.teacher = teacher
+
     def fresh(self, samples: Sequence[Picture], epoch: int) -> Sequence[Any]:
         if not self.variety:
             return samples
-        dice = dice_of(self.variety.seed, epoch, np.array([one.at for one in samples], dtype=np.int64)).tolist()
+        dice = dice_of(self.variety.seed, epoch, [one.at for one in samples]).tolist()
         # Each is mixed with its neighbour in the step, however the step is dealt out among processes.
         return [Varied(one, dice[at], samples[at - 1], dice[at - 1]) for at, one in enumerate(samples)]
 
@@ -135,12 +142,11 @@ class Images(Task):
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, share = self.variety(batch)
-        logits = precise(model(images))
-        losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=terms.smoothing)
-        if share is not None:
-            other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=terms.smoothing)
-            losses = torch.lerp(other, losses, share.to(losses.dtype))
-        return losses.sum(), torch.full((), len(logits), device=logits.device)
+        if self.teacher is None:
+            losses = judged(precise(model(images)), batch, share, terms.smoothing)
+        else:
+            losses = taught(model, self.teacher, images, batch, share, terms.smoothing)
+        return losses.sum(), torch.full((), len(images), device=images.device)
 
     # ------------------------------------------------------------------ answering
 
@@ -186,7 +192,7 @@ class Images(Task):
         name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
         shown = maps_of(model, seen)
         name = f"{name} → {label} ({100 * chance:.0f} %)"
-        return Example(name, shown, sections=over(self.large(text), shown, model))
+        return Example(name, shown, sections=over(self.large(text), shown, model, levels(batch["images"])))
 
     def large(self, text: str) -> Pixels:
         """The picture of an input as people see it, cut as the model has it: C H W."""
@@ -214,14 +220,10 @@ class Images(Task):
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
         layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
         table = Confusion("What was taken for what", self.labels, counts.tolist())
-        more: tuple[Section, ...] = (table, *mistakes(samples, answers), *self.overlays(model, pick(samples, SHOWN)))
-        return Finding(Figures(title, cards), layer, "mean", more)
-
-    def overlays(self, model: nn.Module, samples: Sequence[Picture]) -> Iterator[Section]:
-        """What the model looks at in a few pictures: each one's rollouts over it."""
-        for one in samples if isinstance(model, ViT) else ():
-            seen = self.look(model, self.write_input(one))
-            yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
+        examples = [self.look(model, self.write_input(one)) for one in pick(samples, SHOWN)] if attends(model) else []
+        more: list[Section] = [table, *mistakes(samples, answers), *overlays(examples)]
+        more += learned(model, [example.maps for example in examples])
+        return Finding(Figures(title, cards), layer, "mean", tuple(more))
 
     # ------------------------------------------------------------------ keeping
 

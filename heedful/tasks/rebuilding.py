@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -68,7 +67,7 @@ class Rebuilding(Images):
 
     def dice(self, first: int, count: int, device: torch.device) -> Tensor:
         """The dice of pictures that are scored or shown: the same every time."""
-        return dice_of(0, 0, np.arange(first, first + count, dtype=np.int64)).to(device)
+        return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         for group in several(read_all(inputs, self.known)):

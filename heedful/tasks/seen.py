@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
+from heedful.inputs import LearnedGrid, OverlappingPatches
+from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
+from heedful.looking.page import Curve, Curves, Example, Section
+from heedful.looking.patches import distances, filters, similarity
 from heedful.looking.rollout import FUSED, rollout
 from heedful.models.mae import MAE
 from heedful.models.vit import ViT
 from heedful.tasks.task import maps
 
+CELLS = 64  # positions that are shown
 MOST = 24  # mistakes that are shown
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
@@ -53,8 +60,11 @@ def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int]) -> tuple[Map, 
     return maps(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
-def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay, ...]:
-    """An image (C H W) with its rollouts over it, and with the attention of every layer's heads."""
+def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor | None = None) -> tuple[Overlay, ...]:
+    """An image (C H W) with its rollouts over it, and with the attention of every layer's heads.
+
+    `images` (1 C H W), as the model takes it, shows which patches speak for the answer too.
+    """
     if not isinstance(model, ViT):
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
@@ -67,6 +77,8 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module) -> tuple[Overlay
             (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(whole, how, share), model, shape))
             for how, share in kinds
         ]
+        if images is not None and (counts := speaking(model, images, maps)) is not None:
+            named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
     for map in maps:
@@ -79,6 +91,58 @@ def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
     row = weights[0] if model.spec.pool == "first" or len(weights) == 1 else weights[model.spec.first :].mean(0)
     return row[model.spec.first :].unflatten(0, shape)
+
+
+@torch.enable_grad()
+def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
+    """Which patches of an image (1 C H W) speak for its likeliest class: rows x columns; none where none is learned."""
+    if model.spec.pool == "attention" or not model.spec.classes:
+        return None
+    with felt(model) as found:
+        answer = model(images)[0].max()
+    slopes = found.gradients(answer)
+    layers = [map.weights for map in maps if map.path in slopes]
+    counts = relevance(layers, [slopes[map.path][0].float().cpu() for map in maps if map.path in slopes])
+    return asked(counts, model, model.inputs.shape(images))
+
+
+def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section]:
+    """What a vision transformer has learned: its filters, its positions, and how far its heads look in examples."""
+    if not isinstance(model, ViT):
+        return
+    shape, first = model.inputs.stem.shape(model.spec.high, model.spec.wide), model.spec.first
+    if isinstance(model.inputs.stem, OverlappingPatches):
+        shown = None
+    else:
+        shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)
+    if shown is not None and model.spec.channels in (1, 3):
+        each = tuple((f"{at + 1}", coloured((one * 255).byte().numpy())) for at, one in enumerate(shown))
+        yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
+    if isinstance(model.inputs.position, LearnedGrid):
+        alike = similarity(model.inputs.position.table[first:], shape)
+        each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
+        yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
+    yield Curves("How far heads look", tuple(reach(maps, shape, first)))
+
+
+def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:
+    """The mean distance from a patch to what it looks at, in patches, of each head by layer."""
+    layers = [[map.weights[:, first:, first:] for map in one if map.rows == map.columns] for one in maps]
+    far = [torch.stack([distances(w, shape) for w in some]).mean(0) for some in zip(*layers, strict=True)]
+    for head in range(len(far[0]) if far else 0):
+        points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far))
+        yield Curve(f"head {head}", points, "patches", along="layer")
+
+
+def shades(weights: Tensor) -> Pixels:
+    """Numbers from -1 to 1 (rows x columns) in grey: rows columns 3."""
+    return coloured(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])
+
+
+def overlays(examples: Sequence[Example]) -> Iterator[Section]:
+    """What the model looks at in a few pictures: each one's rollouts over it."""
+    for seen in examples:
+        yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
 
 
 def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -> tuple[Pictures, ...]:

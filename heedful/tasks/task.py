@@ -72,6 +72,10 @@ class Task(Use):
         """Hears what its loss will be asked for; refuses what the samples do not allow."""
         return
 
+    def taught_by(self, teacher: nn.Module, task: Task, spec: Spec) -> None:
+        """Hears of a trained model that teaches, and of its task; refuses where nothing can be learned from it."""
+        raise Refusal(f"teacher is nothing that task {self.name!r} knows; leave it out")
+
     def prepare(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
         return

@@ -23,6 +23,7 @@ from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
 from heedful.training.start import begin
+from heedful.training.trained import trained
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     task.asked(terms(run), splits)
     task.decoding = run.decoding
     spec = suited(run, task)
+    if run.teacher:
+        teacher, learned = trained(Path(run.teacher))
+        task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
     splits = fitting(splits, task, spec, run.data.too_long)
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
     models.check_size(spec)

@@ -100,6 +100,7 @@ class RunSpec(BaseModel):
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
     start: str = ""  # a run or model folder whose weights it begins with, where they fit
+    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images it learns from
     seed: Whole = 1
     expected: Expected | None = None
 

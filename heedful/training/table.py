@@ -71,7 +71,8 @@ def size(run: RunSpec) -> str:
     """A model in a few words: its family, width and depth."""
     model = run.model
     depth = f"{model.get('depth')}+{model.get('decoder_depth') or model.get('depth')}"
-    deep = depth if model["family"] == "transformer" else str(model.get("depth"))
+    plain = str(sum(model["depths"]) if "depths" in model else model.get("depth"))
+    deep = depth if model["family"] == "transformer" else plain
     return f"{model['family']}, {deep} layers of {model.get('width')}"
 
 

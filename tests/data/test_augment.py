@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageEnhance, ImageOps
 
-from heedful.data.augment import MIXES, VARIATIONS, colour, dice_of, draw
+from heedful.data.augment import MIXES, VARIATIONS, colour, draw
+from heedful.data.augment import dice_of as dice_of_array
+from heedful.data.augment.dice import mixed
 from heedful.data.augment.geometry import affine, taken
 from heedful.data.augment.mixing import quantiles
 from heedful.data.augment.policies import OPERATIONS, SHEAR, changed
@@ -17,6 +19,10 @@ from heedful.errors import Refusal
 from heedful.tasks.variety import Variety
 
 SIZE = Size(3, 12, 20)
+
+
+def dice_of(seed: int, epoch: int, samples: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(dice_of_array(seed, epoch, samples))
 
 
 def levels(count: int = 6, size: Size = SIZE, seed: int = 0) -> torch.Tensor:
@@ -116,6 +122,11 @@ def test_another_epoch_seed_or_sample_is_varied_otherwise(word):
     assert torch.equal(first, made(1, 1))
     assert not torch.equal(first, made(1, 2)) and not torch.equal(first, made(2, 1))
     assert len(first.flatten(1).unique(dim=0)) > 1
+
+
+def test_dice_of_arrays_and_of_tensors_are_the_same():
+    numbers = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, 1000)
+    assert np.array_equal(mixed(numbers), mixed(torch.from_numpy(numbers)).numpy())
 
 
 def test_dice_are_even_and_those_of_purposes_and_samples_do_not_agree():

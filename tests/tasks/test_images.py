@@ -9,6 +9,7 @@ from PIL import Image
 from torch.nn.functional import cross_entropy, one_hot
 
 import heedful
+from heedful import models
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.images import Images, pixels_of
@@ -121,3 +122,30 @@ def test_pixels_are_brought_to_one_scale():
     torch.testing.assert_close(scaled.mean((0, 2, 3)), torch.zeros(3), rtol=0, atol=1e-4)
     torch.testing.assert_close(scaled.std((0, 2, 3)), torch.ones(3), rtol=0, atol=1e-2)
     assert np.isclose(task.mean[0], np.mean([one.pixels[0] for one in samples]) / 255)
+
+
+def test_half_of_a_taught_models_loss_is_what_its_teacher_says():
+    task, samples = opened(["flip", "mixup"])
+    teacher = heedful.build("lenet", **task.numbers() | {"high": 16, "wide": 16}).eval()
+    student = heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, distilled=True)
+    task.teacher = lambda images: teacher(images.repeat(1, 1, 2, 2)[..., :16, :16])
+    batch = task.batch(task.fresh(samples[:6], 0))
+    images, share = task.variety(batch)
+    own, other = student.answers(images)
+    said = task.teacher(images).argmax(-1)
+    first, second = (cross_entropy(own, batch[name], reduction="none") for name in ("answer", "other_answer"))
+    wanted = (share * first + (1 - share) * second + cross_entropy(other, said, reduction="none")) / 2
+    torch.testing.assert_close(task.loss(student, batch)[0], wanted.sum())
+    torch.testing.assert_close(student(images), (own + other) / 2)
+
+
+def test_a_teacher_of_other_classes_or_for_a_model_without_a_token_is_refused():
+    task, _ = opened([])
+    teacher = model_for(task)
+    plain, taught = (models.spec("vit", **task.numbers(), patch=4, distilled=distilled) for distilled in (False, True))
+    with pytest.raises(Refusal, match=r"set model\.distilled=true"):
+        task.taught_by(teacher, task, plain)
+    with pytest.raises(Refusal, match="other classes or sizes"):
+        task.taught_by(teacher, Images(["a", "b"], task.size), taught)
+    task.taught_by(teacher, Images(task.labels, task.size), taught)
+    assert task.teacher is teacher

@@ -7,33 +7,36 @@ that an image is varied alike whatever batch, process or device it is in.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+Whole = TypeVar("Whole", Tensor, NDArray[np.int64])
 STEP = 0x9E3779B97F4A7C15 - (1 << 64)  # as numbers with a sign
 MIXERS = ((30, 0xBF58476D1CE4E5B9 - (1 << 64)), (27, 0x94D049BB133111EB - (1 << 64)))
 BITS = 24  # of a draw: as many as a float32 holds exactly
 
 
-def dice_of(seed: int, epoch: int, samples: NDArray[np.int64]) -> Tensor:
+def dice_of(seed: int, epoch: int, samples: Sequence[int]) -> NDArray[np.int64]:
     """A number for each sample, by its place in its gallery: B."""
     digest = hashlib.sha256(f"{seed} {epoch} images".encode()).digest()
-    first = int.from_bytes(digest[:8], "big", signed=True)
-    return mixed(torch.from_numpy(samples) * STEP + first)
+    first = np.array(int.from_bytes(digest[:8], "big", signed=True), dtype=np.int64)
+    return mixed(np.asarray(samples, dtype=np.int64) * STEP + first)
 
 
-def mixed(x: Tensor) -> Tensor:
-    """Whole numbers of 64 bits that look like chance, one for each number."""
+def mixed(x: Whole) -> Whole:
+    """Whole numbers of 64 bits that look like chance, one for each number; those of arrays and tensors agree."""
     for shift, factor in MIXERS:
         x = (x ^ shifted(x, shift)) * factor
     return x ^ shifted(x, 31)
 
 
-def shifted(x: Tensor, by: int) -> Tensor:
-    """Bits moved to the right, zeros coming in: torch's own shift brings in the sign."""
+def shifted(x: Whole, by: int) -> Whole:
+    """Bits moved to the right, zeros coming in: a shift alone brings in the sign."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
 
