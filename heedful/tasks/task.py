@@ -18,6 +18,7 @@ from heedful.errors import Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.page import Figures, Samples, Section
+from heedful.models import Spec
 from heedful.tasks.use import Use
 
 Batch = dict[str, Tensor]
