@@ -29,8 +29,9 @@ FAMILIES: dict[str, tuple[str, dict]] = {
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
-PAIRS = [  # those that are the transformer of other parts need not show again what it shows of every mechanism
-    (name, word) for name in FAMILIES for word in WORDS if name not in WRITERS[1:] or word in ("dot", "window(size=3)")
+ALL = ("transformer", "predictor of labels")  # between them they have every stack, causal, both ways and across
+PAIRS = [  # the others are made of the same parts, and need not show again what these show of every mechanism
+    (name, word) for name in FAMILIES for word in WORDS if name in ALL or word in ("softmax", "window(size=3)")
 ]
 PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
 

@@ -18,6 +18,7 @@ from tests.laws.cases import EXACT, gradients
 
 FAMILIES = pytest.mark.parametrize("name", families.FAMILIES)
 WORDS = pytest.mark.parametrize("word", families.WORDS)
+PAIRS = pytest.mark.parametrize(("name", "word"), families.PAIRS)
 PRECISIONS = [torch.float32, torch.float64, torch.bfloat16, "autocast"]
 
 
@@ -49,8 +50,7 @@ def hooks(model):
     ]
 
 
-@WORDS
-@FAMILIES
+@PAIRS
 def test_outputs_are_bit_identical_with_and_without_looking(name, word):
     for precision in PRECISIONS:
         model, inputs = made(name, word, precision, dropout=0.3)
@@ -99,8 +99,7 @@ def held(seen):
     return sum(stores.values())
 
 
-@WORDS
-@FAMILIES
+@PAIRS
 @torch.no_grad()
 def test_nothing_is_kept_that_grows_with_rows_times_columns(name, word):
     sizes = []
@@ -139,8 +138,7 @@ class Asked:
 
 
 @pytest.mark.parametrize("precision", [torch.bfloat16, "autocast", torch.float32], ids=str)
-@WORDS
-@FAMILIES
+@PAIRS
 @torch.no_grad()
 def test_weights_times_values_are_as_close_to_the_kernel_as_twice_the_unfused_error(name, word, precision):
     model, inputs = made(name, word, precision, length=256)
@@ -176,8 +174,7 @@ def test_weights_asked_for_under_autocast_are_exact_all_the_same(name, word):
         assert torch.equal(weights, seen.weights(path))
 
 
-@WORDS
-@FAMILIES
+@PAIRS
 def test_gradient_flows_through_what_is_seen(name, word):
     model, inputs = made(name, word)
     asked = Asked(model)
@@ -222,8 +219,7 @@ def test_the_paths_of_a_transformer():
     assert seen.weights("decoder.blocks.1.cross").shape == (3, 6, 7, 7)
 
 
-@WORDS
-@FAMILIES
+@PAIRS
 @torch.no_grad()
 def test_heads_and_rows_are_those_of_all(name, word):
     model, inputs = made(name, word)
