@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from heedful.data.language import sentences
 from heedful.training.report import shown
@@ -54,6 +56,12 @@ def own_files(folder: Path) -> None:
     for name, some in (("train", phrases[:200]), ("valid", phrases[200:250]), ("test", phrases[250:])):
         (folder / f"{name}.en").write_text("".join(f"{p.source}\n" for p in some), encoding="utf-8")
         (folder / f"{name}.xx").write_text("".join(f"{p.target}\n" for p in some), encoding="utf-8")
+    for at in range(40):
+        place = folder / "photos" / ("cat", "dog")[at % 2]
+        place.mkdir(parents=True, exist_ok=True)
+        levels = random.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+        Image.fromarray(levels).save(place / f"{at}.png")
+    shutil.copy(folder / "photos/cat/0.png", folder / "photos/cat/1.png")
     (folder / "measurements.csv").write_text("\n".join(steps) + "\n", encoding="utf-8")
 
 
