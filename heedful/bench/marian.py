@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,7 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.inputs.positions import waves
+from heedful.checkpoints.names import LAYOUTS
+from heedful.checkpoints.names.rules import rules_of
+from heedful.checkpoints.names.transformer import published
+from heedful.checkpoints.weights import state
+from heedful.inputs import SineHalves
 from heedful.models import Transformer
 from heedful.models.transformer import BEGIN, END, PAD
 
@@ -22,41 +25,19 @@ KINDS = ("weight", "bias")
 
 def weights(model: Transformer) -> dict[str, Tensor]:
     """The weights of a post-norm model with sines for positions, by Marian's names (Junczys-Dowmunt et al., 2018)."""
-    state = {name: tensor.detach() for name, tensor in model.state_dict().items()}
-    table = state["inputs.table.weight"]
+    other, found = published(model), dict[str, Tensor]()
+    own = state(other)
+    for name, rule in rules_of(own, LAYOUTS["marian"].table(other.spec)).items():
+        found |= dict(zip(rule.names, rule.write(own[name]), strict=True))
+    table = found["model.shared.weight"]
     never = torch.zeros(1, len(table))
     never[:, BANNED] = NEVER
-    found = {"model.shared.weight": table, "lm_head.weight": table, "final_logits_bias": never}
+    found |= {"lm_head.weight": table, "final_logits_bias": never}
+    places = torch.arange(model.spec.length)[None]
+    sines = SineHalves(model.spec.width)(torch.zeros(1, model.spec.length, model.spec.width), places)[0]
     for side in ("encoder", "decoder"):
-        found[f"model.{side}.embed_tokens.weight"] = table
-        places = torch.arange(model.spec.length)[None]
-        found[f"model.{side}.embed_positions.weight"] = waves(places, table.shape[1], table.dtype)[0]
-    for ours, theirs, count in places_of(model):
-        for kind in KINDS:
-            for name, part in zip(theirs, state[f"{ours}.{kind}"].chunk(count), strict=True):
-                found[f"{name}.{kind}"] = part
+        found |= {f"model.{side}.embed_tokens.weight": table, f"model.{side}.embed_positions.weight": sines}
     return found
-
-
-def places_of(model: Transformer) -> Iterator[tuple[str, list[str], int]]:
-    """Where each matrix and norm of the blocks stands here and there, and in how many parts."""
-    for side, depth in (("encoder", len(model.encoder.blocks)), ("decoder", len(model.decoder.blocks))):
-        crossed = side == "decoder"
-        norms = ["self_attn_layer_norm", *(["encoder_attn_layer_norm"] if crossed else []), "final_layer_norm"]
-        for index in range(depth):
-            ours, theirs = f"{side}.blocks.{index}", f"model.{side}.layers.{index}"
-            attention = f"{theirs}.self_attn"
-            yield f"{ours}.attention.project.to_qkv", [f"{attention}.{part}_proj" for part in "qkv"], 3
-            yield f"{ours}.attention.join", [f"{attention}.out_proj"], 1
-            if crossed:
-                attention = f"{theirs}.encoder_attn"
-                yield f"{ours}.cross.project.to_q", [f"{attention}.q_proj"], 1
-                yield f"{ours}.cross.project.to_kv", [f"{attention}.{part}_proj" for part in "kv"], 2
-                yield f"{ours}.cross.join", [f"{attention}.out_proj"], 1
-            yield f"{ours}.feedforward.up", [f"{theirs}.fc1"], 1
-            yield f"{ours}.feedforward.down", [f"{theirs}.fc2"], 1
-            for number, norm in enumerate(norms, 1):
-                yield f"{ours}.norm{number}", [f"{theirs}.{norm}"], 1
 
 
 def in_transformers(model: Transformer) -> nn.Module:

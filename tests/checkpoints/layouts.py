@@ -67,10 +67,6 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             **{"relative_attention_num_buckets": 8, "relative_attention_max_distance": 20, "dropout_rate": 0.0},
             **{"layer_norm_epsilon": 1e-3, "scale_decoder_outputs": False},
         },
-        {
-            **{"d_model": 8, "d_kv": 8, "d_ff": 5, "num_layers": 1, "num_heads": 1, "vocab_size": 20, **TEXT},
-            **{"feed_forward_proj": "gated-silu"},
-        },
     ],
     "bart": [BART | ODD],
     "mbart": [BART],

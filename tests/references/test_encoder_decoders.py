@@ -26,7 +26,7 @@ def layers(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@few(4)
+@few(3)
 @given(data=some.data())
 def test_states_scores_and_gradients_are_those_of_transformers(kind, data):
     config, spec = data.draw(drawn(kind))
@@ -51,7 +51,7 @@ def test_states_scores_and_gradients_are_those_of_transformers(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@few(4)
+@few(2)
 @given(data=some.data())
 def test_without_positions_padding_at_the_end_is_told_by_its_id_and_steps_are_one_pass(kind, data):
     config, spec = data.draw(drawn(kind))

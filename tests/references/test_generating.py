@@ -32,7 +32,7 @@ def by_transformers(theirs, asked, special, beams):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@few(3)
+@few(2)
 @given(data=some.data())
 def test_greedy_and_beam_search_write_what_transformers_writes(kind, data):
     config, spec = data.draw(drawn(kind))

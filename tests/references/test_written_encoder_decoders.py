@@ -40,7 +40,7 @@ def answers_alike(ours, theirs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@few(2)
+@few(1)
 @given(data=some.data())
 def test_what_was_read_is_written_and_read_by_transformers_alike(kind, data, tmp_path_factory):
     ours, _, _ = both(kind, *data.draw(drawn(kind)))
@@ -53,10 +53,8 @@ def test_what_was_read_is_written_and_read_by_transformers_alike(kind, data, tmp
     ("family", "said", "kind"),
     [
         ("t5", {"tied": False, "scaled": False}, "t5"),
-        ("t5", {"feedforward": "gated(activation='gelu_tanh', bias=False)"}, "t5"),
         ("bart", {"first": 5}, "bart"),
         ("marian", {"source_vocab": VOCAB + 4}, "marian"),
-        ("transformer", {"order": "post"}, "marian"),
         ("transformer", {"order": "post", "tied": False, "source_vocab": VOCAB + 2}, "marian"),
         ("transformer", {"order": "post", "tied": False, "feedforward": "gelu", "decoder_depth": 1}, "marian"),
         ("transformer", {"width": 14}, "pegasus"),
