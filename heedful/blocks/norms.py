@@ -27,3 +27,7 @@ class RMSNorm(nn.RMSNorm):
 
     def __init__(self, width: int, eps: float | None = None) -> None:
         super().__init__(width, eps)
+
+    def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M
+        exact = self.weight.dtype  # which autocast may have left behind; torch would warn, and go a slower way
+        return super().forward(x) if x.dtype == exact else super().forward(x.to(exact)).to(x.dtype)

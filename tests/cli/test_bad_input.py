@@ -142,7 +142,7 @@ def forbidden(path: Path) -> bytes:
 def test_a_full_disk_is_a_failure_in_one_line(
     heedful: Program, workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(tensors: Any, path: Path, metadata: Any = None) -> None:
+    def full(tensors: Any, path: Path, *told: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     monkeypatch.setattr(files, "save_file", full)

@@ -28,7 +28,7 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "marian": ("marian", {"vocab": VOCAB, "tied": False, "scaled": False}),
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
-CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0, "llama": 0}  # and which of their inputs runs in time
+CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
 WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
 PAIRS = [  # those that are the transformer of other parts need not show again what it shows of every mechanism
     (name, word) for name in FAMILIES for word in WORDS if name not in WRITERS[1:] or word in ("dot", "window(size=3)")
@@ -92,7 +92,7 @@ def together(name: str) -> tuple[Tensor, ...]:
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    long = (*CAUSAL, *WRITERS, "predictor of labels", "states of albert")
+    long = (*CAUSAL, *WRITERS, "llama", "predictor of labels", "states of albert")
     return answer[:length] if name in long else answer
 
 
