@@ -46,22 +46,22 @@ class Step:
 
     def __init__(self, model: Speaker, batch: int, size: int, compiled: bool) -> None:
         weight = next(cast(nn.Module, model).parameters())
-        self.model, self.memory, self.outputs = model, FixedMemory(size), Rounded(cast(Any, model).outputs)
+        self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model).outputs)  # not the model, which may go
         self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)
         self.text = torch.full((batch, size), -1, device=weight.device)
         self.gains = torch.zeros(batch, size, dtype=torch.float64, device=weight.device)
         self.throws = torch.zeros(size, batch, dtype=torch.float64, device=weight.device)
-        self.scores: Callable[[], Tensor] = self.plain
+        self.scores: Callable[[Speaker], Tensor] = self.plain
         if compiled:
             self.scores = torch.compile(self.plain, dynamic=False, options=cast(Any, TUNED) if batch == 1 else None)
         self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
         self.pool = torch.cuda.graph_pool_handle() if weight.is_cuda else None  # one for all: they take turns
 
-    def plain(self) -> Tensor:
+    def plain(self, model: Speaker) -> Tensor:
         """The scores behind the newest tokens: B V."""
-        return self.outputs(self.model.read(self.newest, self.memory)[:, -1])
+        return self.outputs(model.read(self.newest, self.memory)[:, -1])
 
-    def begin(self, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
+    def begin(self, model: Speaker, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
         """Reads prompts (B P) and chooses their first tokens; what was there before is forgotten."""
         start = prompts.shape[1]
         self.rewind(0)
@@ -70,7 +70,7 @@ class Step:
         if throws is not None:
             self.throws[start : start + len(throws)] = throws
         self.memory.reach = self.memory.size
-        states = self.model.read(prompts.clamp(min=0), self.memory, positions)
+        states = model.read(prompts.clamp(min=0), self.memory, positions)
         self.choose(self.outputs(states[:, -1]), way)
 
     def choose(self, scores: Tensor, way: Way) -> None:
@@ -87,28 +87,28 @@ class Step:
         self.gains.index_copy_(1, at, chances.gather(1, tokens).double())
         self.newest.copy_(tokens)
 
-    def __call__(self, column: int, way: Way) -> None:
+    def __call__(self, model: Speaker, column: int, way: Way) -> None:
         """Takes the step that reads the tokens at this column."""
         self.memory.reach = reach(column + 1, self.memory.size)
         if not self.newest.is_cuda:
-            return self.choose(self.scores(), way)
+            return self.choose(self.scores(model), way)
         key = self.memory.reach, way
         if key not in self.graphs:
-            self.graphs[key] = self.captured(column, way)
+            self.graphs[key] = self.captured(model, column, way)
         self.graphs[key].replay()
 
-    def captured(self, column: int, way: Way) -> torch.cuda.CUDAGraph:
+    def captured(self, model: Speaker, column: int, way: Way) -> torch.cuda.CUDAGraph:
         """Takes a few steps aside, captures one, and leaves everything as it was."""
         newest, aside = self.newest.clone(), torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(WARM):
-                self.choose(self.scores(), way)
+                self.choose(self.scores(model), way)
                 self.rewind(column)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool):
-            self.choose(self.scores(), way)
+            self.choose(self.scores(model), way)
         self.rewind(column)
         self.newest.copy_(newest)
         return graph
@@ -158,8 +158,8 @@ def search(
         size = -(-(prompts.shape[1] + max(limit)) // LEAST) * LEAST
         compiled = decoding.steps == "compiled"
         step = step_of(cast(Speaker, model), len(limit), size, positions is not None, compiled)
-        step.begin(prompts, positions, throws, way)
-        answers = written(step, way, prompts.shape[1], limit, ends)
+        step.begin(cast(Speaker, model), prompts, positions, throws, way)
+        answers = written(lambda at: step(cast(Speaker, model), at, way), step, prompts.shape[1], limit, ends)
     return [answers[at * best : (at + 1) * best] for at in range(len(source))]
 
 
@@ -174,14 +174,14 @@ def check(model: Writer, source: Tensor, decoding: Decoding, rules: Rules) -> No
         raise Refusal(f"{asked} goes without bans, bias, no_repeat_ngram and stop strings; leave it or them out")
 
 
-def written(step: Step, way: Way, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
+def written(take: Callable[[int], None], step: Step, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
     """Every answer, of which the first token is chosen; only now and then it is asked whether all have ended."""
     for count in range(1, max(limit)):
         if count % PATIENCE == 0:
             so_far = step.text[:, start : start + count].tolist()
             if all(most <= count or not set(ends).isdisjoint(row) for row, most in zip(so_far, limit, strict=True)):
                 break
-        step(start + count - 1, way)
+        take(start + count - 1)
     columns = slice(start, start + max(limit))
     rows = [until(row[:most], ends) for row, most in zip(step.text[:, columns].tolist(), limit, strict=True)]
     scores = [sum(gains[: len(row)]) for row, gains in zip(rows, step.gains[:, columns].tolist(), strict=True)]

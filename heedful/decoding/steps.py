@@ -30,6 +30,7 @@ class Steps:
     def __init__(self, model: Writer, begun: Tensor, memory: Memory | None, rules: Rules) -> None:
         self.special, self.memory, self.rules = model.special, memory, rules
         self.ends = (*(model.special.ends if rules.ends else ()), *rules.also)
+        self._ends = begun.new_tensor(self.ends)
         self.written, self.begun = begun, begun.shape[1]  # of which so many tokens stood there at first
         self.sources = torch.arange(len(begun), device=begun.device)  # of which source each target is
 
@@ -71,7 +72,7 @@ class Steps:
 
     def ended(self) -> Tensor:
         """Which targets (B) came to their end with the newest token."""
-        ended = torch.isin(self.written[:, -1], self.written.new_tensor(self.ends))
+        ended = (self.written[:, -1:] == self._ends).any(1)
         if self.rules.stops is None:
             return ended
         return ended | ended.new_tensor([self.rules.stops(said) for said in self.written[:, self.begun :].tolist()])

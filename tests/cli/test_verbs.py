@@ -389,7 +389,7 @@ def test_check_says_of_every_law_whether_it_holds(heedful: Program, workshop: Pa
 def test_check_fails_where_a_model_sees_the_future(
     heedful: Program, workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.models.transformer.Causal", Everything)
+    monkeypatch.setattr("heedful.models.encoder_decoder.Causal", Everything)
     answer = heedful("check", "runs/reverse")
     assert (answer.status, answer.err) == (1, "")
     said = {line.split(maxsplit=1)[1].partition(":")[0]: line.split()[0] for line in answer.lines}

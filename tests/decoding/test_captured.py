@@ -1,5 +1,6 @@
 """Captured steps: what they do on a GPU is done here as it is called, and says the same as steps that are not."""
 
+import gc
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from heedful.decoding import Decoding, captured, search
 from heedful.decoding.answer import Answer
 from heedful.decoding.captured import reach
 from heedful.errors import Failure, Refusal
+from heedful.models import build
 from tests.decoding.test_continuing import KINDS, in_batch, speaker, strip
 from tests.decoding.toys import sources, writer
 
@@ -52,7 +54,7 @@ def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.Mon
     assert sorted(set(reached)) == [8, 16, 28]
 
 
-def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model() -> None:
+def test_a_step_is_made_once_for_prompts_of_like_length() -> None:
     model = speaker(2)
     with torch.no_grad():
         one = captured.step_of(model, 2, 64, False, False)
@@ -61,6 +63,16 @@ def test_a_step_is_made_once_for_prompts_of_like_length_and_goes_with_its_model(
     other = captured.step_of(model, 2, 64, False, False)
     model.to(torch.float32)  # elsewhere in memory, where a graph would not look
     assert captured.step_of(model, 2, 64, False, False) is not other
+
+
+def test_a_step_goes_with_its_model() -> None:
+    gc.collect()
+    model, before = speaker(2), len(captured.made)
+    both(model, torch.tensor([[3]]), {})
+    assert len(captured.made) == before + 1
+    del model
+    gc.collect()
+    assert len(captured.made) == before
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -121,3 +133,17 @@ def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         heedful.generate(speaker(), [3], 9, steps="captured")
     with pytest.raises(Refusal, match="the model lies on a CPU"):
         search(writer(), sources(), Decoding(steps="compiled"))
+
+
+def test_a_step_can_be_compiled_as_one_graph() -> None:
+    torch.manual_seed(0)
+    model: Any = build("llama", vocab=20, width=16, heads=2, depth=2, length=64, hidden=32).eval()
+    one, two = captured.Step(model, 2, 64, False), captured.Step(model, 2, 64, False)
+    two.scores = torch.compile(two.plain, backend="aot_eager", dynamic=False, fullgraph=True)
+    way = captured.Way(None, 1.0)
+    with torch.no_grad():
+        for step in (one, two):
+            step.begin(model, torch.tensor([[3, 4], [5, 6]]), None, None, way)
+            step(model, 2, way)
+    assert one.text.tolist() == two.text.tolist()
+    torch.testing.assert_close(one.gains, two.gains)
