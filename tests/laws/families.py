@@ -21,7 +21,8 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "forecaster": ("forecaster", {"channels": CHANNELS}),
 }
 CAUSAL = {"transformer": 1, "forecaster": 0}  # and which of their inputs runs in time
-WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
+MASKED = [f"{word}(size=3)" for word in words.MASKS]
+WORDS = [*MECHANISMS, *MASKED]
 PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
 
 
@@ -38,7 +39,8 @@ def obeys(word: str, name: str, *parts: str) -> bool:
 
 def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
     """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
-    return cases.few_of(word, [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)])
+    every = [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)]
+    return cases.few_of(word, every, 1 if word in MASKED else 2)
 
 
 def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
