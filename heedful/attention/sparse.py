@@ -227,9 +227,12 @@ class Local2D(Mask):
         return (y >= -self.memory) & (y < self.size) & (x >= -self.memory) & (x < self.size + self.memory)
 
     def near(self, rows: Tensor, length: int) -> Tensor | None:
-        down = rows // self.row // self.size * self.size * self.row
-        first, last = int(down.min()) - self.memory * self.row, int(down.max()) + self.size * self.row
-        return torch.arange(max(0, first), min(length, last), device=rows.device)
+        down, right = (at // self.size * self.size for at in (rows // self.row, rows % self.row))
+        corner = (down * self.row + right).unique()[:, None, None]  # of each square that the rows stand in
+        y = corner // self.row + torch.arange(-self.memory, self.size, device=rows.device)[:, None]
+        x = corner % self.row + torch.arange(-self.memory, self.size + self.memory, device=rows.device)
+        at = (y * self.row + x)[(y >= 0) & (x >= 0) & (x < self.row)].unique()
+        return at[at < length]
 
     def order(self, length: int) -> Tensor | None:
         at = torch.arange(length)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from heedful.cli.arguments import Device, Folder, Other
-from heedful.errors import unknown
+from heedful.errors import Refusal, unknown
+
+KEY = "model.mechanism="
 
 
 @contextmanager
@@ -33,16 +35,36 @@ def evaluate(
 ) -> None:
     """Score a trained model; the last line is one JSON object.
 
-    By default on the data that it was trained with; `data=...` names others.
+    By default on the data that it was trained with; `data=...` names others. `model.mechanism=...` also scores it with
+    another kind of attention in the place of the one that it learned with.
     """
     from heedful.training import run
 
     if split not in ("train", "valid", "test"):
         raise unknown("split", split, ("train", "valid", "test"))
     model, task = run.trained(folder)
-    samples = run.samples(folder, task, changes or [], split)
-    with answering(len(samples)) as task.tell:
-        scores = task.score(model.to(run.device(device)), samples)
+    others = [change.split("=", 1)[1] for change in changes or [] if change.startswith(KEY)]
+    samples = run.samples(folder, task, [c for c in changes or [] if not c.startswith(KEY)], split)
+    with answering(len(samples) * (1 + len(others[-1:]))) as task.tell:
+        scores: dict[str, Any] = task.score(model.to(run.device(device)), samples)
+        for word in others[-1:]:
+            scores = {**instead(model, word, task, samples), "mechanism": word, "as_trained": scores}
     for name, value in scores.items():
-        typer.echo(f"{name:20s} {value:.4f}   on {len(samples):,} samples of {split}", err=True)
+        if isinstance(value, float):
+            was = f", {scores['as_trained'][name]:.4f} as trained" if others else ""
+            typer.echo(f"{name:20s} {value:.4f}{was}   on {len(samples):,} samples of {split}", err=True)
     typer.echo(json.dumps({"task": task.name, "split": split, "samples": len(samples), **scores}))
+
+
+def instead(model: Any, word: str, task: Any, samples: Any) -> dict[str, Any]:
+    """The scores of a model with another mechanism in the place of its own."""
+    from heedful.models import kinds
+
+    other = kinds.instead(model, word).to(next(model.parameters()).device)
+    try:
+        scores: dict[str, Any] = task.score(other, samples)
+    except Refusal:
+        raise
+    except ValueError as error:  # what a mechanism says at the call
+        raise Refusal(f"{KEY}{word}: {error}") from None
+    return scores

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from pydantic import ValidationError
+from torch import Tensor, nn
 
 from heedful.attention import Causal, Everything, Mask
 from heedful.attention.card import Card
-from heedful.errors import unknown
+from heedful.errors import Refusal, unknown
 from heedful.inputs.positions import waves
 from heedful.models import words
+from heedful.models.refusals import refusal
 
 SENTENCE = "the cat sat on the mat and the dog sat by the door until the cat and the dog ran out"
 BY_MODEL = ("width", "heads", "length", "both_ways")  # filled in: no word needs to say them
@@ -99,3 +101,20 @@ def queries_and_keys(heads: int, width: int) -> tuple[Tensor, Tensor]:
     places = waves(torch.arange(len(spoken))[None], width, torch.float32)  # 1 T D
     x = torch.stack([vectors[word] for word in spoken], 1)[None] + places  # 1 H T D
     return x, x
+
+
+def instead(model: nn.Module, word: str) -> nn.Module:
+    """A trained model with another mechanism in its place, and the weights that it learned with the first."""
+    spec: Any = model.spec
+    try:
+        other = type(model)(type(spec)(**spec.model_dump() | {"mechanism": word}))
+        missing, _ = other.load_state_dict(model.state_dict(), strict=False)
+    except ValidationError as error:
+        raise refusal(error, "model", type(spec)) from None
+    except RuntimeError:  # a projection of another size
+        missing = ["project"]
+    if own := [name for name in missing if not name.endswith(("directions", "centres"))]:
+        raise Refusal(
+            f"model.mechanism={word} has weights of its own ({own[0]}) that this model never learned; train with it"
+        )
+    return other.train(model.training)

@@ -238,6 +238,15 @@ def test_the_last_line_of_eval_is_one_json_object(heedful: Program, workshop: Pa
     assert f"of {split}" in answer.err
 
 
+def test_eval_scores_a_model_with_another_mechanism_beside_its_own(heedful: Program, workshop: Path) -> None:
+    before = json.loads(heedful("eval", "runs/series").out)
+    for word, same in (("window(size=100)", True), ("window(size=1)", False)):
+        said = json.loads(heedful("eval", "runs/series", f"model.mechanism={word}").out)
+        assert said["mechanism"] == word
+        assert said["as_trained"] == {name: before[name] for name in said["as_trained"]}
+        assert ({name: said[name] for name in said["as_trained"]} == said["as_trained"]) == same
+
+
 def test_eval_says_what_training_said(heedful: Program, workshop: Path) -> None:
     for recipe in RECIPES:
         result = json.loads((workshop / "runs" / recipe / "result.json").read_text())

@@ -183,14 +183,25 @@ def obeys(word: str, *parts: str) -> bool:
 def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
     """The cases that a mechanism obeys, of the product of the axes chosen, less what the golden table says it refuses.
 
-    Softmax, on which all else is built, is asked every one of them; the others are asked every pair of parts.
+    Softmax, on which all else is built, is asked every one of them; the others are asked every pair of parts, or a few
+    where they are made like one that was asked.
     """
     axes = {part: [value for value in values if obeys(word, f"{part} {value}")] for part, values in chosen.items()}
     every = itertools.product(*axes.values())
-    for values in every if word == "softmax" else paired(list(every), word):
+    chosen_ones = (
+        every if word == "softmax" else itertools.islice(paired(list(every), word), 20 if alike(word) else None)
+    )
+    for values in chosen_ones:
         case = Case(**dict(zip(axes, values, strict=True)))
         if obeys(word, *case.parts()):
             yield case
+
+
+def alike(word: str) -> bool:
+    """Whether a mechanism has its forward and its weights from one before it, as Performer has them from linear."""
+    known, kind = words.MECHANISMS, words.MECHANISMS.get(word)
+    before = [known[name] for name in itertools.takewhile(lambda name: name != word, known)]
+    return kind is not None and any(one.forward is kind.forward and one.weights is kind.weights for one in before)
 
 
 def paired(every: list[tuple], seed: str) -> Iterator[tuple]:
@@ -207,7 +218,9 @@ def paired(every: list[tuple], seed: str) -> Iterator[tuple]:
 def few_of(word: str, every: Iterable, most: int = 2) -> list:
     """All of them for softmax; a few of them for another mechanism, and another few for the next."""
     every = list(every)
-    return every if word == "softmax" else random.Random(word).sample(every, min(most, len(every)))
+    return (
+        every if word == "softmax" else random.Random(word).sample(every, min(1 if alike(word) else most, len(every)))
+    )
 
 
 def everywhere(word: str) -> Iterator[Case]:

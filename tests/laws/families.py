@@ -28,7 +28,8 @@ FAMILIES: dict[str, tuple[str, dict]] = {
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
-WORDS = [*MECHANISMS, *(f"{word}(size=3)" for word in words.MASKS)]
+MASKED = [f"{word}(size=3)" for word in words.MASKS]
+WORDS = [*MECHANISMS, *MASKED]
 ALL = ("transformer", "predictor of labels")  # between them they have every stack, causal, both ways and across
 PAIRS = [  # the others are made of the same parts, and need not show again what these show of every mechanism
     (name, word) for name in FAMILIES for word in WORDS if name in ALL or word in ("softmax", "window(size=3)")
@@ -51,7 +52,8 @@ def obeys(word: str, name: str, *parts: str) -> bool:
 
 def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
     """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
-    return cases.few_of(word, [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)])
+    every = [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)]
+    return cases.few_of(word, every, 1 if word in MASKED else 2)
 
 
 def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:

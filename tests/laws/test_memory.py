@@ -36,7 +36,7 @@ def in_steps(run, x, memory, chunks):
 @torch.no_grad()
 def test_steps_with_memory_are_one_pass(word, name):
     every = [(HEADS, CHUNKS[0]), (1, CHUNKS[0]), *((2, chunks) for chunks in CHUNKS)]
-    for groups, chunks in cases.few_of(word, every, 3):
+    for groups, chunks in cases.few_of(word, every):
         blocks, axes = stack(word, groups, Rotary()), {"groups": [groups], "value": [VALUE], "sight": ["remembered"]}
         fitting = [mask for mask, made in cases.masks().items() if closed(made, chunks)]
         assert "causal" in fitting
@@ -77,7 +77,7 @@ def test_a_memory_taken_goes_on_with_the_sequences_taken(name, word):
 def test_a_model_in_steps_is_one_pass(word):
     for name in families.CAUSAL:
         places = families.places(word, name, "sight remembered")
-        for (memory, make), (position, bias) in itertools.product(MEMORIES.items(), places):
+        for (memory, make), (position, bias) in cases.few_of(word, itertools.product(MEMORIES.items(), places), 4):
             model, given = families.model(name, word, position=position, bias=bias), families.together(name)
             context = model.encode(given[0]).kept() if name == "transformer" else None
             run = (lambda x, kept, m=model, c=context: m.decode(x, c, kept)) if context else model
