@@ -20,8 +20,7 @@ def homes(folder: Path) -> list[str]:
     """
     root = os.path.realpath(folder)
     cache, kept = os.path.split(os.path.dirname(root))
-    blobs = os.path.join(cache, "blobs")
-    return [root, blobs] if kept == "snapshots" and os.path.realpath(blobs) == blobs else [root]
+    return [root, os.path.join(cache, "blobs")] if kept == "snapshots" else [root]
 
 
 def inside(path: Path) -> Path:

@@ -46,9 +46,8 @@ def read(folder: Path) -> nn.Module:
     tensors = {}
     for name, rule in rules.items():
         tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
-        if tensors[name].untyped_storage().data_ptr() != files.tensor(there[rule.names[0]]).data_ptr():
-            for one in rule.names:
-                files.forget(there[one])
+        for one in rule.names if rule.copies else ():
+            files.forget(there[one])
     return placed(spec, tensors)
 
 

@@ -60,6 +60,7 @@ HARMLESS = frozenset(
         "top_p",
         "torch_dtype",
         "torchscript",
+        "transformers.js_config",
         "transformers_version",
         "typical_p",
         "use_bfloat16",

@@ -30,6 +30,9 @@ class Llama(Layout):
     ends: ClassVar[tuple[int | None, int | None]] = (1, 2)  # the ids of begin and end, where the config has none
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        config.only("rope_interleaved", False)
+        config.only("use_mrope", False)
+        config.harmless("is_llama_config")
         heads = config.whole("num_attention_heads", 32)
         groups = config.take("num_key_value_heads", self.defaults.get("num_key_value_heads"))
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ class Same:
 
     ours: str
     theirs: str
+    copies: ClassVar[bool] = False  # whether what is read is a copy, so that the file's own pages can be given back
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,6 +47,8 @@ class Same:
 @dataclass(frozen=True)
 class Transposed(Same):
     """A matrix that lies the other way round in the file."""
+
+    copies = True
 
     def shapes(self, ours: Shape) -> list[Shape]:
         return [ours[::-1]]
@@ -77,6 +80,7 @@ class Stacked:
 
     ours: str
     theirs: dict[str, int]
+    copies: ClassVar[bool] = True
 
     @property
     def names(self) -> tuple[str, ...]:

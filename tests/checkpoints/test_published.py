@@ -1,0 +1,75 @@
+"""Configs as they are published, key by key: each is read, and is the size that bears its name here."""
+
+from typing import Any
+
+import pytest
+
+from heedful import models
+from heedful.checkpoints import public
+from heedful.checkpoints.names import LAYOUTS
+from heedful.checkpoints.names.config import Config
+from heedful.models.meaning import meaning
+
+ALL = {"initializer_range": 0.02, "torch_dtype": "bfloat16", "transformers_version": "4.37.0", "use_cache": True}
+LLAMA = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_act": "silu", "pretraining_tp": 1, **ALL}
+LLAMA |= {"attention_bias": False, "rms_norm_eps": 1e-5, "rope_scaling": None, "tie_word_embeddings": False}
+LLAMA2 = {"bos_token_id": 1, "eos_token_id": 2, "vocab_size": 32000}
+LLAMA3 = {"bos_token_id": 128000, "eos_token_id": 128001, "vocab_size": 128256, "rope_theta": 500000.0}
+PARTS = {"high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 8192}
+QWEN = {"bos_token_id": 151643, "eos_token_id": 151643, "hidden_act": "silu", "rms_norm_eps": 1e-06, **ALL}
+QWEN |= {"attention_dropout": 0.0, "rope_theta": 1000000.0, "tie_word_embeddings": True, "use_sliding_window": False}
+
+
+def sizes(*numbers: int) -> dict[str, int]:
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size")
+    return dict(zip((*names, "max_position_embeddings"), numbers, strict=True))
+
+
+GPT2: dict[str, Any] = {
+    **{"activation_function": "gelu_new", "architectures": ["GPT2LMHeadModel"], "attn_pdrop": 0.1, "embd_pdrop": 0.1},
+    **{"bos_token_id": 50256, "eos_token_id": 50256, "initializer_range": 0.02, "layer_norm_epsilon": 1e-05},
+    **{"model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024},
+    **{"resid_pdrop": 0.1, "summary_activation": None, "summary_first_dropout": 0.1, "summary_type": "cls_index"},
+    **{"summary_proj_to_labels": True, "summary_use_proj": True, "vocab_size": 50257},
+    **{"task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}},
+}
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "gpt2": GPT2,
+    "gpt2-xl": GPT2 | {"n_embd": 1600, "n_head": 25, "n_layer": 48, "output_past": True},
+    "llama-1.1b": LLAMA | LLAMA2 | sizes(2048, 22, 32, 4, 5632, 2048) | {"rope_theta": 10000.0},
+    "llama3-8b": LLAMA | LLAMA3 | sizes(4096, 32, 32, 8, 14336, 8192) | {"attention_dropout": 0.0},
+    "llama3.1-8b": LLAMA
+    | LLAMA3
+    | sizes(4096, 32, 32, 8, 14336, 131072)
+    | {"mlp_bias": False, "rope_scaling": {"factor": 8.0, **PARTS, "rope_type": "llama3"}},
+    "llama3.2-1b": LLAMA
+    | LLAMA3
+    | sizes(2048, 16, 32, 8, 8192, 131072)
+    | {"head_dim": 64, "tie_word_embeddings": True, "rope_scaling": {"factor": 32.0, **PARTS, "rope_type": "llama3"}},
+    "mistral-7b": {
+        **{"model_type": "mistral", "architectures": ["MistralForCausalLM"], "hidden_act": "silu", **ALL, **LLAMA2},
+        **{"rms_norm_eps": 1e-05, "rope_theta": 10000.0, "sliding_window": 4096, "tie_word_embeddings": False},
+        **sizes(4096, 32, 32, 8, 14336, 32768),
+    },
+    "qwen2-0.5b": {
+        **{"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "max_window_layers": 24, **QWEN},
+        **{"sliding_window": 131072, "use_mrope": False, "vocab_size": 151936},
+        **sizes(896, 24, 14, 2, 4864, 131072),
+    },
+    "qwen3-0.6b": {
+        **{"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "max_window_layers": 28, **QWEN},
+        **{"attention_bias": False, "head_dim": 128, "rope_scaling": None, "sliding_window": None},
+        **{"vocab_size": 151936, **sizes(1024, 28, 16, 8, 3072, 40960)},
+    },
+}
+
+
+@pytest.mark.parametrize("size", PUBLISHED)
+def test_a_published_config_is_the_size_of_its_name(size):
+    layout = LAYOUTS[PUBLISHED[size]["model_type"]]
+    read = meaning(public.read_spec(layout, Config(PUBLISHED[size], "config.json"), {}))
+    ours = meaning(models.spec(layout.family, size))
+    taught = ("dropout", "mechanism") if layout.kind == "gpt2" else ()  # how it was trained, and not what it is
+    assert {key: read[key] for key in read if key not in taught} == {
+        key: ours[key] for key in ours if key not in taught
+    }
