@@ -48,6 +48,13 @@ def test_many_processes_learn_from_the_very_images_of_one(size):
         assert torch.equal(of_part, share[rank::size])
 
 
+def test_an_image_is_mixed_with_its_neighbour_as_that_is_varied_itself():
+    task, samples = opened()
+    batch = task.batch(task.fresh(samples[:12], 4))
+    for name in ("images", "answer", "dice"):
+        assert torch.equal(batch[f"other_{name}"], batch[name].roll(1, 0)), name
+
+
 def test_an_image_is_another_in_every_epoch_and_the_same_in_each():
     task, samples = opened()
     one, two, again = (task.variety(task.batch(task.fresh(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
