@@ -68,8 +68,8 @@ def test_answers_come_in_order_and_are_those_that_come_alone(translator: Transla
 
 def test_more_lines_than_a_window_keep_their_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(translator.task.predict(translator.model, translator.sources[:40]))
-    monkeypatch.setattr("heedful.tasks.pairs.WINDOW", 7)
-    monkeypatch.setattr("heedful.tasks.pairs.ROWS", 90)  # a few sources at once
+    monkeypatch.setattr("heedful.tasks.writing.WINDOW", 7)
+    monkeypatch.setattr("heedful.tasks.writing.ROWS", 90)  # a few sources at once
     assert list(translator.task.predict(translator.model, translator.sources[:40])) == whole
 
 
