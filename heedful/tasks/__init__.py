@@ -46,7 +46,7 @@ def use_of(model: nn.Module, folder: Path) -> Use:
         return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    return Continuing()
+    return Continuing.read(folder, {})
 
 
 def suited(use: Use, spec: Spec) -> Use:

@@ -11,10 +11,12 @@ from torch import nn
 
 from heedful.decoding import Decoding, search, stream
 from heedful.decoding.prompts import Asked
+from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.tasks.task import maps, read_all, several
 from heedful.tasks.use import Use
+from heedful.text import folders
 
 AT_ONCE = 32  # inputs
 
@@ -59,4 +61,6 @@ class Continuing(Use):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        if not folders.is_there(folder):
+            raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
         return cls()

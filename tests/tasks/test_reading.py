@@ -210,7 +210,8 @@ def test_a_folder_without_what_is_needed_is_refused(tmp_path):
     (place / "vocab.txt").unlink()
     with pytest.raises(Refusal, match="has no tokenizer, without which no text can be read"):
         usable(place)
-    assert use_of(heedful.build("gpt", vocab=9, width=8, heads=2), tmp_path).writes
+    with pytest.raises(Refusal, match="has no tokenizer, without which no text can be read"):
+        use_of(heedful.build("gpt", vocab=9, width=8, heads=2), tmp_path)
     with pytest.raises(Refusal, match=r"does not say what its model is for"):
         use_of(heedful.build("forecaster", channels=2, width=8, heads=2), tmp_path)
     (place / "vocab.txt").write_text("\n".join([*WORDS, "more"]) + "\n")
