@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder, or the model/ in it.")]
+Folder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A run folder, the model/ in it, or a folder in Hugging Face's layout.")
+]
 Changes = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
 ]

@@ -80,6 +80,8 @@ class CamembertSpec(RobertaSpec):
         "camembert-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 32005},
     }
     family: Literal["camembert"] = "camembert"  # type: ignore[assignment]
+    begin: Id | None = 5
+    end: Id | list[Id] | None = 6
 
 
 class DistilbertSpec(EncoderSpec):

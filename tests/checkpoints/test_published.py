@@ -33,7 +33,53 @@ GPT2: dict[str, Any] = {
     **{"summary_proj_to_labels": True, "summary_use_proj": True, "vocab_size": 50257},
     **{"task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}},
 }
+BERT = {
+    **{
+        "attention_probs_dropout_prob": 0.1,
+        "hidden_act": "gelu",
+        "hidden_dropout_prob": 0.1,
+        "initializer_range": 0.02,
+    },
+    **{"hidden_size": 768, "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12},
+}
+LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24}
+UNCASED = {
+    **{"model_type": "bert", "architectures": ["BertForMaskedLM"], "gradient_checkpointing": False, **BERT},
+    **{"layer_norm_eps": 1e-12, "max_position_embeddings": 512, "pad_token_id": 0, "type_vocab_size": 2},
+    **{"position_embedding_type": "absolute", "transformers_version": "4.6.0", "use_cache": True, "vocab_size": 30522},
+}
+ROBERTA = {
+    **{"model_type": "roberta", "architectures": ["RobertaForMaskedLM"], **BERT, "bos_token_id": 0, "eos_token_id": 2},
+    **{"layer_norm_eps": 1e-05, "max_position_embeddings": 514, "pad_token_id": 1, "type_vocab_size": 1},
+    "vocab_size": 50265,
+}
+DISTILBERT = {
+    **{"model_type": "distilbert", "architectures": ["DistilBertForMaskedLM"], "activation": "gelu", "dim": 768},
+    **{"attention_dropout": 0.1, "dropout": 0.1, "hidden_dim": 3072, "initializer_range": 0.02, "n_heads": 12},
+    **{"max_position_embeddings": 512, "n_layers": 6, "pad_token_id": 0, "qa_dropout": 0.1, "tie_weights_": True},
+    **{"seq_classif_dropout": 0.2, "sinusoidal_pos_embds": False, "vocab_size": 30522},
+}
+ALBERT = {
+    **{"model_type": "albert", "architectures": ["AlbertForMaskedLM"], **BERT, "hidden_act": "gelu_new"},
+    **{"attention_probs_dropout_prob": 0, "bos_token_id": 2, "classifier_dropout_prob": 0.1, "down_scale_factor": 1},
+    **{"embedding_size": 128, "eos_token_id": 3, "gap_size": 0, "hidden_dropout_prob": 0, "inner_group_num": 1},
+    **{"layer_norm_eps": 1e-12, "max_position_embeddings": 512, "net_structure_type": 0, "num_hidden_groups": 1},
+    **{"num_memory_blocks": 0, "pad_token_id": 0, "type_vocab_size": 2, "vocab_size": 30000},
+}
 PUBLISHED: dict[str, dict[str, Any]] = {
+    "bert-base": UNCASED,
+    "bert-large": UNCASED | LARGE,
+    "minilm": UNCASED
+    | {"architectures": ["BertModel"], "hidden_size": 384, "intermediate_size": 1536, "num_hidden_layers": 6},
+    "roberta-base": ROBERTA,
+    "roberta-large": ROBERTA | LARGE,
+    "camembert-base": {
+        **{**ROBERTA, "model_type": "camembert", "architectures": ["CamembertForMaskedLM"], "vocab_size": 32005},
+        **{"bos_token_id": 5, "eos_token_id": 6, "output_past": True},
+    },
+    "distilbert-base": DISTILBERT,
+    "albert-base": ALBERT,
+    "albert-large": ALBERT | LARGE,
     "gpt2": GPT2,
     "gpt2-xl": GPT2 | {"n_embd": 1600, "n_head": 25, "n_layer": 48, "output_past": True},
     "llama-1.1b": LLAMA | LLAMA2 | sizes(2048, 22, 32, 4, 5632, 2048) | {"rope_theta": 10000.0},
@@ -68,8 +114,11 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 def test_a_published_config_is_the_size_of_its_name(size):
     layout = LAYOUTS[PUBLISHED[size]["model_type"]]
     read = meaning(public.read_spec(layout, Config(PUBLISHED[size], "config.json"), {}))
-    ours = meaning(models.spec(layout.family, size))
-    taught = ("dropout", "mechanism") if layout.kind == "gpt2" else ()  # how it was trained, and not what it is
+    asked = {key: read[key] for key in ("output",) if key in read}
+    ours = meaning(models.spec(layout.family, size, **asked))
+    taught = (
+        ("dropout", "mechanism") if layout.kind == "gpt2" or asked else ()
+    )  # how it was trained, and not what it is
     assert {key: read[key] for key in read if key not in taught} == {
         key: ours[key] for key in ours if key not in taught
     }

@@ -50,7 +50,7 @@ Call = Callable[..., tuple[object, str, str]]
 @pytest.fixture
 def task(monkeypatch: pytest.MonkeyPatch) -> Echo:
     made = Echo()
-    monkeypatch.setattr("heedful.training.run.trained", lambda folder: (nn.Linear(1, 1), made))
+    monkeypatch.setattr("heedful.training.run.usable", lambda folder: (nn.Linear(1, 1), made))
     return made
 
 

@@ -21,7 +21,6 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "forecaster": ("forecaster", {"channels": CHANNELS}),
     "gpt": ("gpt", {"vocab": VOCAB, "tied": False}),
     "classes of bert": ("bert", {"vocab": VOCAB, "tied": False, "output": "classes", "classes": 4}),
-    "states of albert": ("albert", {"vocab": VOCAB, "tied": False, "narrow": 8, "distinct": 2, "output": "pooled"}),
     "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
     "t5": ("t5", {"vocab": VOCAB, "tied": False}),
     "bart": ("bart", {"vocab": VOCAB, "tied": False}),
@@ -92,8 +91,7 @@ def together(name: str) -> tuple[Tensor, ...]:
 
 def real(name: str, answer: Tensor, length: int) -> Tensor:
     """The part of one sequence's answer that is no padding."""
-    long = (*CAUSAL, *WRITERS, "llama", "predictor of labels", "states of albert")
-    return answer[:length] if name in long else answer
+    return answer[:length] if name in (*CAUSAL, *WRITERS, "llama", "predictor of labels") else answer
 
 
 def other(x: Tensor) -> Tensor:

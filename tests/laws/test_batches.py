@@ -108,8 +108,8 @@ def test_padding_changes_nothing_in_a_model(name, word):
 
 
 def test_every_family_is_padded_here():
-    made = {models.FAMILIES[family][1] for family, _ in families.FAMILIES.values()}
-    assert made == {model for _, model in models.FAMILIES.values()}
+    made = tuple(models.FAMILIES[family][1] for family, _ in families.FAMILIES.values())
+    assert all(issubclass(model, made) for _, model in models.FAMILIES.values())
 
 
 @pytest.mark.parametrize("name", ["predictor of tokens", "predictor of labels", "transformer"])

@@ -57,6 +57,13 @@ def test_one_text_alone_has_the_ids_it_has_without_the_rest(tmp_path):
     assert [one.ids for one in made.join([(text,) for text in TEXTS])] == made.encode_all(TEXTS)
 
 
+def test_a_pair_cannot_be_shorter_than_what_is_added(tmp_path):
+    made = folders.read(older(tmp_path))
+    assert len(made.join([("the", "cat")], 3)[0].ids) == 3
+    with pytest.raises(Refusal, match="longest=2 is less than the 3 tokens that this tokenizer adds to a text"):
+        made.join([("the", "cat")], 2)
+
+
 def test_a_tokenizer_that_puts_nothing_between_two_texts_refuses_them():
     own = tokenizer("wordpiece")
     assert own.join([("a",)])[0].ids == own.encode("a")
