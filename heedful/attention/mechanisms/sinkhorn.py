@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -58,9 +59,9 @@ class Sinkhorn(Mechanism):
                 mixed = mixed / (total := mixed.sum(axis, keepdim=True)).masked_fill(total == 0, 1.0)
         return mixed
 
-    def parts(self, q: Tensor, k: Tensor, sight: Sight) -> tuple[Tensor, Tensor]:
+    def parts(self, q: Tensor, k: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of each block's rows for itself and for what stands beside it, B H N C 2C, and the sorting."""
-        there = self.blocks(read_itself(sight, "sinkhorn"))
+        there = self.blocks(there)
         q, k = self.blocks(q), self.blocks(shared(k, q.shape[1])) * there
         mixed = self.sorting(q, k, there)
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, k)
@@ -69,17 +70,33 @@ class Sinkhorn(Mechanism):
         return hidden_softmax(scores, torch.cat((there, anywhere), 3).mT), mixed
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        weights, mixed = self.parts(q, k, sight)
+        there = read_itself(sight, "sinkhorn")
+        turn, back = closed(there, sight)
+        weights, mixed = self.parts(turn(q), turn(k), turn(there))
         own, beside = weights.chunk(2, -1)
         count, length = mixed.shape[-1], q.shape[2]
-        there = self.blocks(read_itself(sight, "sinkhorn")).squeeze(-1)  # B|1 1 N C
-        spread = torch.einsum("bhntc,bhnm->bhntmc", beside, mixed) * there[:, :, None, None]
+        present = self.blocks(turn(there)).squeeze(-1)  # B|1 1 N C
+        spread = torch.einsum("bhntc,bhnm->bhntmc", beside, mixed) * present[:, :, None, None]
         one = torch.eye(count, dtype=q.dtype, device=q.device)
         every = spread + torch.einsum("bhntc,nm->bhntmc", own, one)
-        return every.flatten(4, 5).flatten(2, 3)[:, :, :length, :length]
+        return back(back(every.flatten(4, 5).flatten(2, 3)[:, :, :length, :length]).mT).mT
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        weights, mixed = self.parts(q, k, sight)
-        v = self.blocks(shared(v, q.shape[1])) * self.blocks(read_itself(sight, "sinkhorn"))
+        there = read_itself(sight, "sinkhorn")
+        turn, back = closed(there, sight)
+        weights, mixed = self.parts(turn(q), turn(k), turn(there))
+        v = self.blocks(shared(turn(v), q.shape[1])) * self.blocks(turn(there))
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, v)
-        return (weights @ torch.cat((v, beside), 3)).flatten(2, 3)[:, :, : q.shape[2]]
+        return back((weights @ torch.cat((v, beside), 3)).flatten(2, 3)[:, :, : q.shape[2]])
+
+
+def closed(there: Tensor, sight: Sight) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    """How rows (B H T D) close up, padding last, so that blocks are those of the sequence alone; and the way back."""
+    if sight.counted:  # padding stands at the end
+        return (lambda x: x), (lambda x: x)
+    order = (~there).byte().argsort(dim=2, stable=True)  # B|1 1 T 1
+
+    def along(index: Tensor) -> Callable[[Tensor], Tensor]:
+        return lambda x: x.expand(len(index), *x.shape[1:]).gather(2, index.expand(-1, *x.shape[1:2], -1, x.shape[-1]))
+
+    return along(order.expand(sight.batch, -1, -1, -1)), along(order.argsort(2).expand(sight.batch, -1, -1, -1))
