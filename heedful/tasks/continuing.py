@@ -11,7 +11,6 @@ from torch import nn
 
 from heedful.decoding import Decoding, search, stream
 from heedful.decoding.prompts import Asked
-from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.tasks.task import maps, read_all, several
@@ -61,6 +60,5 @@ class Continuing(Use):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        if not folders.is_there(folder):
-            raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
+        folders.needed(folder)
         return cls()

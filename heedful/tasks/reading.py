@@ -108,9 +108,7 @@ class Reading(Use):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        if not folders.is_there(folder):
-            raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
-        made = cls(folders.read(folder))
+        made = cls(folders.needed(folder))
         longest = state.get("longest", 0)
         if type(longest) is not int or longest < 0:
             raise ValueError(f"longest is {longest!r}")

@@ -133,9 +133,7 @@ class Writing(Writes):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        if not folders.is_there(folder):
-            raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
-        made = cls(folders.read(folder))
+        made = cls(folders.needed(folder))
         made.decoding = Decoding.model_validate(state.get("decoding", {}))
         return made
 

@@ -34,6 +34,13 @@ def is_there(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in (JSON, SOURCE, VOCAB, LINES, *PIECES))
 
 
+def needed(folder: Path) -> Tokenizer:
+    """The tokenizer of a folder whose model is to read a text."""
+    if not is_there(folder):
+        raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
+    return read(folder)
+
+
 def read(folder: Path) -> Tokenizer:
     """The tokenizer of a folder: of its `tokenizer.json`, or of the files that this kind of model has otherwise."""
     if os.path.lexists(folder / JSON):
