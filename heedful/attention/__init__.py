@@ -8,7 +8,8 @@ from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, W
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead, SharedQK
-from heedful.attention.sight import Bias, Causal, Everything, Mask, Sight
+from heedful.attention.seeing import Bias, Causal, Everything, Mask
+from heedful.attention.sight import Sight
 from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
 from heedful.attention.windows import WindowAttention
 

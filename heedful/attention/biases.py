@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.sight import Bias
+from heedful.attention.seeing import Bias
 
 
 class ALiBi(Bias):

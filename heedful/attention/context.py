@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from heedful.attention.projections import Across
-from heedful.attention.sight import Mask, Sight
+from heedful.attention.seeing import Mask
+from heedful.attention.sight import Sight
 
 
 class Context:

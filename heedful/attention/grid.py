@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.positions import Rotary
-from heedful.attention.sight import Bias, Everything, Mask, Sight
+from heedful.attention.seeing import Bias, Everything, Mask
+from heedful.attention.sight import Sight
 
 
 class GridSight(Sight):

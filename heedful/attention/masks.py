@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.sight import Mask
+from heedful.attention.seeing import Mask
 
 
 class Window(Mask):

@@ -8,7 +8,8 @@ from collections.abc import Hashable
 import torch
 from torch import Tensor
 
-from heedful.attention.sight import Bias, Causal, Mask, Sight
+from heedful.attention.seeing import Bias, Causal, Mask
+from heedful.attention.sight import Sight
 
 Slot = tuple[Tensor, Tensor]
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.attention.card import Card
 from heedful.attention.masks import Window, least
-from heedful.attention.sight import Mask
+from heedful.attention.seeing import Mask
 
 
 class Turns(Mask):

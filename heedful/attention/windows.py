@@ -13,7 +13,8 @@ from heedful.attention.masks import Documents
 from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.memory import Memory
 from heedful.attention.projections import Join, MultiHead
-from heedful.attention.sight import Everything, Mask, Sight
+from heedful.attention.seeing import Everything, Mask
+from heedful.attention.sight import Sight
 
 
 class WindowAttention(Attention):

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.masks import Padding
-from heedful.attention.sight import Causal, Sight
+from heedful.attention.seeing import Causal
+from heedful.attention.sight import Sight
 
 
 @dataclass(frozen=True)
