@@ -10,8 +10,8 @@ from torch import Tensor
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same, Stacked
-from heedful.checkpoints.names.vit import PARTS, Kernel, classes_of, labelled, sides
-from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.checkpoints.names.vit import PARTS, Kernel, labelled, seen
+from heedful.checkpoints.names.words import activation, eps
 from heedful.models.swin import SwinSpec
 from heedful.models.words import parse
 
@@ -35,7 +35,6 @@ class HFSwin(Layout):
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         config.harmless(*HARMLESS)
         config.only("use_absolute_embeddings", False)
-        high, wide = sides(config)
         depths, heads = (whole_numbers(config, key) for key in ("depths", "num_heads"))
         if len(depths) != len(heads) or any(many != heads[0] << at for at, many in enumerate(heads)):
             raise config.refusal("num_heads", "only heads that double from stage to stage are supported")
@@ -45,18 +44,7 @@ class HFSwin(Layout):
             "heads": heads[0],
             "window": config.whole("window_size", 7),
             "spread": config.number("mlp_ratio", 4.0),
-            "channels": config.whole("num_channels", 3),
-            "patch": config.whole("patch_size", 4),
-            "high": high,
-            "wide": wide,
-            "classes": classes_of(config, there),
-            "dropout": config.number("hidden_dropout_prob", 0.0),
-            "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
-            "norm": normed("layer", config.number("layer_norm_eps", 1e-5)),
-            "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
-            "project_bias": config.flag("qkv_bias", True),
-            "mean": config.take("image_mean", None),
-            "deviation": config.take("image_std", None),
+            **seen(config, there, patch=4, eps=1e-5),
         }
 
     def config(self, spec: SwinSpec) -> dict[str, Any]:

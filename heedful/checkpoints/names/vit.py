@@ -78,25 +78,13 @@ class Vit(Layout):
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         config.harmless("encoder_stride", "pooler_act", "pooler_output_size")
-        high, wide = sides(config)
         return {
             "width": config.whole("hidden_size", 768),
             "depth": config.whole("num_hidden_layers", 12),
             "heads": config.whole("num_attention_heads", 12),
             "hidden": config.whole("intermediate_size", 3072),
-            "channels": config.whole("num_channels", 3),
-            "patch": config.whole("patch_size", 16),
-            "high": high,
-            "wide": wide,
-            "classes": classes_of(config, there),
             "leading": len(self.tokens),
-            "dropout": config.number("hidden_dropout_prob", 0.0),
-            "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
-            "norm": normed("layer", config.number("layer_norm_eps", 1e-12)),
-            "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
-            "project_bias": config.flag("qkv_bias", True),
-            "mean": config.take("image_mean", None),
-            "deviation": config.take("image_std", None),
+            **seen(config, there, patch=16, eps=1e-12),
         }
 
     def config(self, spec: ViTSpec) -> dict[str, Any]:
@@ -160,6 +148,25 @@ class Deit(Vit):
         both = {"outputs": "cls_classifier", "distilled": "distillation_classifier"}
         answers = [Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in both.items()]
         return [*super().table(spec)[:-1], *answers]
+
+
+def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) -> dict[str, Any]:
+    """What configs of transformers of images say alike; `patch` and `eps` where they are silent."""
+    high, wide = sides(config)
+    return {
+        "channels": config.whole("num_channels", 3),
+        "patch": config.whole("patch_size", patch),
+        "high": high,
+        "wide": wide,
+        "classes": classes_of(config, there),
+        "dropout": config.number("hidden_dropout_prob", 0.0),
+        "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
+        "norm": normed("layer", config.number("layer_norm_eps", eps)),
+        "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
+        "project_bias": config.flag("qkv_bias", True),
+        "mean": config.take("image_mean", None),
+        "deviation": config.take("image_std", None),
+    }
 
 
 def classes_of(config: Config, there: Mapping[str, Tensor]) -> int | None:
