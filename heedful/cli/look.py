@@ -41,6 +41,8 @@ def look(
     from heedful.training import run
 
     if temperatures is not None:
+        if layer is not None or rollout:
+            raise Refusal("--temperatures draws what comes next, and no layer; leave --layer and --rollout out")
         return heat(folder, text, out, numbers(temperatures), device)
     draw.known(out)
     model, task = run.usable(folder)
