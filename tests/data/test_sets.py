@@ -180,7 +180,7 @@ def test_heedful_data_that_is_no_folder_is_refused(site, monkeypatch):
 def test_an_unknown_set_is_refused_with_the_nearest_name(ask, name, meant):
     with pytest.raises(Refusal) as refused:
         ask(name)
-    line = f"unknown data set '{name}'{meant} known: cifar10, fashion-mnist, multi30k, tinyshakespeare"
+    line = f"unknown data set '{name}'{meant} known: cifar10, fashion-mnist, multi30k, tinyshakespeare, wikitext-2"
     assert str(refused.value) == line
 
 
