@@ -15,6 +15,7 @@ MADE = {
     "invented": "captions in English and in an invented language, with their alignments",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
+    "opinions": "sentences on films that praise, blame or do neither",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

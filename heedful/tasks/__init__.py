@@ -13,6 +13,7 @@ from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.classify import Classify
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
@@ -26,7 +27,9 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding, Classify)
+}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
