@@ -197,6 +197,11 @@ def home(name: str) -> Path:
     raise Refusal(f"data={name} is not here; fetch it with `heedful data get {name}`, or set HEEDFUL_DATA")
 
 
+def there(path: Path) -> Path:
+    """A file of a set, or its gzipped copy where that alone is there."""
+    return path if path.is_file() else path.with_name(f"{path.name}.gz")
+
+
 def get(
     name: str,
     into: Path,

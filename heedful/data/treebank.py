@@ -33,18 +33,13 @@ def sst(form: str) -> Splits[tuple[str, str]]:
 
 def of_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Text and class of lines such as `1 a fine film`."""
-    for line in files.lines(there(path)):
+    for line in files.lines(sets.there(path)):
         label, _, text = line.partition(" ")
         yield text.strip(), NAMES[label]
 
 
 def of_tsv(path: Path) -> Iterator[tuple[str, str]]:
     """Text and class of lines with a tab, below a header."""
-    for line in files.lines(there(path))[1:]:
+    for line in files.lines(sets.there(path))[1:]:
         text, _, label = line.rpartition("\t")
         yield text.strip(), NAMES[label]
-
-
-def there(path: Path) -> Path:
-    """The file, or its gzipped copy."""
-    return path if path.is_file() else path.with_name(f"{path.name}.gz")

@@ -21,6 +21,7 @@ from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
@@ -28,7 +29,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding, Classify)
+    task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding, Classify, Tag)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

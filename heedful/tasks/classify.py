@@ -12,7 +12,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.attention import Attention
 from heedful.data.batches import Splits
 from heedful.data.sentences import Sentence, labelled
 from heedful.data.spec import DataSpec
@@ -20,7 +19,7 @@ from heedful.errors import Refusal
 from heedful.looking import calibration
 from heedful.looking.page import Confusion, Figures, Samples
 from heedful.tasks.asking import Classification
-from heedful.tasks.fitted import Asked, Fitted
+from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding
 from heedful.text import Joined
 
@@ -111,8 +110,7 @@ class Classify(Classification, Fitted):
         cards.append(("expected calibration error", f"{100 * calibration.error(sure):.1f} %", wide))
         table = Confusion("What was taken for what", tuple(self.labels), counts.tolist())
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
-        layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
-        return Finding(Figures(title, tuple(cards)), layer, "mean", (table, calibration.diagram(sure)))
+        return Finding(Figures(title, tuple(cards)), last_layer(model), "mean", (table, calibration.diagram(sure)))
 
     # ------------------------------------------------------------------ keeping
 
@@ -121,11 +119,7 @@ class Classify(Classification, Fitted):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        task = super().read(folder, {})
-        if not all(isinstance(label, str) for label in state["labels"]):
-            raise TypeError("labels should be words")
-        task.labels = state["labels"]
-        return task
+        return cls.labelled(folder, state)
 
 
 def f1(counts: NDArray[np.int64]) -> float:

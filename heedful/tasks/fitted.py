@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
+from heedful.attention import Attention
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
@@ -120,6 +122,20 @@ class Fitted(Reading, Task):
             total = cross_entropy(logits[0], answer, NONE, terms.smoothing)
         return total, (answer != NONE).sum()
 
+    @classmethod
+    def labelled(cls, folder: Path, state: dict[str, Any]) -> Self:
+        """The task as it was written beside a model, with its labels."""
+        task = super().read(folder, {})
+        if not all(isinstance(label, str) for label in state["labels"]):
+            raise TypeError("labels should be words")
+        task.labels = state["labels"]
+        return task
+
     def scores(self, given: Tensor) -> Tensor:
         """Scores of what may be answered, last, of what the model gives."""
         return given
+
+
+def last_layer(model: nn.Module) -> str:
+    """The path of the last attention, whose weights are shown first."""
+    return ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
