@@ -16,6 +16,8 @@ MADE = {
     "captions": "captions in English, each a text of its own",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
+    "opinions": "sentences on films that praise, blame or do neither",
+    "mentions": "messages with names of persons, places and firms in them",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

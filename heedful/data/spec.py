@@ -35,10 +35,12 @@ class DataSpec(BaseModel):
     horizon: Many = 24  # steps of a series to forecast
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
-    form: Literal["raw", "tok"] = "raw"  # of a public set of translations: as written, or lower-cased and tokenised
-    tokenizer: str = "characters"  # a kind to train, such as bpe(size=8000), or a file: tokenizer.json, a .model
+    form: Literal["", "raw", "tok", "sentences", "phrases", "glue"] = (
+        ""  # of a public set: translations as written (raw), or lower-cased and tokenised (tok); parts of sst
+    )
+    tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
     merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
-    too_long: Literal["refuse", "drop"] = "refuse"  # samples to learn from that are longer than the model
+    too_long: Literal["refuse", "drop", "cut"] = "refuse"  # samples to learn from that are longer than the model
     pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = (
         None  # of images: high and wide, or a side
     )

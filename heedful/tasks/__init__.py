@@ -13,6 +13,7 @@ from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
@@ -21,6 +22,7 @@ from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
@@ -28,7 +30,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding)
+    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

@@ -53,6 +53,7 @@ class Pairs(Writes, Task):
     family: ClassVar[str] = "transformer"
     watch: ClassVar[str] = "exact"
     ordered: ClassVar[bool] = True
+    filled: ClassVar[bool] = True
     input: ClassVar[str] = "a sequence of characters"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 

@@ -56,16 +56,18 @@ def sentence(pair: Pair) -> str:
 def public(data: DataSpec, split: str) -> Sides:
     """The two files of a public set of translations."""
     home, name = sets.home(data.name), PARALLEL[data.name][split]
-    languages = data.languages.split("-")
+    languages, form = data.languages.split("-"), data.form or "raw"
+    if form not in FORMS:
+        raise unknown(f"data.form of {data.name}:", form, FORMS)
     if len(languages) != 2 or languages[0] == languages[1]:
         raise Refusal(f"data.languages={data.languages!r} names no two languages; write data.languages=en-de")
     paths = []
     for language in languages:
-        plain = home / FORMS[data.form].format(split=name, language=language)
+        plain = home / FORMS[form].format(split=name, language=language)
         path = next((path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()), None)
         if path is None:
             there = {file.name.removesuffix(".gz").split(".")[-1] for file in plain.parent.glob(f"{name}.*")}
-            raise unknown(f"language of {data.name} ({data.form})", language, there)
+            raise unknown(f"language of {data.name} ({form})", language, there)
         paths.append(str(path))
     return Sides(source=paths[0], target=paths[1])
 

@@ -15,7 +15,8 @@ from heedful.tasks.task import Finding, pick
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
-SHARES = ("exact", "tokens", "accuracy", "skill")  # scores from 0 to 1; others are numbers of their own
+# Scores from 0 to 1; others are numbers of their own.
+SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error")
 
 
 def report(

@@ -206,6 +206,8 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
     if ready.start:
         lines.insert(2, f"start     {ready.start}")
+    if noted := ready.task.noted(ready.splits):
+        lines.insert(lines.index(f"batches   {batches(ready, loop.portions.plan)}"), noted)
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
         lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")

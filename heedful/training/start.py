@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,9 +12,22 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
+from heedful.models.spec import LanguageSpec
+from heedful.training.spec import RunSpec
 
 LEAST = 0.5  # of the weights, below which it is another model altogether
 NAMED = 4  # tensors that begin anew and are told by name
+
+
+ASKED = ("output", "classes", "labels")  # of a model, which the task says anew
+
+
+def inherited(run: RunSpec) -> dict[str, Any]:
+    """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
+    spec = store.load(run.start).spec
+    if not isinstance(spec, LanguageSpec):
+        raise Refusal(f"start={run.start} is no model of text; name the folder of one")
+    return spec.model_dump(exclude_none=True, exclude={*ASKED, "dropout"})
 
 
 @torch.no_grad()

@@ -17,6 +17,7 @@ from heedful.tasks import TASKS
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
 from heedful.training import run
+from heedful.training.report import SHARES
 from tests.recipes.toys import Trained, toy
 
 LOADING = ("href", "src", "action", "srcset", "data", "poster")  # what makes a browser look elsewhere
@@ -217,7 +218,7 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(tra
 
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
     for name, value in trained.result["scores"].items():
-        share = name in ("exact", "tokens", "accuracy", "skill")  # from 0 to 1; BLEU goes up to 100
+        share = name in SHARES  # from 0 to 1; BLEU goes up to 100
         assert (f"{100 * value:.2f} %" if share else f"{value:.2f}") in page.parts["Scores"], name
     if trained.spec.task == "translation":
         assert all(1 < trained.result["scores"][name] <= 100 for name in ("bleu", "chrf"))
