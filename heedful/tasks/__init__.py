@@ -12,6 +12,7 @@ from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
+from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
@@ -26,7 +27,8 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding)}
+EVERY: tuple[type[Task], ...] = (Pairs, Translation, Sets, Series, Images, Rebuilding, Agreeing)
+TASKS: dict[str, type[Task]] = {task.name: task for task in EVERY}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
@@ -59,6 +61,7 @@ __all__ = [
     "READINGS",
     "TASKS",
     "USES",
+    "Agreeing",
     "Images",
     "Pairs",
     "Rebuilding",

@@ -63,6 +63,14 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             **{"decoder_intermediate_size": 32, "norm_pix_loss": True},
         },
     ],
+    "beit": [
+        {**SEEING, "image_size": 16, "use_relative_position_bias": True, **TWO},
+        {**SEEING, "image_size": 8, "layer_scale_init_value": 0.0, "use_absolute_position_embeddings": True},
+        {
+            **{**SEEING, "image_size": 8, "architectures": ["BeitForMaskedImageModeling"], "vocab_size": 9},
+            **{"use_shared_relative_position_bias": True, "use_mask_token": True},
+        },
+    ],
     "gpt2": [
         {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},
         {
