@@ -1,13 +1,14 @@
 """Attention, once: project, mechanism and join, the sight that all layers share, and the memory of a decoder."""
 
 from heedful.attention.attention import Attention, CrossAttention
-from heedful.attention.biases import ALiBi, Buckets, Table
+from heedful.attention.biases import ALiBi, Buckets, ClassTable, Table
 from heedful.attention.context import Context
 from heedful.attention.grid import GridSight, Rotary2D
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
+from heedful.attention.placed import TableAttention
 from heedful.attention.positions import Rotary, RotaryByParts, standing
-from heedful.attention.projections import Across, Join, MultiHead, SharedQK
+from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
 from heedful.attention.seeing import Bias, Causal, Everything, Mask
 from heedful.attention.sight import Sight
 from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
@@ -23,6 +24,7 @@ __all__ = [
     "Blocks",
     "Buckets",
     "Causal",
+    "ClassTable",
     "Context",
     "CrossAttention",
     "Documents",
@@ -48,7 +50,9 @@ __all__ = [
     "Sight",
     "Strided",
     "Table",
+    "TableAttention",
     "Turns",
+    "UnbiasedKeys",
     "Window",
     "WindowAttention",
     "standing",

@@ -72,6 +72,19 @@ class SharedQK(MultiHead):
         return q, q * (q.square().mean(-1, keepdim=True) + 1e-6).rsqrt(), v
 
 
+class UnbiasedKeys(MultiHead):
+    """Queries and values have a bias and keys none, for it would change no weight (BEiT: Bao et al., 2022)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__(width, heads, bias=False)
+        self.bias_q, self.bias_v = nn.Parameter(torch.zeros(width)), nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
+        q, k, v = super().forward(x, sight)
+        more, of_values = (bias.to(q.dtype).view(self.heads, 1, -1) for bias in (self.bias_q, self.bias_v))
+        return q + more, k, v + of_values
+
+
 class Across(nn.Module):
     """Queries of one sequence, keys and values of another, which may be of another width."""
 

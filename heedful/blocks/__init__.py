@@ -1,6 +1,6 @@
 """Blocks of attention and feed-forward, and stacks of blocks."""
 
-from heedful.blocks.block import Block, CrossBlock, PostNormBlock, PostNormCrossBlock
+from heedful.blocks.block import Block, CrossBlock, PostNormBlock, PostNormCrossBlock, ScaledBlock
 from heedful.blocks.feedforward import FeedForward, GatedFeedForward
 from heedful.blocks.norms import BatchNorm, LayerNorm, RMSNorm
 from heedful.blocks.stack import Again, Stack
@@ -16,5 +16,6 @@ __all__ = [
     "PostNormBlock",
     "PostNormCrossBlock",
     "RMSNorm",
+    "ScaledBlock",
     "Stack",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
@@ -33,6 +34,26 @@ class PostNormBlock(Block):
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
         x = self.norm1(x + self.drop(self.attention(x, sight, memory)))
         return self.norm2(x + self.drop(self.feedforward(x)))
+
+
+class ScaledBlock(Block):
+    """Pre-norm, and what each part adds is scaled channel by channel, by little at first (Touvron et al., 2021b)."""
+
+    def __init__(
+        self,
+        width: int,
+        attention: Attention,
+        feedforward: nn.Module,
+        norm: Norm = nn.LayerNorm,
+        dropout: float = 0.0,
+        first: float = 1e-5,
+    ) -> None:
+        super().__init__(width, attention, feedforward, norm, dropout)
+        self.scale1, self.scale2 = (nn.Parameter(torch.full((width,), first)) for _ in range(2))
+
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
+        x = x + self.drop(self.scale1 * self.attention(self.norm1(x), sight, memory))
+        return x + self.drop(self.scale2 * self.feedforward(self.norm2(x)))
 
 
 class CrossBlock(nn.Module):

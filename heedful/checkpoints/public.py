@@ -46,6 +46,8 @@ def read(folder: Path) -> nn.Module:
     compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, ties, str(folder))
     check_size(spec)
     check_tied(ties, rules, files, there, str(folder))
+    if layout.compared:
+        check_constants(layout.constants(spec), files, there, str(folder))
     tensors = {}
     for name, rule in rules.items():
         tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
@@ -144,6 +146,14 @@ def check_tied(
                     f"{where}: tensors {name!r} and {other!r} differ, and config.json says that they are one; "
                     "set tie_word_embeddings to false in it"
                 )
+
+
+def check_constants(reckoned: Mapping[str, Tensor], files: Files, there: Mapping[str, str], where: str) -> None:
+    """Refuses tensors that a layout reckons where a file has others in their place."""
+    for name, tensor in reckoned.items():
+        found = files.tensor(there[name]).float() if name in there else tensor
+        if found.shape != tensor.shape or not torch.allclose(found, tensor, rtol=0, atol=1e-3):
+            raise Refusal(f"{where}: tensor {name!r} is not what such a model has in its place; copy the folder again")
 
 
 def write(model: nn.Module, folder: Path) -> nn.Module:

@@ -52,9 +52,12 @@ class Images(nn.Module):
         """How many rows and columns of patches images have."""
         return self.stem.shape(*images.shape[-2:])
 
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images: Tensor, hidden: Tensor | None = None, blank: Tensor | None = None) -> Tensor:
+        """The tokens; `blank` (M) stands in the place of those patches that are `hidden` (B P)."""
         shape = self.shape(images)
         x = self.stem(self.scale(images)).flatten(2).transpose(1, 2)
+        if hidden is not None and blank is not None:
+            x = torch.where(hidden[:, :, None], blank.to(x.dtype), x)
         if self.leading is not None:
             x = torch.cat((self.leading.to(x.dtype).expand(len(x), -1, -1), x), 1)
         return self.drop(self.position(x, shape))

@@ -12,7 +12,9 @@ from torch import nn
 from heedful.errors import Refusal, unknown
 from heedful.models.albert import Albert, AlbertSpec
 from heedful.models.bart import Bart, BartSpec, MarianSpec
+from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
+from heedful.models.dino import DINO, DINOSpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.lenet import LeNet, LeNetSpec
@@ -43,6 +45,8 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "llama": (LlamaSpec, Llama),
     "vit": (ViTSpec, ViT),
     "mae": (MAESpec, MAE),
+    "beit": (BEiTSpec, BEiT),
+    "dino": (DINOSpec, DINO),
     "swin": (SwinSpec, Swin),
     "resnet": (ResNetSpec, ResNet),
     "lenet": (LeNetSpec, LeNet),
@@ -102,9 +106,11 @@ def first_line(error: Exception) -> str:
 
 
 __all__ = [
+    "DINO",
     "FAMILIES",
     "GPT",
     "MAE",
+    "BEiT",
     "Forecaster",
     "LeNet",
     "Llama",

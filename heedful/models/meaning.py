@@ -13,6 +13,7 @@ WORDS: dict[str, Mapping[str, Any]] = {
     "position": {**words.GRIDS, **words.POSITIONS, **words.ROTARY},
     "bias": words.BIASES,
     "norm": words.NORMS,
+    "order": words.BLOCKS,
     "feedforward": words.FEEDFORWARDS,
 }
 

@@ -170,8 +170,9 @@ def feedforward(spec: Spec) -> nn.Module:
 
 def block(spec: Spec) -> Block:
     """An encoder's block."""
-    kind = words.named("order", spec.order, words.BLOCKS)
-    return kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
+    kind = words.choose("order", spec.order, words.BLOCKS)
+    made: Block = kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
+    return made
 
 
 def cross_block(spec: Spec) -> CrossBlock:
@@ -182,4 +183,4 @@ def cross_block(spec: Spec) -> CrossBlock:
 
 def last_norm(spec: Spec) -> nn.Module | None:
     """The norm after a stack, where its blocks leave the stream unnormed."""
-    return norm(spec)(spec.width) if spec.order == "pre" else None
+    return norm(spec)(spec.width) if words.parse(spec.order)[0] != "post" else None

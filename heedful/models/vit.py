@@ -16,6 +16,7 @@ from heedful.models import spec as parts
 from heedful.models import words
 from heedful.models.images import ImageSpec, standard
 from heedful.models.spec import Count
+from heedful.outputs import FirstPool
 
 SIZES = {
     "tiny": {"depth": 12, "width": 192, "hidden": 768, "heads": 3},
@@ -35,7 +36,7 @@ class ViTSpec(ImageSpec):
     family: Literal["vit"] = "vit"
     patch: Count = 16  # pixels along the side of a patch
     stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping
-    pool: str = "first"  # first (the class token), mean or attention
+    pool: str = "first"  # first (the class token), mean, both or attention
     leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
     distilled: bool = False  # whether the second of them answers too, as a teacher taught it (Touvron et al., 2021)
     position: str = "learned"  # learned, sine (2-D), rotary, rotary_2d, none
@@ -44,13 +45,15 @@ class ViTSpec(ImageSpec):
     @property
     def first(self) -> int:
         """How many learned tokens stand before the patches."""
-        return int(self.pool == "first") + int(self.distilled) if self.leading is None else self.leading
+        return int(self.pool in ("first", "both")) + int(self.distilled) if self.leading is None else self.leading
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
         words.named("pool", self.pool, words.IMAGE_POOLS)
-        if self.pool == "first" and not self.first:
-            raise ValueError("model.pool=first wants a class token, and model.leading is 0; leave one of them out")
+        if self.pool in ("first", "both") and not self.first:
+            raise ValueError(
+                f"model.pool={self.pool} wants a class token, and model.leading is 0; leave one of them out"
+            )
         if self.distilled and (self.first < 2 or self.classes is None):
             raise ValueError("model.distilled wants classes, a class token and another; leave model.leading out")
         with torch.device("meta"):
@@ -79,7 +82,7 @@ def position(spec: ViTSpec) -> GridPosition:
     return made
 
 
-def pool(spec: ViTSpec) -> nn.Module:
+def pool(spec: ViTSpec) -> FirstPool:
     """What makes one vector of all tokens."""
     return words.named("pool", spec.pool, words.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
 
@@ -94,7 +97,7 @@ class ViT(nn.Module):
         self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.pool = pool(s)
-        self.outputs = nn.Linear(s.width, s.classes) if s.classes else nn.Identity()
+        self.outputs = nn.Linear(self.pool.times * s.width, s.classes) if s.classes else nn.Identity()
         self.distilled = nn.Linear(s.width, s.classes) if s.distilled and s.classes else None
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K

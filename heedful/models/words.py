@@ -40,6 +40,7 @@ from heedful.blocks import (
     PostNormBlock,
     PostNormCrossBlock,
     RMSNorm,
+    ScaledBlock,
 )
 from heedful.errors import Refusal, unknown
 from heedful.inputs import (
@@ -61,6 +62,7 @@ from heedful.inputs import (
 from heedful.outputs import (
     Answer,
     AttentionPool,
+    BothPool,
     Classes,
     Each,
     First,
@@ -131,7 +133,6 @@ STEMS: dict[str, type[Patches]] = {
     "overlapping": OverlappingPatches,
 }
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
-BLOCKS: dict[str, type[Block]] = {"pre": Block, "post": PostNormBlock}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
@@ -157,7 +158,12 @@ OUTPUTS: dict[str, type[nn.Module]] = {
     "answer": Answer,
     "masked": MaskedToken,
 }
-IMAGE_POOLS: dict[str, type[nn.Module]] = {"first": FirstPool, "mean": MeanPool, "attention": AttentionPool}
+IMAGE_POOLS: dict[str, type[FirstPool]] = {
+    "first": FirstPool,
+    "mean": MeanPool,
+    "both": BothPool,
+    "attention": AttentionPool,
+}
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
@@ -172,6 +178,16 @@ def gated(
     return GatedFeedForward(width, hidden, named("activation", activation, ACTIVATIONS), dropout, bias)
 
 
+def scaled(first: float = 1e-5) -> Callable[..., Block]:
+    """Blocks that scale what they add, by so much at first."""
+    return partial(ScaledBlock, first=first)
+
+
+BLOCKS: dict[str, Callable[..., Callable[..., Block]]] = {
+    "pre": lambda: Block,
+    "post": lambda: PostNormBlock,
+    "scaled": scaled,
+}
 FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
 
 

@@ -12,6 +12,7 @@ from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
+from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
@@ -29,9 +30,19 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag)
-}
+EVERY: tuple[type[Task], ...] = (
+    Pairs,
+    Translation,
+    Continuation,
+    Sets,
+    Series,
+    Images,
+    Rebuilding,
+    Agreeing,
+    Classify,
+    Tag,
+)
+TASKS: dict[str, type[Task]] = {task.name: task for task in EVERY}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
@@ -64,6 +75,7 @@ __all__ = [
     "READINGS",
     "TASKS",
     "USES",
+    "Agreeing",
     "Images",
     "Pairs",
     "Rebuilding",

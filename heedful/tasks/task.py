@@ -95,6 +95,14 @@ class Task(Use):
         """Tells a fresh model what it should know of the data beforehand."""
         return
 
+    def stepped(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
+        """Hears that a step was taken and how much of the run is done; `together` sums over all processes."""
+        return
+
+    def kept(self, model: nn.Module) -> nn.Module:
+        """What is left of a model that has learned, to be scored, looked into and written."""
+        return model
+
     @abstractmethod
     def length(self, sample: Any) -> int:
         """How long a sample is, to the model."""

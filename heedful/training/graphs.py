@@ -43,9 +43,10 @@ class Graphs:
         return losses
 
     def capture(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, Batch, Losses]:
-        """The graph of a shape; what gradients there were are there afterwards."""
+        """The graph of a shape; gradients, and what the model counts for itself, are afterwards as they were."""
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
-        before, dice = [gradient.clone() for gradient in gradients], torch.cuda.get_rng_state()
+        gradients += list(self.model.buffers())
+        before, dice = [one.clone() for one in gradients], torch.cuda.get_rng_state()
         inputs = {name: tensor.cuda() for name, tensor in batch.items()}
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())

@@ -178,6 +178,7 @@ class Loop:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
         self.precision.step(self.optimiser)
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
+        self.task.stepped(self.model, self.progress.step / self.training.steps, self.ranks.sum)
         if self.average:
             self.average.update(self.model, self.progress.step)
 
@@ -233,6 +234,7 @@ class Loop:
 
     def score(self, model: nn.Module, record: Record) -> float:
         """Scores a model on validation data, tells what it came to, and returns the score to choose by."""
+        model = self.task.kept(model)
         scores = self.task.score(model, self.splits.valid)
         record.scored(self.progress.step, "valid", scores)
         if self.task.told:

@@ -60,8 +60,8 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
         model = models.assemble(spec)
-        task.prepare(model)
         began = begin(model, Path(run.start)) if run.start else ""
+        task.prepare(model)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)

@@ -226,6 +226,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     out = loop.folder
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
+    ready = replace(ready, model=ready.task.kept(ready.model))
     ready.task.settle(ready.model, ready.splits)
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)

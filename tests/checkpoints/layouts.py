@@ -24,6 +24,7 @@ SHARED = {"embedding_size": 5, "num_hidden_groups": 2, "inner_group_num": 2}
 NAMED = {"id2label": {"0": "good", "1": "bad", "2": "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
 # By model_type: configs, each of which the layout must read, and write again as it was.
 SEEING = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "patch_size": 4}
+DINO = {key: value for key, value in SEEING.items() if key != "intermediate_size"} | {"mlp_ratio": 2}
 TWO = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}
 CONFIGS: dict[str, list[dict[str, Any]]] = {
     "vit": [
@@ -50,6 +51,25 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         {**SEEING, "image_size": 16, **TWO, "hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-6},
         {**SEEING, "image_size": 16, **TWO, "architectures": ["DeiTForImageClassificationWithTeacher"]},
         {**SEEING, "image_size": 16, "architectures": ["DeiTModel"]},
+    ],
+    "dinov2": [
+        {**DINO, "image_size": 16, "layerscale_value": 0.1, **TWO},
+        {**DINO, "image_size": 8, "use_swiglu_ffn": True, "mlp_ratio": 3, "architectures": ["Dinov2Model"]},
+    ],
+    "vit_mae": [
+        {
+            **{**SEEING, "image_size": [8, 16], "mask_ratio": 0.5, "num_channels": 2},
+            **{"decoder_hidden_size": 8, "decoder_num_hidden_layers": 1, "decoder_num_attention_heads": 2},
+            **{"decoder_intermediate_size": 32, "norm_pix_loss": True},
+        },
+    ],
+    "beit": [
+        {**SEEING, "image_size": 16, "use_relative_position_bias": True, **TWO},
+        {**SEEING, "image_size": 8, "layer_scale_init_value": 0.0, "use_absolute_position_embeddings": True},
+        {
+            **{**SEEING, "image_size": 8, "architectures": ["BeitForMaskedImageModeling"], "vocab_size": 9},
+            **{"use_shared_relative_position_bias": True, "use_mask_token": True},
+        },
     ],
     "gpt2": [
         {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},

@@ -12,12 +12,15 @@ import torch
 
 from heedful.checkpoints.names.albert import Albert
 from heedful.checkpoints.names.bart import BART, MBART, Marian, Pegasus
+from heedful.checkpoints.names.beit import Beit
 from heedful.checkpoints.names.bert import Bert
 from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.dinov2 import Dinov2
 from heedful.checkpoints.names.distilbert import Distilbert
 from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
+from heedful.checkpoints.names.mae import Mae
 from heedful.checkpoints.names.resnet import HFResNet
 from heedful.checkpoints.names.roberta import Camembert, Roberta
 from heedful.checkpoints.names.swin import HFSwin
@@ -33,7 +36,7 @@ EVERY: tuple[Layout, ...] = (
     *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
     *(Bert(), Roberta(), Camembert(), Distilbert(), Albert()),
     *(T5(), BART(), MBART(), Marian(), Pegasus()),
-    *(Vit(), Deit(), HFSwin(), HFResNet()),
+    *(Vit(), Deit(), Dinov2(), Mae(), Beit(), HFSwin(), HFResNet()),
 )
 LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 

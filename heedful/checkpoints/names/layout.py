@@ -20,6 +20,7 @@ class Layout:
     family: ClassVar[str]  # ours
     prefix: ClassVar[str] = ""  # which files of a model without its outputs leave away
     ignored: ClassVar[Sequence[str]] = ()  # patterns of names in older files that hold nothing to learn
+    compared: ClassVar[bool] = False  # whether its constants in a file must be those that we reckon
     tied: ClassVar[Mapping[str, str]] = {}  # names that a file may hold too, and whose numbers they then are
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class Layout:
         return self.tied
 
     def constants(self, spec: Any) -> dict[str, Tensor]:
-        """Tensors that the layout has and we reckon: they are written, and ignored when read."""
+        """Tensors that the layout has and we reckon: they are written, and ignored or compared when read."""
         return {}
 
     def generation(self, spec: Any) -> dict[str, Any]:

@@ -71,7 +71,10 @@ class Vit(Layout):
     kind, family, prefix = "vit", "vit", "vit."
     tokens: ClassVar[Sequence[str]] = ("cls_token",)
     answers: ClassVar[Mapping[str, str]] = {"outputs": "classifier"}
-    ignored = (r"(vit|deit)\.pooler\.dense\.(weight|bias)", r"(vit|deit)\.embeddings\.mask_token")
+    ignored: ClassVar[Sequence[str]] = (
+        r"(vit|deit)\.pooler\.dense\.(weight|bias)",
+        r"(vit|deit)\.embeddings\.mask_token",
+    )
 
     def suits(self, spec: Any) -> bool:
         return spec.family == self.family and spec.first == len(self.tokens)
@@ -120,10 +123,14 @@ class Vit(Layout):
             Kernel("inputs.stem.matrix.weight", f"{patches}.weight", spec.channels, spec.patch),
             Same("inputs.stem.matrix.bias", f"{patches}.bias"),
             Stacked(f"{BLOCK}.attention.project.to_qkv.{{kind}}", dict.fromkeys(attention, spec.width)),
-            *(Same(f"{BLOCK}.{ours}.{{kind}}", f"{theirs}.{part}.{{kind}}") for ours, part in PARTS.items()),
+            *self.blocks(spec, theirs),
             Same("encoder.norm.{kind}", f"{self.prefix}layernorm.{{kind}}"),
             *(Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in self.answers.items()),
         ]
+
+    def blocks(self, spec: ViTSpec, theirs: str) -> list[Rule]:
+        """The rules of blocks, but for their queries, keys and values."""
+        return [Same(f"{BLOCK}.{ours}.{{kind}}", f"{theirs}.{part}.{{kind}}") for ours, part in PARTS.items()]
 
 
 class Deit(Vit):

@@ -1,6 +1,6 @@
 """How images are varied while learning: on whole batches, on any device, each image by dice of its own."""
 
-from heedful.data.augment.dice import dice_of, draw
+from heedful.data.augment.dice import dice_of, draw, mixed
 from heedful.data.augment.geometry import Crop, Flip, ResizedCrop
 from heedful.data.augment.mixing import CutMix, Mix, MixUp
 from heedful.data.augment.policies import Colour, Erase, RandAugment, TrivialAugment
@@ -17,4 +17,4 @@ VARIATIONS: dict[str, type[Variation]] = {
 }
 MIXES: dict[str, type[Mix]] = {"mixup": MixUp, "cutmix": CutMix}
 
-__all__ = ["MIXES", "VARIATIONS", "Mix", "Variation", "dice_of", "draw"]
+__all__ = ["MIXES", "VARIATIONS", "Mix", "ResizedCrop", "Variation", "dice_of", "draw", "mixed"]

@@ -52,18 +52,22 @@ class ResizedCrop(Variation):
         self.least, self.most, self.stretch = least, most, stretch
 
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+        return self.cut(images, dice, (images.shape[-2], images.shape[-1]))
+
+    def cut(self, images: Tensor, dice: Tensor, size: tuple[int, int]) -> Tensor:
+        """Such parts at a size: B C H W -> B C h w."""
         area, shape, down, across = draw(dice, 4, RESIZED).unbind(1)
         area = self.least + area * (self.most - self.least)
         ratio = torch.exp((2 * shape - 1) * math.log(self.stretch)).sqrt()  # wider than high
         high, wide = (area.sqrt() / ratio).clamp(max=1.0), (area.sqrt() * ratio).clamp(max=1.0)
         zero = torch.zeros_like(high)
         matrix = torch.stack((wide, zero, (2 * across - 1) * (1 - wide), zero, high, (2 * down - 1) * (1 - high)), 1)
-        return taken(images, matrix.view(-1, 2, 3))
+        return taken(images, matrix.view(-1, 2, 3), size=size)
 
 
-def taken(images: Tensor, matrix: Tensor, outside: float | None = None) -> Tensor:
+def taken(images: Tensor, matrix: Tensor, outside: float | None = None, size: tuple[int, int] | None = None) -> Tensor:
     """Each pixel from where its matrix (B 2 3) says, from -1 to 1; what lies outside is the edge, or a shade."""
-    high, wide = images.shape[-2:]
+    high, wide = size or images.shape[-2:]
     y, x = (((torch.arange(n, device=images.device) + 0.5) * 2 / n - 1).to(images.dtype) for n in (high, wide))
     grid = torch.stack((x.expand(high, wide), y[:, None].expand(high, wide), torch.ones_like(x).expand(high, wide)), -1)
     places = torch.einsum("hwk,bck->bhwc", grid, matrix.to(images.dtype))

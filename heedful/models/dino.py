@@ -1,0 +1,118 @@
+"""DINO: a student says of every view of an image what a teacher says, which follows it (Caron et al., 2021)."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from heedful.models.spec import Count, Share
+from heedful.models.vit import ViT, ViTSpec
+
+Temperature = Annotated[float, Field(gt=0.0)]
+
+
+class DINOSpec(ViTSpec):
+    """Numbers and words of a student and its teacher, both of which are vision transformers."""
+
+    family: Literal["dino"] = "dino"  # type: ignore[assignment]
+    classes: None = None
+    prototypes: Count = 4096  # that views are told by, as classes are that nobody named
+    projected: Count = 256  # the width in which prototypes are compared
+    between: Count = 2048  # units of each layer before it
+    small: Annotated[int, Field(ge=0)] = 6  # views of a small part, beside two of a large one
+    sharp: Temperature = 0.04  # of what the teacher says
+    soft: Temperature = 0.1  # of what the student says
+    momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
+    centring: Share = 0.9  # of the mean of what the teacher said, kept at a step
+
+    @model_validator(mode="after")
+    def _nobody_teaches_twice(self) -> Self:
+        if self.distilled:
+            raise ValueError("a dino has its own teacher; leave model.distilled out")
+        return self
+
+
+def plain(spec: DINOSpec) -> ViTSpec:
+    """The spec of the vision transformer that is left when all is learned."""
+    kept = {name: value for name, value in spec if name in ViTSpec.model_fields and name != "family"}
+    return ViTSpec(**kept)
+
+
+class Projector(nn.Module):
+    """Three layers, then how alike a vector is to each prototype, by the cosine: B M -> B K."""
+
+    def __init__(self, width: int, between: int, projected: int, prototypes: int) -> None:
+        super().__init__()
+        sizes = (width, between), (between, between), (between, projected)
+        maps = [nn.Linear(*size) for size in sizes]
+        self.network = nn.Sequential(maps[0], nn.GELU(), maps[1], nn.GELU(), maps[2])
+        self.prototypes = nn.Parameter(torch.randn(prototypes, projected) * 0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return normalize(self.network(x), dim=-1) @ normalize(self.prototypes, dim=-1).T
+
+
+class Viewer(ViT):
+    """A vision transformer that tells views by prototypes."""
+
+    def __init__(self, spec: DINOSpec) -> None:
+        super().__init__(spec)
+        width = self.pool.times * spec.width
+        self.projector = Projector(width, spec.between, spec.projected, spec.prototypes)
+
+    def told(self, images: Tensor) -> Tensor:
+        """What it says of images of one size: B C H W -> B K."""
+        return self.projector(self(images))
+
+
+class DINO(Viewer):
+    """The teacher, which is what is asked and left in the end, and the student that it follows."""
+
+    centre: Tensor
+    heard: Tensor
+
+    def __init__(self, spec: DINOSpec) -> None:
+        super().__init__(spec)
+        self.requires_grad_(False)
+        self.student = Viewer(spec)
+        self.register_buffer("centre", torch.zeros(spec.prototypes))
+        self.register_buffer(
+            "heard", torch.zeros(spec.prototypes + 1)
+        )  # the sum of what was said in a step, and how often
+
+    @torch.no_grad()
+    def alike(self) -> None:
+        """Lets the student begin as its teacher."""
+        own = dict(self.named_parameters())
+        for name, tensor in self.student.named_parameters():
+            tensor.copy_(own[name])
+
+    @torch.no_grad()
+    def taught(self, images: Tensor) -> Tensor:
+        """The chances of prototypes (B K) that the teacher gives: centred, lest one be all, sharp, lest all be one."""
+        said = self.told(images).float()
+        if self.training:
+            self.heard.add_(torch.cat((said.sum(0), said.new_full((1,), len(said)))))
+        return ((said - self.centre) / self.spec.sharp).softmax(-1)
+
+    @torch.no_grad()
+    def follow(self, heard: Tensor, done: float) -> None:
+        """Moves the teacher towards the student and the centre towards what was heard, `done` of the run being over."""
+        kept = 1 - (1 - self.spec.momentum) * (math.cos(math.pi * done) + 1) / 2
+        own = dict(self.named_parameters())
+        for name, tensor in self.student.named_parameters():
+            own[name].lerp_(tensor, 1 - kept)
+        self.centre.lerp_(heard[:-1] / heard[-1].clamp(min=1), 1 - self.spec.centring)
+        self.heard.zero_()
+
+    def left(self) -> ViT:
+        """The teacher alone, as a vision transformer."""
+        model = ViT(plain(self.spec)).to(self.centre.device)
+        own = self.state_dict()
+        model.load_state_dict({name: own[name] for name in model.state_dict()})
+        return model

@@ -1,0 +1,151 @@
+"""Saying the same of many views of an image: a model learns to see without being told what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from heedful.data.augment import ResizedCrop, mixed
+from heedful.data.images import Picture, Pixels
+from heedful.data.images.decode import INLINE, Size
+from heedful.looking import look
+from heedful.looking.overlay import Pictures
+from heedful.looking.page import Example, Figures, Samples
+from heedful.models.dino import DINO, DINOSpec
+from heedful.tasks.images import Images, levels, pixels_of
+from heedful.tasks.seen import coloured, learned, maps_of, over, overlays
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.variety import Variety
+
+LARGE, SMALL = ResizedCrop(least=0.4), ResizedCrop(least=0.1, most=0.4)
+SIDE = 0.45  # of a small view, of the image's
+NEIGHBOURS = 5  # that tell what a picture is
+WARMTH = 0.07  # of their votes (Wu et al., 2018)
+SHOWN = 6  # pictures of a report with their neighbours
+
+
+class Agreeing(Images):
+    """Learns to say the same of views of one image; scored by how often an image's neighbours are of its class."""
+
+    name: ClassVar[str] = "agreeing"
+    family: ClassVar[str] = "dino"
+    also: ClassVar[tuple[str, ...]] = ()
+    terms: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
+        super().__init__(labels, size, variety)
+        self.variety.always = True  # views are others in every epoch, whatever else is varied
+
+    def numbers(self) -> dict[str, Any]:
+        return {name: number for name, number in super().numbers().items() if name != "classes"}
+
+    def prepare(self, model: nn.Module) -> None:
+        assert isinstance(model, DINO)
+        model.alike()
+
+    # ------------------------------------------------------------------ learning
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        assert isinstance(model, DINO)
+        images = levels(batch["images"])
+        dice = batch.get("dice", torch.arange(len(images), device=images.device))
+        large, small = self.views(images, dice, model.spec)
+        wanted = model.taught(torch.cat(large)).chunk(2)
+        said = model.student.told(torch.cat(large)).chunk(2)
+        if small:
+            said = (*said, *model.student.told(torch.cat(small)).chunk(len(small)))
+        logs = [(precise(one) / model.spec.soft).log_softmax(-1) for one in said]
+        pairs = [-(one * other).sum(-1) for at, one in enumerate(wanted) for to, other in enumerate(logs) if at != to]
+        return torch.stack(pairs).mean(0).sum(), torch.full((), len(images), device=images.device)
+
+    @torch.no_grad()
+    def views(self, images: Tensor, dice: Tensor, spec: DINOSpec) -> tuple[list[Tensor], list[Tensor]]:
+        """Two views of large parts of each image, and some of small ones at a smaller size, each varied by itself."""
+        sides = [max(spec.patch, round(SIDE * side / spec.patch) * spec.patch) for side in images.shape[-2:]]
+        with torch.autocast(images.device.type, enabled=False):
+            made = []
+            for at in range(2 + spec.small):
+                own = mixed(dice ^ (at + 1))
+                cut = SMALL.cut(images, own, (sides[0], sides[1])) if at >= 2 else LARGE(images, own)
+                made.append(self.variety.varied(cut, own))
+        return made[:2], made[2:]
+
+    def stepped(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
+        assert isinstance(model, DINO)
+        model.follow(together(model.heard), done)
+
+    def kept(self, model: nn.Module) -> nn.Module:
+        return model.left() if isinstance(model, DINO) else model
+
+    # ------------------------------------------------------------------ answering
+
+    @torch.no_grad()
+    def vectors(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 250) -> Tensor:
+        """What a model makes of pictures: B M."""
+        model.eval()
+        made = [
+            model(levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))) for some in several(pictures, size)
+        ]
+        self.tell(len(pictures))
+        return precise(torch.cat(made))
+
+    def answers(
+        self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500
+    ) -> list[tuple[str, float]]:
+        """What the nearest others of each picture are, by their votes, and the share of the votes."""
+        near, close = neighbours(self.vectors(model, pictures))
+        made = []
+        for places, weights in zip(near.tolist(), (close / WARMTH).exp().tolist(), strict=True):
+            votes = dict.fromkeys(self.labels, 0.0)
+            for at, weight in zip(places, weights, strict=True):
+                one = pictures[at]
+                votes[one.label if isinstance(one, Picture) else self.labels[0]] += weight
+            best = max(votes, key=lambda label: votes[label])
+            made.append((best, votes[best] / max(1e-12, sum(votes.values()))))
+        return made
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        for group in several(read_all(inputs, self.known)):
+            yield from (",".join(f"{number:.4f}" for number in row) for row in self.vectors(model, group).tolist())
+
+    @torch.no_grad()
+    def look(self, model: nn.Module, text: str) -> Example:
+        images = levels(torch.from_numpy(self.known(text))[None].to(device_of(model)))
+        model.eval()
+        with look(model) as seen:
+            model(images)
+        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+        shown = maps_of(model, seen)
+        return Example(name, shown, sections=over(self.large(text), shown, model))
+
+    def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
+        some = list(samples[:2000])
+        near, _ = neighbours(self.vectors(model, some))
+        rows = [(f"{some[at].label}" if not place else "", some[at]) for one in range(min(SHOWN, len(some)))
+                for place, at in enumerate([one, *near[one].tolist()])]  # fmt: skip
+        each = tuple((word, coloured(one.pixels)) for word, one in rows)
+        nearest = Pictures(
+            "Nearest neighbours", each, "Each image with a class, and those that it is taken to be like."
+        )
+        examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
+        figures = Figures("What nobody named", (("neighbours", f"{NEIGHBOURS}", "vote on what an image is"),))
+        more = [nearest, *overlays(examples), *learned(model, [example.maps for example in examples])]
+        return Finding(figures, "", "mean", tuple(more))
+
+    def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
+        shown = super().show(model, samples)
+        return Samples(shown.title, ("image", "class", "neighbours", "share"), shown.rows, shown.right)
+
+
+def neighbours(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """Which others are nearest to each vector, by the cosine, and how near: B N each."""
+    unit = normalize(vectors, dim=-1)
+    alike = unit @ unit.T
+    alike.fill_diagonal_(-torch.inf)
+    close, near = alike.topk(min(NEIGHBOURS, len(vectors) - 1), -1)
+    return near, close

@@ -1,0 +1,57 @@
+"""BEiT against transformers' at random weights: every layer, both kinds of bias, classes and visual tokens."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import heedful
+from tests.references.test_dino import drawn
+from tests.references.test_vit import CLOSE, images, states
+
+SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 40}
+CASES: dict[str, dict[str, Any]] = {
+    "a bias for every layer": {"image_size": 12, "patch_size": 4, "use_relative_position_bias": True},
+    "a bias for all": {"image_size": 9, "patch_size": 3, "num_channels": 1, "use_shared_relative_position_bias": True},
+    "positions, the class token": {
+        **{"image_size": 12, "patch_size": 4, "use_absolute_position_embeddings": True, "use_mean_pooling": False},
+        **{"layer_scale_init_value": 0.0},
+    },
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_layer_and_answer_is_theirs(case: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BeitConfig(**SMALL | CASES[case], id2label={n: str(n) for n in range(5)})
+    model = drawn(transformers.BeitForImageClassification(config))
+    model.save_pretrained(tmp_path / "theirs")
+    own = heedful.load(tmp_path / "theirs")
+    side = own.spec.patch
+    for high, wide in ((own.spec.high, own.spec.wide), (4 * side, 4 * side)):
+        x = images(own, high, wide)
+        with torch.no_grad():
+            layers, answer = states(own, x)
+            wanted = model(x, output_hidden_states=True, interpolate_pos_encoding=True)
+        for at, (mine, other) in enumerate(zip(layers, wanted.hidden_states, strict=True)):
+            torch.testing.assert_close(mine, other, **CLOSE, msg=f"layer {at}")
+        torch.testing.assert_close(answer, wanted.logits, **CLOSE)
+    heedful.save(own, tmp_path / "ours", layout="hf")
+    again = type(model).from_pretrained(tmp_path / "ours").eval()
+    x = images(own, own.spec.high, own.spec.wide)
+    with torch.no_grad():
+        assert torch.equal(again(x).logits, model(x).logits)
+
+
+def test_what_stands_behind_hidden_patches_is_theirs(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    numbers = {"image_size": 12, "patch_size": 4, "use_shared_relative_position_bias": True, "use_mask_token": True}
+    config = transformers.BeitConfig(**SMALL | numbers, vocab_size=11)
+    model = drawn(transformers.BeitForMaskedImageModeling(config))
+    model.save_pretrained(tmp_path / "theirs")
+    own = heedful.load(tmp_path / "theirs")
+    x, hidden = images(own, 12, 12), torch.rand(3, 9, generator=torch.Generator().manual_seed(0)) < 0.4
+    with torch.no_grad():
+        wanted = model(x, bool_masked_pos=hidden).logits
+        torch.testing.assert_close(own.guess(x, hidden), wanted, **CLOSE)
