@@ -14,6 +14,7 @@ MADE = {
     "sort": "sequences of digits and letters, and the same in order",
     "invented": "captions in English and in an invented language, with their alignments",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
+    "listops": "nested lists of operations on digits, and what each comes to (Long Range Arena)",
     "waves": "a series of two channels with a daily and a weekly wave",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",

@@ -18,6 +18,7 @@ from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
+from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.task import Task
@@ -26,7 +27,9 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding)}
+TASKS: dict[str, type[Task]] = {
+    task.name: task for task in (Pairs, Translation, Sets, Sequences, Series, Images, Rebuilding)
+}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
@@ -62,6 +65,7 @@ __all__ = [
     "Images",
     "Pairs",
     "Rebuilding",
+    "Sequences",
     "Series",
     "Sets",
     "Task",
