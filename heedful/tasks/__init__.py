@@ -21,6 +21,7 @@ from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
+from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.tag import Tag
@@ -35,6 +36,7 @@ EVERY: tuple[type[Task], ...] = (
     Translation,
     Continuation,
     Sets,
+    Sequences,
     Series,
     Images,
     Rebuilding,
@@ -79,6 +81,7 @@ __all__ = [
     "Images",
     "Pairs",
     "Rebuilding",
+    "Sequences",
     "Series",
     "Sets",
     "Task",
