@@ -18,7 +18,7 @@ from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks
-from heedful.training.spec import TrainingSpec
+from heedful.training.spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor]
 
@@ -221,6 +221,11 @@ def kind_of(training: TrainingSpec) -> str:
     return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
 
 
+def still(parallel: Parallel) -> Parallel:
+    """The layout that a run was begun with, where it can go on so: on one process or on several, as there are now."""
+    return parallel if (parallel in ("ddp", "fsdp")) == distributed() else "auto"
+
+
 def distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
@@ -240,12 +245,10 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
         raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
-    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser in ("muon", "adafactor")):
+    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
         key = "dtype" if training.dtype == "float16" else "optimiser"
         cure = "bfloat16" if key == "dtype" else "adamw"
         told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
     if training.compile and kind == "fsdp":
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")
-    if kind != "none" and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
-        raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

@@ -24,6 +24,8 @@ BETAS = [0.9, 0.98]
 
 LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
 
+Parallel = Literal["auto", "none", "ddp", "fsdp"]
+
 
 class TrainingSpec(BaseModel):
     """How long and how fast a model learns."""
@@ -51,7 +53,7 @@ class TrainingSpec(BaseModel):
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
     compile: bool = False
     graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
-    parallel: Literal["auto", "none", "ddp", "fsdp"] = "auto"  # over torchrun's processes; auto: ddp if there are some
+    parallel: Parallel = "auto"  # over torchrun's processes; auto: ddp if there are some
     recompute: bool = False  # blocks keep only their inputs, and work the rest out again: less memory, more time
     threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
     evaluate_every: Count = 250  # steps
