@@ -49,6 +49,7 @@ class DataSpec(BaseModel):
     divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
     stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
     noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
+    whole_words: bool = False  # are hidden as one, where tokens are parts of them
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @field_validator("pixels", mode="before")

@@ -16,6 +16,8 @@ from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
+from heedful.tasks.infilling import Infilling, Spans
+from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
@@ -28,7 +30,8 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding)
+    task.name: task
+    for task in (Pairs, Translation, Continuation, Masking, Spans, Infilling, Sets, Series, Images, Rebuilding)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
