@@ -16,6 +16,7 @@ MADE = {
     "captions": "captions in English, each a text of its own",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
+    "maps": "linear maps by chance, each told by examples of what it does",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

@@ -33,6 +33,7 @@ class DataSpec(BaseModel):
     shortest: Many = 4
     longest: Many = 24
     horizon: Many = 24  # steps of a series to forecast
+    dimensions: Many = 5  # of inputs to maps that are drawn
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
     form: Literal["raw", "tok"] = "raw"  # of a public set of translations: as written, or lower-cased and tokenised

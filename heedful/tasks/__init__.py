@@ -16,6 +16,7 @@ from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
+from heedful.tasks.in_context import InContext
 from heedful.tasks.infilling import Infilling, Spans
 from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
@@ -29,10 +30,9 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {
-    task.name: task
-    for task in (Pairs, Translation, Continuation, Masking, Spans, Infilling, Sets, Series, Images, Rebuilding)
-}
+OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
+OTHERS: tuple[type[Task], ...] = (InContext, Sets, Series, Images, Rebuilding)
+TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *OTHERS)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
