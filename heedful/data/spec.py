@@ -51,6 +51,9 @@ class DataSpec(BaseModel):
     stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
     noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
     whole_words: bool = False  # are hidden as one, where tokens are parts of them
+    near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from
+    negatives: Annotated[int, Field(ge=1, le=100)] = 5  # words by chance, for each word
+    frequent: Share = 0.001  # of all words: more frequent ones are left out now and then; 0: none
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @field_validator("pixels", mode="before")

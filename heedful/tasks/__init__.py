@@ -15,6 +15,7 @@ from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.glove import Glove
 from heedful.tasks.images import Images
 from heedful.tasks.in_context import InContext
 from heedful.tasks.infilling import Infilling, Spans
@@ -24,6 +25,7 @@ from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
@@ -31,7 +33,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
-OTHERS: tuple[type[Task], ...] = (InContext, Sets, Series, Images, Rebuilding)
+OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series, Images, Rebuilding)
 TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *OTHERS)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

@@ -122,11 +122,16 @@ class Corpus(Task):
         task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
         task.whole_words = data.whole_words
+        task.asks(data)
         if cls.hides and not task.noise:
             raise Refusal(
                 f"data.noise=0 leaves nothing to find for task {cls.name!r}; give a share, such as {cls.usual}"
             )
         return task, task.cropped(splits, data.stride)
+
+    def asks(self, data: DataSpec) -> None:
+        """Hears what else the data say of how it learns."""
+        return
 
     @classmethod
     def made(cls, tokenizer: Tokenizer, longest: int) -> Self:
@@ -156,7 +161,7 @@ class Corpus(Task):
         step = stride or self.window
         return Splits(self.crops(train, self.window), self.crops(valid, step), self.crops(test, step))
 
-    def crops(self, stream: Stream | None, step: int) -> list[Crop]:
+    def crops(self, stream: Stream | None, step: int) -> list[Any]:
         """Crops that begin `step` tokens apart; the first is judged whole, each other where none before it was."""
         if stream is None:
             return []
@@ -174,7 +179,7 @@ class Corpus(Task):
     def length(self, sample: Crop) -> int:
         return self.longest
 
-    def fresh(self, samples: Sequence[Crop], epoch: int) -> Sequence[Crop]:
+    def fresh(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
         """Crops of an epoch begin elsewhere, all moved alike, so that none but the last two overlap."""
         digest = hashlib.sha256(f"{self.seed} {epoch} crops".encode()).digest()
         moved = int.from_bytes(digest[:8], "big") % self.window
