@@ -19,6 +19,7 @@ MADE = {
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",
     "mentions": "messages with names of persons, places and firms in them",
+    "maps": "linear maps by chance, each told by examples of what it does",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

@@ -17,13 +17,18 @@ from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.glove import Glove
 from heedful.tasks.images import Images
+from heedful.tasks.in_context import InContext
+from heedful.tasks.infilling import Infilling, Spans
+from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
@@ -35,6 +40,12 @@ EVERY: tuple[type[Task], ...] = (
     Pairs,
     Translation,
     Continuation,
+    Masking,
+    Spans,
+    Infilling,
+    SkipGram,
+    Glove,
+    InContext,
     Sets,
     Sequences,
     Series,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from heedful.checkpoints.opening import inside
@@ -19,9 +18,9 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, TransformerSpec
+from heedful.models.transformer import BEGIN, END, UNKNOWN, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.losses import consistent, cross_entropy
+from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
 from heedful.tasks.task import (
     PLAIN,
@@ -121,15 +120,7 @@ class Pairs(Writes, Task):
         }
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        answer = batch["answer"].flatten()
-        if terms.consistency:
-            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
-        if terms.consistency:
-            total = consistent(logits, answer, PAD, terms.smoothing, terms.consistency)
-        else:
-            total = cross_entropy(logits[0], answer, PAD, terms.smoothing)
-        return total, (answer != PAD).sum()
+        return written(model, batch, terms)
 
     def score(self, model: nn.Module, samples: Sequence[Encoded]) -> dict[str, float]:
         right = written = 0
