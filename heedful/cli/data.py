@@ -13,6 +13,7 @@ MADE = {
     "reverse": "sequences of digits and letters, and the same backwards",
     "sort": "sequences of digits and letters, and the same in order",
     "invented": "captions in English and in an invented language, with their alignments",
+    "captions": "captions in English, each a text of its own",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",

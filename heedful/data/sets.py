@@ -65,6 +65,18 @@ TINYSHAKESPEARE = PublicSet(
     ),
 )
 
+WIKITEXT2 = PublicSet(
+    "wikitext-2",
+    "articles of Wikipedia, two million words, rare ones <unk> (language model; Merity et al., 2016)",
+    "CC BY-SA",
+    published(
+        "https://raw.githubusercontent.com/pytorch/examples/main/word_language_model/data/wikitext-2/",
+        ("train.txt", 10797148, "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f"),
+        ("valid.txt", 1121681, "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8"),
+        ("test.txt", 1256449, "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0"),
+    ),
+)
+
 FASHION_MNIST = PublicSet(
     "fashion-mnist",
     "70,000 grey pictures of clothes, 28 x 28, in ten classes (Xiao et al., 2017)",
@@ -157,7 +169,7 @@ WNUT17 = PublicSet(
     ),
 )
 
-PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17)}
+PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17)}
 
 
 def folder() -> Path | None:

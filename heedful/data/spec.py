@@ -47,6 +47,10 @@ class DataSpec(BaseModel):
     channels: Literal[1, 3] | None = None  # of images in files: 1 is grey, 3 is colour
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
     augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
+    document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
+    divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
+    stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
+    noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @field_validator("pixels", mode="before")

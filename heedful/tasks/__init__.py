@@ -14,6 +14,7 @@ from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
+from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
@@ -29,7 +30,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Sets, Series, Images, Rebuilding, Classify, Tag)
+    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

@@ -14,6 +14,7 @@ import heedful
 from heedful import recipes
 from heedful.cli.data import MADE
 from heedful.tasks import TASKS
+from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
 from heedful.training import run
 from heedful.training.report import SHARES
@@ -96,7 +97,7 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
 
 def test_what_was_tested_was_never_trained_on(trained: Trained) -> None:
     task, splits = TASKS[trained.spec.task].open(trained.spec.data, trained.spec.seed)
-    if trained.spec.task == "series":  # one series, cut in time
+    if trained.spec.task == "series" or isinstance(task, Corpus):  # one long row, cut: what was held out follows it
         return
     seen = {task.write_input(sample) for sample in splits.train}
     assert not seen & {task.write_input(sample) for sample in splits.test}
