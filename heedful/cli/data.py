@@ -18,6 +18,7 @@ MADE = {
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",
     "mentions": "messages with names of persons, places and firms in them",
+    "facts": "who lives, works and was born where, and questions about it",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

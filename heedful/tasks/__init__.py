@@ -12,6 +12,7 @@ from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
+from heedful.tasks.answer import Answer
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
@@ -30,7 +31,8 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag)
+    task.name: task
+    for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag, Answer)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
