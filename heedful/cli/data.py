@@ -19,6 +19,7 @@ MADE = {
     "opinions": "sentences on films that praise, blame or do neither",
     "mentions": "messages with names of persons, places and firms in them",
     "facts": "who lives, works and was born where, and questions about it",
+    "news": "reports of a few things that happened, and a headline for what matters most",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
     "toy": "of each recipe, a small version of its data",
 }

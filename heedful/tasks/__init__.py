@@ -23,6 +23,7 @@ from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.summary import Summary
 from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
@@ -32,7 +33,7 @@ from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
-    for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag, Answer)
+    for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag, Answer, Summary)
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

@@ -41,7 +41,7 @@ class Fitted(Reading, Task):
     also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert")
     ordered: ClassVar[bool] = True
     inherits: ClassVar[bool] = True
-    filled: ClassVar[bool] = True
+    filled: bool = True
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
     @classmethod

@@ -58,7 +58,7 @@ class Task(Use):
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
     even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
-    filled: ClassVar[bool] = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
+    filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
     inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 

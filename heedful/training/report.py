@@ -11,12 +11,13 @@ from heedful.data.batches import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
+from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.tasks.task import Finding, pick
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
 # Scores from 0 to 1; others are numbers of their own.
-SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error")
+SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
 
 
 def report(
