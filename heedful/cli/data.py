@@ -21,6 +21,7 @@ MADE = {
     "facts": "who lives, works and was born where, and questions about it",
     "news": "reports of a few things that happened, and a headline for what matters most",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
+    "smalltalk": "conversations of small sums and opposites",
     "toy": "of each recipe, a small version of its data",
 }
 

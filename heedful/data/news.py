@@ -7,6 +7,7 @@ from random import Random
 from heedful.data.batches import Splits
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
+from heedful.data.unlike import unlike
 
 WHO = ("anna", "ben", "carla", "dora", "emil", "finn", "greta", "hugo")
 DID = ("bought", "sold", "lost", "found", "painted", "repaired")
@@ -18,13 +19,7 @@ MARK = "most of all ,"
 
 def news(data: DataSpec, seed: int) -> Splits[Pair]:
     """Reports and their headlines, no two reports alike."""
-    random, counts = Random(seed), [data.samples, max(data.held_out // 4, 1), data.held_out]
-    made: dict[str, Pair] = {}
-    while len(made) < sum(counts):
-        pair = report(random)
-        made[pair.source] = pair
-    rows, (_, valid, test) = list(made.values()), counts
-    return Splits(rows[valid + test :], rows[:valid], rows[valid : valid + test])
+    return unlike(report, lambda one: one.source, data, seed)
 
 
 def report(random: Random) -> Pair:

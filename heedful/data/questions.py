@@ -13,6 +13,7 @@ from heedful.data import files
 from heedful.data.batches import Splits, divided, opened
 from heedful.data.sentences import parsed
 from heedful.data.spec import DataSpec, Sides
+from heedful.data.unlike import unlike
 from heedful.errors import Refusal
 
 SETS = ("facts",)  # by name
@@ -46,7 +47,7 @@ class Question:
 def asked(data: DataSpec, seed: int) -> Splits[Question]:
     """Questions made on the fly, or a user's own."""
     if data.name == "facts":
-        return facts(data, seed)
+        return unlike(fact, lambda one: one.texts, data, seed)
 
     def divide(all: list[Question], what: str) -> Splits[Question]:
         return divided(all, lambda one: one.context, what, data.split_seed)  # a text never stands on two sides
@@ -103,17 +104,6 @@ def placed(answer: Any, question: Question) -> tuple[str, int]:
     if type(start) is not int or start < 0 or question.context[start : start + len(text)] != text:
         raise Refusal(f"{question.place}: {text[:60]!r} does not stand in the text where it should; mend answer_start")
     return text, start
-
-
-def facts(data: DataSpec, seed: int) -> Splits[Question]:
-    """Who lives, works and was born where: a text of a few facts, and a question about one of them."""
-    random, counts = Random(seed), [data.samples, max(data.held_out // 4, 1), data.held_out]
-    found: dict[str, Question] = {}  # no two alike
-    while len(found) < sum(counts):
-        one = fact(random)
-        found[one.question + one.context] = one
-    rows, (_, valid, test) = list(found.values()), counts
-    return Splits(rows[valid + test :], rows[:valid], rows[valid : valid + test])
 
 
 def fact(random: Random) -> Question:

@@ -17,6 +17,7 @@ from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.conversation import Conversation
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
@@ -33,7 +34,20 @@ from heedful.tasks.writing import Writing
 
 TASKS: dict[str, type[Task]] = {
     task.name: task
-    for task in (Pairs, Translation, Continuation, Sets, Series, Images, Rebuilding, Classify, Tag, Answer, Summary)
+    for task in (
+        Pairs,
+        Translation,
+        Continuation,
+        Sets,
+        Series,
+        Images,
+        Rebuilding,
+        Classify,
+        Tag,
+        Answer,
+        Summary,
+        Conversation,
+    )
 }
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {

@@ -79,6 +79,10 @@ class Task(Use):
         """What it says of the model where nothing else does."""
         return {}
 
+    def grown(self, vocab: int) -> int:
+        """How many tokens a model should know that knew so many before it began with this."""
+        return vocab
+
     def noted(self, splits: Splits[Any]) -> str:
         """What should be known of the samples before they are learned from, in a line; nothing where nothing should."""
         return ""

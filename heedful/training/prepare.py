@@ -117,7 +117,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
 
 def suited(run: RunSpec, task: Task) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherited(run) if run.start and task.inherits else {}
+    begun = inherited(run, task) if run.start and task.inherits else {}
     told = task.defaults() | begun | run.model
     family, numbers = told.get("family", task.family), task.numbers()
     if family in list(models.FAMILIES) and family not in (task.family, *task.also):
