@@ -33,6 +33,7 @@ class DataSpec(BaseModel):
     shortest: Many = 4
     longest: Many = 24
     horizon: Many = 24  # steps of a series to forecast
+    dimensions: Many = 5  # of inputs to maps that are drawn
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
     form: Literal["", "raw", "tok", "sentences", "phrases", "glue"] = (
@@ -51,6 +52,10 @@ class DataSpec(BaseModel):
     divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
     stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
     noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
+    whole_words: bool = False  # are hidden as one, where tokens are parts of them
+    near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from
+    negatives: Annotated[int, Field(ge=1, le=100)] = 5  # words by chance, for each word
+    frequent: Share = 0.001  # of all words: more frequent ones are left out now and then; 0: none
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @field_validator("pixels", mode="before")

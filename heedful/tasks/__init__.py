@@ -18,12 +18,17 @@ from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.conversation import Conversation
+from heedful.tasks.glove import Glove
 from heedful.tasks.images import Images
+from heedful.tasks.in_context import InContext
+from heedful.tasks.infilling import Infilling, Spans
+from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.summary import Summary
 from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
@@ -32,23 +37,10 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-TASKS: dict[str, type[Task]] = {
-    task.name: task
-    for task in (
-        Pairs,
-        Translation,
-        Continuation,
-        Sets,
-        Series,
-        Images,
-        Rebuilding,
-        Classify,
-        Tag,
-        Answer,
-        Summary,
-        Conversation,
-    )
-}
+OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
+FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation)
+OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series, Images, Rebuilding)
+TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OTHERS)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,

@@ -41,16 +41,27 @@ class Stream:
     count: int  # of tokens without the padding
     characters: int
     several: bool  # texts, which must not be mixed
+    words: Whole  # the number of each token's word, where that was asked for
 
     @classmethod
-    def of(cls, found: Sequence[Text], tokenizer: Tokenizer, room: int) -> Stream:
+    def of(cls, found: Sequence[Text], tokenizer: Tokenizer, room: int, whole_words: bool = False) -> Stream:
         """The stream of texts, with room behind it."""
-        rows = [framed(ids) for ids in encoded([one.text for one in found], tokenizer)]
+        whole = [one.text for one in found]
+        rows = [framed(ids) for ids in encoded(whole, tokenizer)]
         lengths = [len(row) for row in rows]
-        ids = np.concatenate([*rows, np.full(room, PAD)]) if rows else np.full(room, PAD)
+        ids = np.concatenate([*rows, np.full(room, PAD)])
         owners = np.repeat(np.arange(len(rows) + 1), [*lengths, room])
-        characters = sum(len(one.text) for one in found)
-        return cls(ids, owners, sum(lengths), characters, len(rows) > 1)
+        characters = sum(map(len, whole))
+        words = worded(whole, tokenizer, room) if whole_words else ids[:0]
+        return cls(ids, owners, sum(lengths), characters, len(rows) > 1, words)
+
+
+def worded(found: Sequence[str], tokenizer: Tokenizer, room: int) -> Whole:
+    """The number of the word that each token of a stream belongs to, counted through all texts."""
+    if tokenizer.kind == "words":
+        raise Refusal("data.whole_words is for tokens that are parts of words, and these are words; leave it out")
+    sizes = [size for words in tokenizer.by_words(found) for size in (1, *map(len, words), 1)]
+    return np.repeat(np.arange(len(sizes) + 1), [*sizes, room])
 
 
 def encoded(found: Sequence[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
@@ -93,6 +104,9 @@ class Corpus(Task):
     special_tokens: ClassVar[tuple[str, ...]] = ()  # that its tokenizer has beside the four of all
     usual: ClassVar[float] = 0.0  # noise, where the data say none
 
+    hides: ClassVar[bool] = False  # something of every crop, of what is scored too: it has dice then as well
+    whole_words = False  # whether words are hidden as one
+
     tokenizer: Tokenizer
     longest: int
     seed = 0
@@ -107,7 +121,17 @@ class Corpus(Task):
         learned = (line for text in whole for line in lines(text)) if data.tokenizer.startswith("words") else whole
         task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
+        task.whole_words = data.whole_words
+        task.asks(data)
+        if cls.hides and not task.noise:
+            raise Refusal(
+                f"data.noise=0 leaves nothing to find for task {cls.name!r}; give a share, such as {cls.usual}"
+            )
         return task, task.cropped(splits, data.stride)
+
+    def asks(self, data: DataSpec) -> None:
+        """Hears what else the data say of how it learns."""
+        return
 
     @classmethod
     def made(cls, tokenizer: Tokenizer, longest: int) -> Self:
@@ -119,24 +143,31 @@ class Corpus(Task):
     def reopen(self, data: DataSpec, seed: int) -> Splits[Crop]:
         return self.cropped(texts(data, seed), data.stride)
 
+    @property
+    def window(self) -> int:
+        """How many tokens of a stream a crop has."""
+        return self.longest
+
     def cropped(self, splits: Splits[Text], stride: int) -> Splits[Crop]:
         """Texts to learn from as crops side by side, others as crops that judge each token once."""
-        if stride > self.longest:
+        if stride > self.window:
             raise Refusal(f"data.stride={stride} is beyond data.longest={self.longest}; give at most that, or 0")
+        if self.window < 2:
+            raise Refusal(f"data.longest={self.longest} leaves no room for a text; raise it")
         train, valid, test = (
-            Stream.of(part, self.tokenizer, 2 * self.longest + 1) if len(part) else None
+            Stream.of(part, self.tokenizer, 2 * self.window + 1, self.whole_words) if len(part) else None
             for part in (splits.train, splits.valid, splits.test)
         )
-        step = stride or self.longest
-        return Splits(self.crops(train, self.longest), self.crops(valid, step), self.crops(test, step))
+        step = stride or self.window
+        return Splits(self.crops(train, self.window), self.crops(valid, step), self.crops(test, step))
 
-    def crops(self, stream: Stream | None, step: int) -> list[Crop]:
+    def crops(self, stream: Stream | None, step: int) -> list[Any]:
         """Crops that begin `step` tokens apart; the first is judged whole, each other where none before it was."""
         if stream is None:
             return []
-        rest = max(0, stream.count - 1 - self.longest)
+        rest = max(0, stream.count - 1 - self.window)
         others = (Crop(stream, at * step, step, at) for at in range(1, 1 + -(-rest // step)))
-        return [Crop(stream, 0, self.longest), *others]
+        return [Crop(stream, 0, self.window), *others]
 
     def numbers(self) -> dict[str, int]:
         return {"vocab": len(self.tokenizer), "length": self.longest}
@@ -148,14 +179,14 @@ class Corpus(Task):
     def length(self, sample: Crop) -> int:
         return self.longest
 
-    def fresh(self, samples: Sequence[Crop], epoch: int) -> Sequence[Crop]:
+    def fresh(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
         """Crops of an epoch begin elsewhere, all moved alike, so that none but the last two overlap."""
         digest = hashlib.sha256(f"{self.seed} {epoch} crops".encode()).digest()
-        moved = int.from_bytes(digest[:8], "big") % self.longest
+        moved = int.from_bytes(digest[:8], "big") % self.window
         dice = dice_of(self.seed, epoch, [one.place for one in samples]).tolist()
         made = []
         for one, die in zip(samples, dice, strict=True):
-            last = max(0, one.stream.count - 1 - self.longest)
+            last = max(0, one.stream.count - 1 - self.window)
             made.append(replace(one, start=min(one.start + moved, last), dice=die))
         return made
 
@@ -174,8 +205,13 @@ class Corpus(Task):
         made = {"tokens": taken("ids")}
         if streams[0].several:
             made["documents"] = taken("owners")
-        if all(one.dice is not None for one in samples) and self.noise:
-            made["dice"] = torch.tensor([one.dice for one in samples])
+        if self.whole_words:
+            made["words"] = taken("words")
+        if self.noise and (self.hides or all(one.dice is not None for one in samples)):
+            steady = dice_of(0, 0, [one.place for one in samples]).tolist()  # of what is scored: the same every time
+            made["dice"] = torch.tensor(
+                [s if one.dice is None else one.dice for one, s in zip(samples, steady, strict=True)]
+            )
         return made
 
     def text(self, crop: Crop, start: int, end: int) -> str:
@@ -190,7 +226,8 @@ class Corpus(Task):
     # ------------------------------------------------------------------ keeping
 
     def state(self) -> dict[str, Any]:
-        return {"longest": self.longest, "decoding": self.decoding.model_dump(exclude_none=True)}
+        kept = {"longest": self.longest, "noise": self.noise, "whole_words": self.whole_words}
+        return kept | {"decoding": self.decoding.model_dump(exclude_none=True)}
 
     def write(self, folder: Path) -> None:
         super().write(folder)
@@ -205,5 +242,7 @@ class Corpus(Task):
             task = cls.made(Tokenizer.read(inside(folder / "tokenizer.json")), longest)
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
+        asked = DataSpec(noise=state["noise"], whole_words=state["whole_words"])
+        task.noise, task.whole_words = asked.noise or 0.0, asked.whole_words
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from heedful.checkpoints.opening import inside
@@ -21,7 +20,7 @@ from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.transformer import UNKNOWN, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.losses import consistent, cross_entropy
+from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
 from heedful.tasks.task import (
     PLAIN,
@@ -130,15 +129,7 @@ class Pairs(Writes, Task):
         }
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        answer = batch["answer"].flatten()
-        if terms.consistency:
-            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
-        if terms.consistency:
-            total = consistent(logits, answer, self.special.pad, terms.smoothing, terms.consistency)
-        else:
-            total = cross_entropy(logits[0], answer, self.special.pad, terms.smoothing)
-        return total, (answer != self.special.pad).sum()
+        return written(model, batch, terms, self.special.pad)
 
     def score(self, model: nn.Module, samples: Sequence[Encoded]) -> dict[str, float]:
         right = written = 0
