@@ -13,6 +13,7 @@ from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Sample
 from heedful.tasks import Task
 from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.tasks.task import Finding, pick
+from heedful.training.comparing import beside
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
@@ -31,6 +32,7 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
+    sections += beside(out, scores, task.watch, SHARES)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]

@@ -22,6 +22,7 @@ from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.adapting import merge
+from heedful.training.comparing import SCRATCH, from_scratch
 from heedful.training.cost import operations
 from heedful.training.layouts import check
 from heedful.training.lock import holding
@@ -83,6 +84,8 @@ def train(
     if ranks.first:
         make_folder(out, ready.run)
     with holding(out) if ranks.first else contextlib.nullcontext():
+        if ready.run.compare:
+            train(from_scratch(ready.run), out / SCRATCH, (out / SCRATCH).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         go_on(loop)
         kind = Record if ranks.first else Quiet

@@ -113,9 +113,16 @@ class RunSpec(BaseModel):
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
     start: str = ""  # a run or model folder whose weights it begins with, where they fit
+    compare: Literal["", "scratch"] = ""  # scratch: trains the same without its start too, and reports both
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images it learns from
     seed: Whole = 1
     expected: Expected | None = None
+
+    @model_validator(mode="after")
+    def _what_is_compared_has_a_start(self) -> RunSpec:
+        if self.compare and not self.start:
+            raise ValueError("compare=scratch asks what a start is worth, and there is none; give start=FOLDER")
+        return self
 
     def text(self) -> str:
         """The whole spec as YAML."""
