@@ -6,6 +6,7 @@ from random import Random
 
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
+from heedful.data.unlike import unlike
 
 Row = tuple[tuple[str, ...], tuple[str, ...]]  # words, and the tag of each
 STARTS, MIDDLES = ("ka", "mo", "ri", "ta", "ve", "zu", "lo", "be"), ("na", "ri", "lo", "ma", "di")
@@ -37,12 +38,7 @@ FILLING = (
 
 def mentions(data: DataSpec, seed: int) -> Splits[Row]:
     """Messages no two of which are alike, so that most names to be found were never seen."""
-    random, counts = Random(seed), [data.samples, max(data.held_out // 4, 1), data.held_out]
-    made: dict[Row, None] = {}
-    while len(made) < sum(counts):
-        made[message(random)] = None
-    rows, (_, valid, test) = list(made), counts
-    return Splits(rows[valid + test :], rows[:valid], rows[valid : valid + test])
+    return unlike(message, lambda one: one, data, seed)
 
 
 def message(random: Random) -> Row:

@@ -6,7 +6,7 @@ from random import Random
 
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
-from heedful.errors import Refusal
+from heedful.data.unlike import unlike
 
 GOOD = ["brilliant", "funny", "moving", "clever", "charming", "warm", "gripping", "lovely", "witty", "honest"]
 BAD = ["dull", "clumsy", "boring", "silly", "hollow", "noisy", "shallow", "tired", "bland", "messy"]
@@ -20,17 +20,7 @@ CLASSES = ("negative", "neutral", "positive")
 
 def opinions(data: DataSpec, seed: int) -> Splits[tuple[str, str]]:
     """Sentences and their classes, no two alike; fewer are neutral than good or bad."""
-    random, counts = Random(seed), [data.samples, max(data.held_out // 4, 1), data.held_out]
-    made: dict[str, str] = {}
-    for _ in range(20 * sum(counts)):
-        text, label = opinion(random)
-        made[text] = label
-        if len(made) == sum(counts):
-            break
-    else:
-        raise Refusal(f"only {len(made):,} different opinions were found; lower data.samples and data.held_out")
-    rows, (_, valid, test) = list(made.items()), counts
-    return Splits(rows[valid + test :], rows[:valid], rows[valid : valid + test])
+    return unlike(opinion, lambda one: one[0], data, seed)
 
 
 def opinion(random: Random) -> tuple[str, str]:

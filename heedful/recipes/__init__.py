@@ -18,7 +18,7 @@ SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
 FIRST = ("start", "model.size", *FILES)  # keys that put others aside
 PUBLIC = ("languages", "form", "bleu")  # what a recipe says of a public set, and not of a user's own files
-KEPT = ("dropout",)  # of what a recipe says of its model, where `start` says the rest
+KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
 

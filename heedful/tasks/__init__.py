@@ -13,10 +13,12 @@ from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
+from heedful.tasks.answer import Answer
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.conversation import Conversation
 from heedful.tasks.glove import Glove
 from heedful.tasks.images import Images
 from heedful.tasks.in_context import InContext
@@ -29,6 +31,7 @@ from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.skip_gram import SkipGram
+from heedful.tasks.summary import Summary
 from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
@@ -54,6 +57,9 @@ EVERY: tuple[type[Task], ...] = (
     Agreeing,
     Classify,
     Tag,
+    Answer,
+    Summary,
+    Conversation,
 )
 TASKS: dict[str, type[Task]] = {task.name: task for task in EVERY}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)

@@ -58,6 +58,8 @@ class Answering(Reading):
     outputs: ClassVar[frozenset[str]] = frozenset({"answer"})
     input: ClassVar[str] = "a question and a text, with a tab between them"
 
+    always: bool = False  # whether every question has an answer
+
     def known(self, text: str) -> tuple[str, ...]:
         texts = super().known(text)
         if len(texts) < 2:
@@ -70,7 +72,8 @@ class Answering(Reading):
         both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
         near = torch.ones_like(both, dtype=torch.bool).triu() & ~torch.ones_like(both, dtype=torch.bool).triu(FARTHEST)
         scores = both.masked_fill(~(near & (read[:, None] & read[None, :]).to(near.device)), -torch.inf)
-        if not len(scores) or float(scores.max()) <= float(both[0, 0]):  # the first token stands for no answer
+        best = float(scores.max()) if len(scores) else -torch.inf
+        if best == -torch.inf or (not self.always and best <= float(both[0, 0])):  # the first token stands for none
             return ""
         first, last = divmod(int(scores.argmax()), len(scores))
         return joined.texts[1][joined.spans[first][0] : joined.spans[last][1]].strip()

@@ -41,7 +41,7 @@ class Fitted(Reading, Task):
     also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert")
     ordered: ClassVar[bool] = True
     inherits: ClassVar[bool] = True
-    filled: ClassVar[bool] = True
+    filled: bool = True
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
     @classmethod
@@ -112,10 +112,10 @@ class Fitted(Reading, Task):
         """What should be answered, one more than its number, so that padding is 0."""
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        answer = batch["answer"].flatten() - 1
+        answer = self.wanted(batch)
         if terms.consistency:
             batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = self.scores(read(model, batch)).flatten(0, -2).unflatten(0, (-1, len(answer)))  # P N C
+        logits = self.scores(read(model, batch), batch).flatten(0, -2).unflatten(0, (-1, len(answer)))  # P N C
         if terms.consistency:
             total = consistent(logits, answer, NONE, terms.smoothing, terms.consistency)
         else:
@@ -131,9 +131,13 @@ class Fitted(Reading, Task):
         task.labels = state["labels"]
         return task
 
-    def scores(self, given: Tensor) -> Tensor:
-        """Scores of what may be answered, last, of what the model gives."""
+    def scores(self, given: Tensor, batch: Batch) -> Tensor:
+        """Scores of what may be answered, last, of what the model gives for a batch."""
         return given
+
+    def wanted(self, batch: Batch) -> Tensor:
+        """What should be answered, by its number; `NONE` where nothing should."""
+        return batch["answer"].flatten() - 1
 
 
 def last_layer(model: nn.Module) -> str:

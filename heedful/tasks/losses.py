@@ -26,17 +26,17 @@ def consistent(logits: Tensor, answer: Tensor, ignored: int, smoothing: float, c
     return cast(Tensor, Pieces.apply(logits, answer, ignored, smoothing, consistency))  # type: ignore[no-untyped-call]
 
 
-def written(model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
+def written(model: nn.Module, batch: Batch, terms: Terms, pad: int = PAD) -> tuple[Tensor, Tensor]:
     """The sum of losses of an encoder-decoder that is told the right beginning, and how many tokens are judged."""
     answer = batch["answer"].flatten()
     if terms.consistency:
         batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
     logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
     if terms.consistency:
-        total = consistent(logits, answer, PAD, terms.smoothing, terms.consistency)
+        total = consistent(logits, answer, pad, terms.smoothing, terms.consistency)
     else:
-        total = cross_entropy(logits[0], answer, PAD, terms.smoothing)
-    return total, (answer != PAD).sum()
+        total = cross_entropy(logits[0], answer, pad, terms.smoothing)
+    return total, (answer != pad).sum()
 
 
 class Pieces(torch.autograd.Function):

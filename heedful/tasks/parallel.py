@@ -10,6 +10,7 @@ from unicodedata import normalize
 from heedful.data import pairs as read_pairs
 from heedful.data import sets, toys
 from heedful.data.batches import Splits, divided, opened
+from heedful.data.news import news
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal, unknown
@@ -20,6 +21,7 @@ MADE: dict[str, Callable[[DataSpec, int], Splits[Pair]]] = {
     "reverse": toys.reverse,
     "sort": toys.sort,
     "invented": toys.invented,
+    "news": news,
 }
 PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
 FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{language}"}

@@ -58,7 +58,7 @@ class Task(Use):
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
     even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
-    filled: ClassVar[bool] = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
+    filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
     inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
@@ -78,6 +78,10 @@ class Task(Use):
     def defaults(self) -> dict[str, Any]:
         """What it says of the model where nothing else does."""
         return {}
+
+    def grown(self, vocab: int) -> int:
+        """How many tokens a model should know that knew so many before it began with this."""
+        return vocab
 
     def noted(self, splits: Splits[Any]) -> str:
         """What should be known of the samples before they are learned from, in a line; nothing where nothing should."""

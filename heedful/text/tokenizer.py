@@ -44,6 +44,12 @@ class Tokenizer:
         """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
         return reading.read(Path(path), cls)
 
+    def with_special(self, names: Sequence[str]) -> Tokenizer:
+        """The same, with more tokens that are no text, behind all others."""
+        engine = tokenizers.Tokenizer.from_str(self.layout.text)
+        engine.add_special_tokens([tokenizers.AddedToken(name, special=True, normalized=False) for name in names])
+        return Tokenizer(engine)
+
     def write(self, path: str | Path) -> None:
         """Writes it as a `tokenizer.json`: aside, and then into its place."""
         path = Path(path)

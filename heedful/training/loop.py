@@ -154,7 +154,7 @@ class Loop:
         self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group.get("scale", 1.0)
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)

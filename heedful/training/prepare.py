@@ -18,6 +18,7 @@ from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Terms, device_of, to
+from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
 from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
@@ -62,6 +63,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
         model = models.assemble(spec)
         began = begin(model, Path(run.start)) if run.start else ""
         task.prepare(model)
+        adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
@@ -115,7 +117,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
 
 def suited(run: RunSpec, task: Task) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherited(run) if run.start and task.inherits else {}
+    begun = inherited(run, task) if run.start and task.inherits else {}
     told = task.defaults() | begun | run.model
     family, numbers = told.get("family", task.family), task.numbers()
     if family in list(models.FAMILIES) and family not in (task.family, *task.also):

@@ -11,12 +11,14 @@ from heedful.data.batches import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
+from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.tasks.task import Finding, pick
+from heedful.training.comparing import beside
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
 # Scores from 0 to 1; others are numbers of their own.
-SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error")
+SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
 
 
 def report(
@@ -30,6 +32,7 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
+    sections += beside(out, scores, task.watch, SHARES)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]

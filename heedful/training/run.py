@@ -21,6 +21,8 @@ from heedful.checkpoints.weights import restore
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
+from heedful.training.adapting import merge
+from heedful.training.comparing import SCRATCH, from_scratch
 from heedful.training.cost import operations
 from heedful.training.layouts import check, still
 from heedful.training.lock import busy, held, holding
@@ -82,6 +84,8 @@ def train(
     if ranks.first:
         make_folder(out, ready.run)
     with holding(out) if ranks.first else contextlib.nullcontext():
+        if ready.run.compare:
+            train(from_scratch(ready.run), out / SCRATCH, (out / SCRATCH).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         loop.saver.made["data"] = sum_of(ready.task, ready.splits)
         go_on(loop)
@@ -192,13 +196,15 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     """What is about to happen, in a few lines."""
     many = f", {loop.ranks.size} processes" if loop.ranks.size > 1 else ""
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
+    learning = sum(parameter.numel() for parameter in ready.model.parameters() if parameter.requires_grad)
+    some = f", {learning:,} of them learn" if learning < weights else ""
     sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
     dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
     step, place = loop.progress.step, loop.device
     where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
     lines = [
         f"{ready.run.about or ready.run.task}",
-        f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}{many}",
+        f"model     {ready.run.model['family']}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
         f"batches   {batches(ready, loop.portions.plan)}",
         f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
@@ -228,6 +234,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     out = loop.folder
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
+    merge(ready.model)
     ready = replace(ready, model=ready.task.kept(ready.model))
     ready.task.settle(ready.model, ready.splits)
     scores = ready.task.score(ready.model, ready.splits.test)

@@ -1,4 +1,4 @@
-"""Tags of words: files as CoNLL has them, spans scored as its program does, and rows of tags that make sense."""
+"""Tags of words: files are as CoNLL has them, spans are scored as its program does, and rows of tags make sense."""
 
 from itertools import pairwise, product
 from pathlib import Path
