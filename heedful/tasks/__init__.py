@@ -14,11 +14,14 @@ from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.coding import Coding
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.guessing import Guessing
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
+from heedful.tasks.searching import Searching
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.task import Task
@@ -27,8 +30,8 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-EVERY: tuple[type[Task], ...] = (Pairs, Translation, Sets, Series, Images, Rebuilding, Agreeing)
-TASKS: dict[str, type[Task]] = {task.name: task for task in EVERY}
+SEEING: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
+TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, *SEEING)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
@@ -62,9 +65,12 @@ __all__ = [
     "TASKS",
     "USES",
     "Agreeing",
+    "Coding",
+    "Guessing",
     "Images",
     "Pairs",
     "Rebuilding",
+    "Searching",
     "Series",
     "Sets",
     "Task",

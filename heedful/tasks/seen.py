@@ -39,7 +39,15 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
     """All that was seen of one image; of a model that looks within windows, the mean over its windows."""
     if isinstance(model, ViT):
         tokens = words_of(model)
-        return maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
+        alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
+        early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local", 0))]
+        pooled = (tokens[:1], tokens)
+        return maps(
+            seen,
+            lambda path: (
+                pooled if "cross" in path else (alone, alone) if path.startswith(tuple(early)) else (tokens, tokens)
+            ),
+        )
     made = []
     for path in seen.paths:
         weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
@@ -69,6 +77,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
+    whole = [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
     who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"
     shown = []
     if whole:
@@ -89,6 +98,8 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
 
 def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
+    if weights.shape[-1] == shape[0] * shape[1] and len(weights) > 1:  # no token stands before the patches
+        return weights.mean(0).unflatten(0, shape)
     row = weights[0] if model.spec.pool == "first" or len(weights) == 1 else weights[model.spec.first :].mean(0)
     return row[model.spec.first :].unflatten(0, shape)
 
@@ -99,10 +110,11 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     if model.spec.pool == "attention" or not model.spec.classes:
         return None
     with felt(model) as found:
-        answer = model(images)[0].max()
+        answer = model(images.detach().requires_grad_())[0].max()  # which tells slopes though no weight may learn
     slopes = found.gradients(answer)
-    layers = [map.weights for map in maps if map.path in slopes]
-    counts = relevance(layers, [slopes[map.path][0].float().cpu() for map in maps if map.path in slopes])
+    most = max(map.weights.shape[-1] for map in maps)  # layers before a class token stands there tell of no answer
+    felt_at = [map for map in maps if map.path in slopes and map.weights.shape[-1] == most]
+    counts = relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
     return asked(counts, model, model.inputs.shape(images))
 
 
@@ -119,7 +131,7 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
         each = tuple((f"{at + 1}", coloured((one * 255).byte().numpy())) for at, one in enumerate(shown))
         yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
     if isinstance(model.inputs.position, LearnedGrid):
-        alike = similarity(model.inputs.position.table[first:], shape)
+        alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
     yield Curves("How far heads look", tuple(reach(maps, shape, first)))
@@ -127,7 +139,8 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:
     """The mean distance from a patch to what it looks at, in patches, of each head by layer."""
-    layers = [[map.weights[:, first:, first:] for map in one if map.rows == map.columns] for one in maps]
+    cells = shape[0] * shape[1]
+    layers = [[map.weights[:, -cells:, -cells:] for map in one if map.rows == map.columns] for one in maps]
     far = [torch.stack([distances(w, shape) for w in some]).mean(0) for some in zip(*layers, strict=True)]
     for head in range(len(far[0]) if far else 0):
         points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far))

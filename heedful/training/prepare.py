@@ -62,10 +62,21 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
         model = models.assemble(spec)
         began = begin(model, Path(run.start)) if run.start else ""
         task.prepare(model)
+        freeze(model, run.training.learned)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
     return Ready(run, task, splits, model, began)
+
+
+def freeze(model: nn.Module, learned: str) -> None:
+    """Leaves all weights as they are but those whose names begin as asked for."""
+    names = [name for name, _ in model.named_parameters() if name.startswith(learned)]
+    if not names:
+        parts = sorted({name.split(".")[0] for name, _ in model.named_parameters()})
+        raise unknown("beginning of names in training.learned", learned, parts)
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(parameter.requires_grad and name in names)
 
 
 def terms(run: RunSpec) -> Terms:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from torch import nn
@@ -19,7 +21,13 @@ SHARES = ("exact", "tokens", "accuracy", "skill")  # scores from 0 to 1; others 
 
 
 def report(
-    run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]
+    run: RunSpec,
+    task: Task,
+    model: nn.Module,
+    splits: Splits[Any],
+    out: Path,
+    scores: dict[str, float],
+    others: Mapping[str, dict[str, float]] = MappingProxyType({}),
 ) -> None:
     """Writes `report.html` into a run's folder."""
     told = rows(out / "metrics.jsonl")
@@ -29,10 +37,20 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
+    sections[2:2] = [gained(scores[task.watch], others, task.watch)] if others else []
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
     write(out / "report.html", title(run), sections)
+
+
+def gained(score: float, others: Mapping[str, dict[str, float]], watch: str) -> Figures:
+    """What a beginning was worth: the score beside those of runs of the same length without it, or from it alone."""
+    notes = {"scratch": "as long, from scratch", "probe": "its outputs alone learning"}
+    cards = [(name, shown(watch, one[watch]), notes[name]) for name, one in others.items()]
+    more = f"{100 * (score - one):+.2f} points" if (one := others.get("scratch", {}).get(watch)) is not None else ""
+    cards = [("begun with what was learned", shown(watch, score), "all of it learning on"), *cards]
+    return Figures("What the beginning was worth", tuple(cards + ([("gain", more, "over scratch")] if more else [])))
 
 
 def title(run: RunSpec) -> str:

@@ -21,6 +21,7 @@ from heedful.checkpoints.weights import restore
 from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
+from heedful.training.before import LIKE, compared, settled
 from heedful.training.cost import operations
 from heedful.training.layouts import check
 from heedful.training.lock import holding
@@ -76,7 +77,8 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    ready = prepare(run, place)
+    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
+    ready = replace(ready, run=ready.run.model_copy(update={"start": run.start, "teacher": run.teacher}))
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -88,6 +90,14 @@ def train(
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
             record.say(introduction(ready, loop, resume))
             return learn(loop, ready, record)
+
+
+def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
+    """Trains what another run needs, or goes on with it; where it is there, it must be what is needed."""
+    if (out / RESULT).exists():
+        same(run, validated(read(out / SPEC), str(out / SPEC)), out, None)
+    else:
+        train(run, out, (out / SPEC).exists(), place, None, ranks)
 
 
 def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
@@ -169,7 +179,7 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
     now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
     for key, value in now.items():
         told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
-        if told and value is not None and then.get(key) != value and not key.startswith(UNTOLD):
+        if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
             cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
     if keys is not None and not any(key in HOW for key in keys):
@@ -224,8 +234,8 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     out = loop.folder
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
-    ready = replace(ready, model=ready.task.kept(ready.model))
     ready.task.settle(ready.model, ready.splits)
+    ready = replace(ready, model=ready.task.kept(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
 
@@ -234,10 +244,11 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         ready.task.write(aside)
 
     write_folder(out / "model", fill)
-    report(ready.run, ready.task, ready.model, ready.splits, out, scores)
+    others = compared(ready.run, out)
+    report(ready.run, ready.task, ready.model, ready.splits, out, scores, others)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
-    result |= {"weights": weights, "operations": operations(loop)}
+    result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
     record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, step {loop.progress.step})")

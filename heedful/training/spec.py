@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from heedful.checkpoints.opening import content
 from heedful.checkpoints.plain import yaml_of
@@ -42,6 +42,7 @@ class TrainingSpec(BaseModel):
     momentum: Share | None = None  # of sgd, 0.9 where not given, and of muon, 0.95
     weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
+    learned: str = ""  # how the names of weights begin that learn, such as outputs; all do where it is not given
     clip: NotNegative = 1.0  # the longest gradient; 0: any
     smoothing: Share = 0.0  # of labels
     consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
@@ -99,10 +100,18 @@ class RunSpec(BaseModel):
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
-    start: str = ""  # a run or model folder whose weights it begins with, where they fit
-    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images it learns from
+    start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
+    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
+    compare: list[
+        Literal["scratch", "probe"]
+    ] = []  # runs beside it: without its start, and with its outputs alone learning
     seed: Whole = 1
     expected: Expected | None = None
+
+    @field_validator("compare", mode="before")
+    @classmethod
+    def _one_will_do(cls, given: Any) -> Any:
+        return [given] if isinstance(given, str) else given
 
     def text(self) -> str:
         """The whole spec as YAML."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from heedful.attention import ClassTable
 from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
@@ -39,8 +40,8 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
-    tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid)}
+    tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid | ClassTable)}
     for path, part in model.named_modules():
-        if isinstance(part, LearnedGrid) and path in tables and part.fits(tables[path]):
+        if isinstance(part, LearnedGrid | ClassTable) and path in tables and part.fits(tables[path]):
             found[f"{path}.table"] = tables[path].resized(part.shape)
     return found
