@@ -129,7 +129,7 @@ class ClassTable(Bias):
         """The numbers for a grid of another shape."""
         return Ways(self.table if shape == self.shape else self.resized(shape), shape)
 
-    def fits(self, other: Bias) -> bool:
+    def fits(self, other: nn.Module) -> bool:
         """Whether another table, resized, could stand in the place of this one."""
         return isinstance(other, ClassTable) and self.heads == other.heads
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -74,6 +74,8 @@ def choice(spec: AutoFormerSpec) -> Choice:
 class AutoFormer(ViT):
     """A vision transformer whose layers may differ; all smaller ones are parts of it, the first channels of each."""
 
+    spec: AutoFormerSpec
+
     def __init__(self, spec: AutoFormerSpec) -> None:
         nn.Module.__init__(self)
         s = self.spec = spec
@@ -114,7 +116,7 @@ def cut(tensor: Tensor, shape: torch.Size, thirds: bool) -> Tensor:
 def smaller(spec: AutoFormerSpec, chosen: Choice) -> AutoFormerSpec:
     """The spec of one of the networks in a supernet."""
     numbers = {"width": chosen.width, "depth": len(chosen.layers), "layers": [list(one) for one in chosen.layers]}
-    none = {"widths": [], "depths": [], "many_heads": [], "many_hidden": [], "budget": None}
+    none: dict[str, Any] = {"widths": [], "depths": [], "many_heads": [], "many_hidden": [], "budget": None}
     return AutoFormerSpec(**dict(spec) | numbers | none | {"key": parts.key(spec), "hidden": chosen.layers[0][1]})
 
 

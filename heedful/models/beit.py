@@ -70,6 +70,8 @@ def coder(spec: BEiTSpec) -> DVAESpec:
 class BEiT(ViT):
     """Reads an image as a sequence of patches; says of which class it is, or what stands behind hidden patches."""
 
+    spec: BEiTSpec
+
     def __init__(self, spec: BEiTSpec) -> None:
         nn.Module.__init__(self)
         s = self.spec = spec

@@ -56,6 +56,8 @@ def local(spec: ConViTSpec) -> Block:
 class ConViT(ViT):
     """Reads an image as a sequence of patches, and says of which class it is."""
 
+    spec: ConViTSpec
+
     def __init__(self, spec: ConViTSpec) -> None:
         nn.Module.__init__(self)
         s = self.spec = spec

@@ -60,6 +60,8 @@ class Projector(nn.Module):
 class Viewer(ViT):
     """A vision transformer that tells views by prototypes."""
 
+    spec: DINOSpec
+
     def __init__(self, spec: DINOSpec) -> None:
         super().__init__(spec)
         width = self.pool.times * spec.width

@@ -30,8 +30,9 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
+SAID: tuple[type[Task], ...] = (Pairs, Translation, Sets, Series)
 SEEING: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
-TASKS: dict[str, type[Task]] = {task.name: task for task in (Pairs, Translation, Sets, Series, *SEEING)}
+TASKS: dict[str, type[Task]] = {task.name: task for task in (*SAID, *SEEING)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,

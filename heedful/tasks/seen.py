@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
-from heedful.inputs import LearnedGrid, OverlappingPatches
+from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
@@ -123,7 +123,7 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
     if not isinstance(model, ViT):
         return
     shape, first = model.inputs.stem.shape(model.spec.high, model.spec.wide), model.spec.first
-    if isinstance(model.inputs.stem, OverlappingPatches):
+    if isinstance(model.inputs.stem, OverlappingPatches | ResNetPatches):
         shown = None
     else:
         shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)

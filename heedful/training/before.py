@@ -67,7 +67,7 @@ def like(run: RunSpec) -> dict[str, Any]:
     known = FAMILIES[family][0].model_fields.keys() - OF_DATA - {"family"}
     there = {key: value for key, value in spec.model_dump(exclude_none=True).items() if key in known}
     if spec.family == "mae":  # whose class token nothing was asked of
-        there |= {"pool": "mean", "leading": spec.first}  # type: ignore[attr-defined]
+        there |= {"pool": "mean", "leading": spec.first}
     return there | run.model | {"family": family}
 
 
