@@ -53,8 +53,8 @@ def contenders(size: str) -> dict[str, nn.Module]:
     if util.find_spec("transformers"):
         import transformers
 
-        config = transformers.ViTConfig(**NUMBERS[size], num_labels=CLASSES)
-        made["transformers"] = Said(transformers.ViTForImageClassification(config))
+        config: Any = transformers.ViTConfig
+        made["transformers"] = Said(transformers.ViTForImageClassification(config(**NUMBERS[size], num_labels=CLASSES)))
     return made
 
 

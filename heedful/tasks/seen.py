@@ -16,13 +16,14 @@ from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Curve, Curves, Example, Section
-from heedful.looking.patches import distances, filters, similarity
+from heedful.looking.patches import distances, filters, segments, similarity
 from heedful.looking.rollout import FUSED, rollout
 from heedful.models.mae import MAE
 from heedful.models.vit import ViT
 from heedful.tasks.task import maps
 
 CELLS = 64  # positions that are shown
+CLASS = ("first", "both")  # pools that ask the class token
 MOST = 24  # mistakes that are shown
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
@@ -78,29 +79,39 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
     whole = [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
-    who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"
+    who = "the class token's outputs" if model.spec.pool in CLASS else "all patches, on average,"
     shown = []
     if whole:
-        kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
-        named = [
-            (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(whole, how, share), model, shape))
-            for how, share in kinds
-        ]
+        named = ways(whole, model, shape)
         if images is not None and (counts := speaking(model, images, maps)) is not None:
             named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
+    if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
+        cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
+        each = tuple((f"head {at}", one) for at, one in enumerate(cells))
+        note = "The patches that hold six tenths of what the class token looks at, head by head."
+        shown.append(Overlay("Segments: the last layer", image, each, note))
     for map in maps:
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
         shown.append(Overlay(map.path, image, heads))
     return tuple(shown)
 
 
+def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:
+    """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
+    kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
+    return [
+        (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(layers, how, share), model, shape))
+        for how, share in kinds
+    ]
+
+
 def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
     if weights.shape[-1] == shape[0] * shape[1] and len(weights) > 1:  # no token stands before the patches
         return weights.mean(0).unflatten(0, shape)
-    row = weights[0] if model.spec.pool == "first" or len(weights) == 1 else weights[model.spec.first :].mean(0)
+    row = weights[0] if model.spec.pool in CLASS or len(weights) == 1 else weights[model.spec.first :].mean(0)
     return row[model.spec.first :].unflatten(0, shape)
 
 

@@ -71,7 +71,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
 
 def freeze(model: nn.Module, learned: str) -> None:
     """Leaves all weights as they are but those whose names begin as asked for."""
-    names = [name for name, _ in model.named_parameters() if name.startswith(learned)]
+    names = {name for name, _ in model.named_parameters() if name.startswith(learned)}
     if not names:
         parts = sorted({name.split(".")[0] for name, _ in model.named_parameters()})
         raise unknown("beginning of names in training.learned", learned, parts)

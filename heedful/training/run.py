@@ -18,7 +18,6 @@ from heedful.checkpoints.files import manifest, replace_file, write_folder
 from heedful.checkpoints.opening import check_all
 from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
-from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.before import LIKE, compared, settled
@@ -26,7 +25,6 @@ from heedful.training.cost import operations
 from heedful.training.layouts import check
 from heedful.training.lock import holding
 from heedful.training.loop import Loop
-from heedful.training.optimiser import described
 from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.profile import told
@@ -34,6 +32,7 @@ from heedful.training.record import Quiet, Record
 from heedful.training.report import report
 from heedful.training.saving import changed
 from heedful.training.spec import RunSpec, read, validated
+from heedful.training.telling import introduction
 from heedful.training.trained import samples, trained, usable
 
 SPEC = "run.yaml"  # written first
@@ -77,8 +76,7 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
-    ready = replace(ready, run=ready.run.model_copy(update={"start": run.start, "teacher": run.teacher}))
+    ready = prepared(run, out, place, ranks)
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -90,6 +88,12 @@ def train(
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
             record.say(introduction(ready, loop, resume))
             return learn(loop, ready, record)
+
+
+def prepared(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> Ready:
+    """A run that can start, once all that comes before it is trained; its spec keeps the words that it was given."""
+    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
+    return replace(ready, run=ready.run.model_copy(update={"start": run.start, "teacher": run.teacher}))
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -194,39 +198,6 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     for key, value in values.items():
         made |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
     return made
-
-
-def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
-    """What is about to happen, in a few lines."""
-    many = f", {loop.ranks.size} processes" if loop.ranks.size > 1 else ""
-    weights = sum(parameter.numel() for parameter in ready.model.parameters())
-    sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
-    dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
-    step, place = loop.progress.step, loop.device
-    where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
-    lines = [
-        f"{ready.run.about or ready.run.task}",
-        f"model     {ready.run.model['family']}, {weights:,} weights, {dtype} on {place.type}{many}",
-        f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
-        f"batches   {batches(ready, loop.portions.plan)}",
-        f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
-        f"folder    {loop.folder} ({where})",
-    ]
-    if loop.training.graphs and place.type == "cuda" and loop.graphs is None:
-        lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
-    if ready.start:
-        lines.insert(2, f"start     {ready.start}")
-    if ready.run.expected:
-        score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
-        lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")
-    return "\n".join(lines)
-
-
-def batches(ready: Ready, plan: Plan) -> str:
-    """How samples are put together, and how much of that is padding."""
-    training = ready.run.training
-    size = f"at most {training.tokens:,} tokens a side" if training.tokens else f"{training.batch:,} samples"
-    return f"{plan.steps:,} an epoch of {size}, {100 * plan.padding:.1f} % padding"
 
 
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
