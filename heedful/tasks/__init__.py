@@ -10,12 +10,14 @@ from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
+from heedful.models.images import ImageSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.coding import Coding
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.elsewhere import seeing
 from heedful.tasks.guessing import Guessing
 from heedful.tasks.images import Images
 from heedful.tasks.pairs import Pairs
@@ -50,6 +52,8 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     if isinstance(spec, EncoderSpec):
         word = parse(spec.output)[0]
         return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+    if isinstance(spec, ImageSpec):
+        return seeing(spec, folder)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
     return Continuing.read(folder, {})
