@@ -16,7 +16,7 @@ TOY = ("data", "toy")
 SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
 FIRST = ("model.size", *FILES)  # keys that put others aside
-PUBLIC = ("languages", "form", "bleu")  # what a recipe says of a public set, and not of a user's own files
+PUBLIC = ("languages", "form", "bleu", "channels")  # what a recipe says of its own set, and not of another
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
 
