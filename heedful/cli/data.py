@@ -13,9 +13,16 @@ MADE = {
     "reverse": "sequences of digits and letters, and the same backwards",
     "sort": "sequences of digits and letters, and the same in order",
     "invented": "captions in English and in an invented language, with their alignments",
+    "captions": "captions in English, each a text of its own",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
     "waves": "a series of two channels with a daily and a weekly wave",
+    "opinions": "sentences on films that praise, blame or do neither",
+    "mentions": "messages with names of persons, places and firms in them",
+    "facts": "who lives, works and was born where, and questions about it",
+    "news": "reports of a few things that happened, and a headline for what matters most",
+    "maps": "linear maps by chance, each told by examples of what it does",
     "shapes": "pictures of circles, crosses, rings, squares and triangles",
+    "smalltalk": "conversations of small sums and opposites",
     "toy": "of each recipe, a small version of its data",
 }
 

@@ -25,6 +25,14 @@ def look(
     discard: Annotated[
         float, typer.Option(min=0, max=0.99, help="The share of each layer's smallest weights that a rollout drops.")
     ] = 0.0,
+    word: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="Only what this word looks at, a row a layer, or a head of --layer."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="INPUT", help="With --word: another input, for the same word, below the first."),
+    ] = None,
     temperatures: Annotated[
         str | None,
         typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
@@ -40,14 +48,21 @@ def look(
     from heedful.looking.rollout import rolled
     from heedful.training import run
 
+    if against is not None and word is None:
+        raise Refusal("--against shows where one word looks in two inputs; give --word too, or leave it out")
     if temperatures is not None:
+        if word is not None:
+            raise Refusal("--temperatures draws what comes next, and no layer; leave --word out")
         if layer is not None or rollout:
             raise Refusal("--temperatures draws what comes next, and no layer; leave --layer and --rollout out")
         return heat(folder, text, out, numbers(temperatures), device)
     draw.known(out)
     model, task = run.usable(folder)
     warn_of(task, [text])
-    seen = task.look(model.to(run.device(device)), text)
+    model.to(run.device(device))
+    if word is not None:
+        return one_word(model, task, [text, *([against] if against else [])], word, layer, out)
+    seen = task.look(model, text)
     paths = [map.path for map in seen.maps]
     if layer is not None and layer not in paths:
         raise unknown("layer", layer, paths)
@@ -64,6 +79,24 @@ def look(
     except OSError as error:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     typer.echo(f"{seen.name}\n{out}")
+
+
+def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | None, out: Path) -> None:
+    """Draws what a word looks at in one input, or in two below each other."""
+    from heedful.errors import Refusal
+    from heedful.looking import draw
+    from heedful.looking.word import gaze
+
+    seen = [task.look(model, text) for text in texts]
+    maps = [gaze(one.maps, word, text, layer) for one, text in zip(seen, texts, strict=True)]
+    try:
+        if out.suffix.lower() in (".png", ".svg"):
+            draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
+        else:
+            draw.write(maps, out, f"What {word} looks at")
+    except OSError as error:
+        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    typer.echo("\n".join([*(one.name for one in seen), str(out)]))
 
 
 def numbers(text: str) -> list[float]:

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -54,6 +55,10 @@ def predict(
     similar: Annotated[
         bool, typer.Option("--similar", help="For models that give vectors: how near each input is to each, by cosine.")
     ] = False,
+    examples: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For models that go on with a text: inputs with answers, to choose among."),
+    ] = None,
     device: Device = None,
 ) -> None:
     """Ask a trained model: one answer a line, in order.
@@ -68,12 +73,17 @@ def predict(
     also = {"best": best if best > 1 else None, "seed": seed, "stream": stream or None}
     model, task = run.usable(folder)
     model.to(run.device(device))
-    decoding = how(task, given, {key: value for key, value in also.items() if value is not None})
+    besides = {key: value for key, value in also.items() if value is not None}
+    decoding = how(task, given, besides) if examples is None else None
     asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
     warn_of(task, asked)
-    if similar:
+    if examples is not None:
+        for key in (*given, *(key for key in besides if key != "best")):
+            raise Refusal(f"{option(key)} is for answers that are searched for, and --examples has them; leave it out")
+        tell((lines(found, best) for found in few(model, examples, asked, best)), len(asked))
+    elif similar:
         tell(([line] for line in nearness(task, model, asked)), len(asked))
     elif decoding is None:
         tell(([answer] for answer in task.predict(model, asked)), len(asked))
@@ -97,6 +107,17 @@ def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | No
     if fault := contradiction(decoding, given, also):
         raise Refusal(fault)
     return decoding
+
+
+def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[list[tuple[str, float]]]:
+    """The answers of a file of examples, the best first, to each input that stands behind them in a prompt."""
+    from heedful.data.sentences import read
+    from heedful.decoding.few import Few
+
+    shown = Few(model, [(one.texts, one.label) for one in read(str(path))])
+    if best > len(shown.choices):
+        raise Refusal(f"--best {best} asks for more answers than the {len(shown.choices)} in {path}; lower it")
+    return (shown.chosen(tuple(text.split("\t")))[:best] for text in asked)
 
 
 def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[str]:

@@ -18,6 +18,16 @@ NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 def lines(path: str | Path) -> list[str]:
     """The lines of a UTF-8 file, gzipped or plain, without their ends."""
+    return [line.removesuffix("\r") for line in decoded(path).removesuffix("\n").split("\n")]
+
+
+def text(path: str | Path) -> str:
+    """All of a UTF-8 file, gzipped or plain; lines end in one sign, whoever wrote them."""
+    return decoded(path).replace("\r\n", "\n")
+
+
+def decoded(path: str | Path) -> str:
+    """What a UTF-8 file says, gzipped or plain."""
     path = Path(path)
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
@@ -32,11 +42,10 @@ def lines(path: str | Path) -> list[str]:
     if not data.strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with iconv -t UTF-8") from None
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def unzipped(data: bytes, path: Path) -> bytes:

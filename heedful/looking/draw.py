@@ -143,6 +143,22 @@ class Linked(Band):
         return "●  linked" + "     □  given" * bool(self.gold)
 
 
+@dataclass(frozen=True)
+class Told(Band):
+    """One picture, with what it shows below it."""
+
+    told: str
+
+    def mark(self, axes: Axes, head: int) -> str:
+        """Nothing over it, and what it shows."""
+        return self.told
+
+
+def told(maps: Sequence[Map], what: str, path: str | Path) -> None:
+    """Draws maps of one head each below each other as .png or .svg, and below each what it shows."""
+    _draw([Told(map, (0,), LARGE, what) for map in maps], path)
+
+
 def alignment(map: Map, links: Iterable[Link], path: str | Path, gold: Iterable[Link] = ()) -> None:
     """Draws the mean of a map's heads as .png or .svg: source words along the columns, target words along the rows."""
     mean = replace(map, weights=map.weights.mean(0, keepdim=True))

@@ -141,7 +141,7 @@ class Confusion:
         """A table whose cells are the darker the larger their share of the row."""
         head = "".join(f'<th scope="col"><span>{escape(label)}</span></th>' for label in self.labels)
         body = "".join(self._row(at) for at in range(len(self.labels)))
-        note = "<p>Each row is a class, each column what the model said of its images.</p>"
+        note = "<p>Each row is a class, each column what the model said of its samples.</p>"
         return f'{note}<div class="samples"><table class="confusion"><tr><th></th>{head}</tr>{body}</table></div>'
 
     def _row(self, at: int) -> str:

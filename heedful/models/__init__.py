@@ -31,6 +31,7 @@ from heedful.models.swin import Swin, SwinSpec
 from heedful.models.t5 import T5, T5Spec
 from heedful.models.transformer import Transformer, TransformerSpec
 from heedful.models.vit import ViT, ViTSpec
+from heedful.models.word_vectors import WordVectors, WordVectorsSpec
 
 FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "transformer": (TransformerSpec, Transformer),
@@ -56,6 +57,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "swin": (SwinSpec, Swin),
     "resnet": (ResNetSpec, ResNet),
     "lenet": (LeNetSpec, LeNet),
+    "word_vectors": (WordVectorsSpec, WordVectors),
 }
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
@@ -129,6 +131,7 @@ __all__ = [
     "Swin",
     "Transformer",
     "ViT",
+    "WordVectors",
     "assemble",
     "build",
     "refusal",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from heedful.models.gpt import GPT
-from heedful.models.spec import LanguageSpec
+from heedful.models.gpt import GPT, DecoderSpec
 
 SMALL_EPS, LONG = {"norm": "rms(eps=1e-06)"}, {"position": "rotary(base=1000000.0)"}
 LLAMA2 = {"vocab": 32000, "pad": None, "begin": 1, "end": 2}
@@ -18,7 +17,7 @@ def numbers(width: int, depth: int, heads: int, groups: int, hidden: int, length
     return {"width": width, "depth": depth, "heads": heads, "groups": groups, "hidden": hidden, "length": length}
 
 
-class LlamaSpec(LanguageSpec):
+class LlamaSpec(DecoderSpec):
     """Numbers and words of a model like Llama: a window is a word of `mechanism`, biases and norms are switches."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {

@@ -25,6 +25,8 @@ def meaning(spec: Spec) -> dict[str, Any]:
     said = dict(spec)
     said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
     said |= {"key": key(spec), "groups": spec.groups or spec.heads, "hidden": spec.hidden or 4 * spec.width}
+    if "input_dropout" in said:
+        said["input_dropout"] = said["dropout"] if said["input_dropout"] is None else said["input_dropout"]
     if "leading" in said:
         said["leading"] = spec.first  # type: ignore[attr-defined]
     return said | {

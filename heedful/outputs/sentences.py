@@ -13,6 +13,21 @@ from torch import Tensor, nn
 Activation = Callable[[], nn.Module]
 
 
+def first(x: Tensor, positions: Tensor) -> Tensor:
+    """The state of each sequence that stands at 0, wherever padding is: B T M, B|1 T -> B M."""
+    at = (positions == 0).long().argmax(-1).expand(len(x))
+    return x[torch.arange(len(x), device=x.device), at]
+
+
+def mean(x: Tensor, positions: Tensor) -> Tensor:
+    """The mean of each sequence's states, without padding: B T M, B|1 T -> B M (Reimers and Gurevych, 2019)."""
+    there = (positions >= 0).unsqueeze(-1).to(x.dtype)
+    return (x * there).sum(1) / there.sum(1).clamp(min=1)
+
+
+POOLS = {"first": first, "mean": mean}
+
+
 class States(nn.Module):
     """Nothing is asked: the states themselves, B T M."""
 
@@ -21,14 +36,14 @@ class States(nn.Module):
 
 
 class Pooler(nn.Module):
-    """One vector of the first state: B T M -> B M (Devlin et al., 2019)."""
+    """One vector of the first state (Devlin et al., 2019), or of the mean of all: B T M -> B M."""
 
-    def __init__(self, width: int, activation: Activation = nn.Tanh) -> None:
+    def __init__(self, width: int, activation: Activation = nn.Tanh, pool: str = "first") -> None:
         super().__init__()
-        self.matrix, self.activation = nn.Linear(width, width), activation()
+        self.matrix, self.activation, self.pool = nn.Linear(width, width), activation(), POOLS[pool]
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        return self.activation(self.matrix(first(x, positions)))
+        return self.activation(self.matrix(self.pool(x, positions)))
 
 
 class Pooled(States):
@@ -40,11 +55,16 @@ class Pooled(States):
 
 
 class Classes(nn.Module):
-    """One class for the sentence or pair, of a vector of its first state: B T M -> B C."""
+    """One class for the sentence or pair, of a vector of its first state, or of the mean of all: B T M -> B C."""
 
-    def __init__(self, width: int, classes: int, pooler: Activation = nn.Tanh, dropout: float = 0.0) -> None:
+    def __init__(
+        self, width: int, classes: int, pooler: Activation = nn.Tanh, dropout: float = 0.0, pool: str = "first"
+    ) -> None:
         super().__init__()
-        self.pooler, self.drop, self.matrix = Pooler(width, pooler), nn.Dropout(dropout), nn.Linear(width, classes)
+        if pool not in POOLS:
+            raise ValueError(f"pool should be {' or '.join(POOLS)}, not {pool!r}")
+        self.pooler, self.drop = Pooler(width, pooler, pool), nn.Dropout(dropout)
+        self.matrix = nn.Linear(width, classes)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.matrix(self.drop(self.pooler(x, positions)))
@@ -94,15 +114,3 @@ class MaskedToken(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.matrix(self.norm(self.activation(self.dense(x))))
-
-
-def first(x: Tensor, positions: Tensor) -> Tensor:
-    """The state of each sequence that stands at 0, wherever padding is: B T M, B|1 T -> B M."""
-    at = (positions == 0).long().argmax(-1).expand(len(x))
-    return x[torch.arange(len(x), device=x.device), at]
-
-
-def mean(x: Tensor, positions: Tensor) -> Tensor:
-    """The mean of each sequence's states, without padding: B T M, B|1 T -> B M (Reimers and Gurevych, 2019)."""
-    there = (positions >= 0).unsqueeze(-1).to(x.dtype)
-    return (x * there).sum(1) / there.sum(1).clamp(min=1)

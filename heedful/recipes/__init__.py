@@ -10,13 +10,15 @@ from typing import Any
 import yaml
 
 from heedful.errors import Refusal, unknown
+from heedful.tasks import TASKS
 from heedful.training.spec import RunSpec, read, validated
 
 TOY = ("data", "toy")
 SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
-FIRST = ("model.size", *FILES)  # keys that put others aside
+FIRST = ("start", "model.size", *FILES)  # keys that put others aside
 PUBLIC = ("languages", "form", "bleu", "channels")  # what a recipe says of its own set, and not of another
+KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
 
@@ -96,6 +98,10 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         base["data"] |= {"name": "files"}
         for k in PUBLIC:
             base["data"].pop(k, None)
+    if key == "start" and TASKS[base["task"]].inherits:
+        base["model"] = {name: base["model"][name] for name in KEPT if name in base["model"]}
+        base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
+        base["data"] |= {"tokenizer": str(value)}
     if key == "model.size":
         base["model"] = place = {name: number for name, number in place.items() if name not in SIZED}
     place[last] = value

@@ -14,27 +14,40 @@ from heedful.models.images import ImageSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
+from heedful.tasks.answer import Answer
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
+from heedful.tasks.classify import Classify
 from heedful.tasks.coding import Coding
+from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
+from heedful.tasks.conversation import Conversation
 from heedful.tasks.elsewhere import seeing
+from heedful.tasks.glove import Glove
 from heedful.tasks.guessing import Guessing
 from heedful.tasks.images import Images
+from heedful.tasks.in_context import InContext
+from heedful.tasks.infilling import Infilling, Spans
+from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.searching import Searching
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.skip_gram import SkipGram
+from heedful.tasks.summary import Summary
+from heedful.tasks.tag import Tag
 from heedful.tasks.task import Task
 from heedful.tasks.translation import Translation
 from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-SAID: tuple[type[Task], ...] = (Pairs, Translation, Sets, Series)
-SEEING: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
-TASKS: dict[str, type[Task]] = {task.name: task for task in (*SAID, *SEEING)}
+OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
+FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation)
+OF_IMAGES: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
+OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series)
+TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OF_IMAGES, *OTHERS)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,

@@ -12,6 +12,7 @@ from heedful.tasks.reading import Reading
 from heedful.text import Joined
 from heedful.text.pieces import goals_of
 
+NO_TAG = "O"  # of a word that was cut off, or of which no token is left
 FARTHEST = 30  # tokens of the longest answer
 
 
@@ -36,12 +37,18 @@ class Tagging(Reading):
         return (super().known(text.replace("\t", " "))[0],)
 
     def answer(self, joined: Joined, given: Tensor) -> str:
-        words = goals_of(joined.texts[0])
-        tags: dict[int, str] = {}
-        for side, (start, end), at in zip(joined.sides, joined.spans, given.argmax(-1).tolist(), strict=True):
-            if side == 0 and joined.texts[0][start:end].strip():
-                tags.setdefault(words[start], self.labels[at])
-        return " ".join(tags.values())
+        best, places = given.argmax(-1).tolist(), first_tokens(joined)
+        words = range(len(joined.texts[0].split()))
+        return " ".join(self.labels[best[places[word]]] if word in places else NO_TAG for word in words)
+
+
+def first_tokens(joined: Joined) -> dict[int, int]:
+    """Where the first token of each word stands; words of which no token is left are not among them."""
+    words, places = goals_of(joined.texts[0]), dict[int, int]()
+    for at, (side, (start, end)) in enumerate(zip(joined.sides, joined.spans, strict=True)):
+        if side == 0 and joined.texts[0][start:end].strip():
+            places.setdefault(words[start], at)
+    return places
 
 
 class Answering(Reading):
@@ -50,6 +57,8 @@ class Answering(Reading):
     name: ClassVar[str] = "answering"
     outputs: ClassVar[frozenset[str]] = frozenset({"answer"})
     input: ClassVar[str] = "a question and a text, with a tab between them"
+
+    always: bool = False  # whether every question has an answer
 
     def known(self, text: str) -> tuple[str, ...]:
         texts = super().known(text)
@@ -63,7 +72,8 @@ class Answering(Reading):
         both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
         near = torch.ones_like(both, dtype=torch.bool).triu() & ~torch.ones_like(both, dtype=torch.bool).triu(FARTHEST)
         scores = both.masked_fill(~(near & (read[:, None] & read[None, :]).to(near.device)), -torch.inf)
-        if not len(scores) or float(scores.max()) <= float(both[0, 0]):  # the first token stands for no answer
+        best = float(scores.max()) if len(scores) else -torch.inf
+        if best == -torch.inf or (not self.always and best <= float(both[0, 0])):  # the first token stands for none
             return ""
         first, last = divmod(int(scores.argmax()), len(scores))
         return joined.texts[1][joined.spans[first][0] : joined.spans[last][1]].strip()

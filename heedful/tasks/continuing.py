@@ -48,9 +48,12 @@ class Continuing(Use):
         return found
 
     def look(self, model: nn.Module, text: str) -> Example:
+        return self.looked(model, text, self.decoding)
+
+    def looked(self, model: nn.Module, text: str, decoding: Decoding) -> Example:
         """One pass over the input and the model's own answer to it."""
         asked = Asked(model, text)
-        [[answer]] = search(asked.writer, asked.source, self.decoding)
+        [[answer]] = search(asked.writer, asked.source, decoding)
         model.eval()
         whole = torch.cat((asked.source, asked.source.new_tensor([list(answer.tokens)])), 1)
         with torch.no_grad(), look(model) as seen:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from heedful.models.spec import PAD
+from heedful.tasks.task import Batch, Terms
 
 PIECE = 1 << 22  # scores that are worked on at once: few enough for a GPU's cache
 
@@ -21,6 +24,19 @@ def consistent(logits: Tensor, answer: Tensor, ignored: int, smoothing: float, c
     R-Drop (Liang et al., 2021): `consistency` times the mean of the two passes' divergences from each other.
     """
     return cast(Tensor, Pieces.apply(logits, answer, ignored, smoothing, consistency))  # type: ignore[no-untyped-call]
+
+
+def written(model: nn.Module, batch: Batch, terms: Terms, pad: int = PAD) -> tuple[Tensor, Tensor]:
+    """The sum of losses of an encoder-decoder that is told the right beginning, and how many tokens are judged."""
+    answer = batch["answer"].flatten()
+    if terms.consistency:
+        batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
+    logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
+    if terms.consistency:
+        total = consistent(logits, answer, pad, terms.smoothing, terms.consistency)
+    else:
+        total = cross_entropy(logits[0], answer, pad, terms.smoothing)
+    return total, (answer != pad).sum()
 
 
 class Pieces(torch.autograd.Function):

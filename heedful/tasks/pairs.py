@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from heedful.checkpoints.opening import inside
@@ -19,9 +18,9 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.transformer import BEGIN, END, PAD, UNKNOWN, TransformerSpec
+from heedful.models.transformer import UNKNOWN, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
-from heedful.tasks.losses import consistent, cross_entropy
+from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
 from heedful.tasks.task import (
     PLAIN,
@@ -53,6 +52,7 @@ class Pairs(Writes, Task):
     family: ClassVar[str] = "transformer"
     watch: ClassVar[str] = "exact"
     ordered: ClassVar[bool] = True
+    filled: bool = True
     input: ClassVar[str] = "a sequence of characters"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
@@ -63,12 +63,21 @@ class Pairs(Writes, Task):
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Encoded]]:
         splits = texts(data, seed)
-        task = cls(tokenizer(data, splits.train))
+        task = cls(cls.tokenized(data, splits.train))
         if data.merge_dropout:
             sides = [pair.source for pair in splits.train], [pair.target for pair in splits.train]
             source, target = (Broken(task.tokenizer, side, data.merge_dropout, seed) for side in sides)
             task.broken = source, target
         return task, task.encoded(splits)
+
+    @classmethod
+    def tokenized(cls, data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
+        """The tokenizer of pairs to learn from."""
+        return tokenizer(data, pairs)
+
+    def ids(self, texts: Sequence[str]) -> Sequence[Ids]:
+        """The ids of texts."""
+        return self.tokenizer.encode_all(texts)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Encoded]:
         return self.encoded(texts(data, seed))
@@ -76,12 +85,12 @@ class Pairs(Writes, Task):
     def encoded(self, splits: Splits[Pair]) -> Splits[Encoded]:
         """Pairs as ids."""
 
-        def ids(pairs: Sequence[Pair]) -> list[Encoded]:
+        def of(pairs: Sequence[Pair]) -> list[Encoded]:
             source, target = ([getattr(pair, side) for pair in pairs] for side in ("source", "target"))
-            encoded = self.tokenizer.encode_all(source), self.tokenizer.encode_all(target), pairs
+            encoded = self.ids(source), self.ids(target), pairs
             return [Encoded(*sample, place) for place, sample in enumerate(zip(*encoded, strict=True))]
 
-        return Splits(ids(splits.train), ids(splits.valid), ids(splits.test))
+        return Splits(of(splits.train), of(splits.valid), of(splits.test))
 
     def numbers(self) -> dict[str, int]:
         return {"vocab": len(self.tokenizer)}
@@ -115,20 +124,12 @@ class Pairs(Writes, Task):
     def batch(self, samples: Sequence[Encoded]) -> Batch:
         return {
             "source": self.sources([sample.source for sample in samples]),
-            "target": stack([sample.target for sample in samples], first=[BEGIN]),
-            "answer": stack([sample.target for sample in samples], last=[END]),
+            "target": stack([sample.target for sample in samples], first=[self.special.begin], pad=self.special.pad),
+            "answer": stack([sample.target for sample in samples], last=[self.special.end], pad=self.special.pad),
         }
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        answer = batch["answer"].flatten()
-        if terms.consistency:
-            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = model(batch["source"], batch["target"]).flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
-        if terms.consistency:
-            total = consistent(logits, answer, PAD, terms.smoothing, terms.consistency)
-        else:
-            total = cross_entropy(logits[0], answer, PAD, terms.smoothing)
-        return total, (answer != PAD).sum()
+        return written(model, batch, terms, self.special.pad)
 
     def score(self, model: nn.Module, samples: Sequence[Encoded]) -> dict[str, float]:
         right = written = 0

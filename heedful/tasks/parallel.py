@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from unicodedata import normalize
 
 from heedful.data import pairs as read_pairs
 from heedful.data import sets, toys
 from heedful.data.batches import Splits, divided, opened
+from heedful.data.news import news
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal, unknown
@@ -20,6 +21,7 @@ MADE: dict[str, Callable[[DataSpec, int], Splits[Pair]]] = {
     "reverse": toys.reverse,
     "sort": toys.sort,
     "invented": toys.invented,
+    "news": news,
 }
 PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
 FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{language}"}
@@ -56,30 +58,36 @@ def sentence(pair: Pair) -> str:
 def public(data: DataSpec, split: str) -> Sides:
     """The two files of a public set of translations."""
     home, name = sets.home(data.name), PARALLEL[data.name][split]
-    languages = data.languages.split("-")
+    languages, form = data.languages.split("-"), data.form or "raw"
+    if form not in FORMS:
+        raise unknown(f"data.form of {data.name}:", form, FORMS)
     if len(languages) != 2 or languages[0] == languages[1]:
         raise Refusal(f"data.languages={data.languages!r} names no two languages; write data.languages=en-de")
     paths = []
     for language in languages:
-        plain = home / FORMS[data.form].format(split=name, language=language)
+        plain = home / FORMS[form].format(split=name, language=language)
         path = next((path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()), None)
         if path is None:
             there = {file.name.removesuffix(".gz").split(".")[-1] for file in plain.parent.glob(f"{name}.*")}
-            raise unknown(f"language of {data.name} ({data.form})", language, there)
+            raise unknown(f"language of {data.name} ({form})", language, there)
         paths.append(str(path))
     return Sides(source=paths[0], target=paths[1])
 
 
 def tokenizer(data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
     """The tokenizer that the data ask for: trained on both sides of the pairs to learn from, or read from a file."""
+    return tokenizer_of(data, (text for pair in pairs for text in (pair.source, pair.target)))
+
+
+def tokenizer_of(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] = ()) -> Tokenizer:
+    """The tokenizer that the data ask for, with special tokens of a task: trained on texts, or read from a file."""
     if data.tokenizer.endswith((".json", ".model")):
-        return fitting(data.tokenizer)
+        return fitting(data.tokenizer, special)
     kind, given = words.parse(data.tokenizer)
-    both = (text for pair in pairs for text in (pair.source, pair.target))
-    if kind == "characters" and not given:
-        return Tokenizer.of_characters(both)
+    if kind == "characters" and not given and not special:
+        return Tokenizer.of_characters(texts)
     try:
-        return train(both, kind, **given)
+        return train(texts, kind, special=special, **given)
     except Refusal as refused:
         raise Refusal(f"data.tokenizer={data.tokenizer}: {refused}") from None
     except (TypeError, AttributeError):
@@ -87,7 +95,7 @@ def tokenizer(data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
         raise Refusal(f"data.tokenizer={data.tokenizer!r} cannot be made; {known}") from None
 
 
-def fitting(path: str) -> Tokenizer:
+def fitting(path: str, special: tuple[str, ...] = ()) -> Tokenizer:
     """The tokenizer of a file, where its first tokens are the ones that the models here know."""
     try:
         made = Tokenizer.read(Path(path))
@@ -97,4 +105,7 @@ def fitting(path: str) -> Tokenizer:
         raise Refusal(
             f"data.tokenizer={path} does not begin with {' '.join(SPECIAL)}; train one with `heedful tokenizer train`"
         )
+    if lacking := [token for token in special if token not in made.special]:
+        cure = f"train one with `heedful tokenizer train --special {lacking[0]}`"
+        raise Refusal(f"data.tokenizer={path} has no {lacking[0]}; {cure}")
     return made

@@ -17,7 +17,7 @@ from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
 from heedful.models.words import parse
-from heedful.tasks.task import device_of, maps, nonempty, read_all, several, stack
+from heedful.tasks.task import Batch, device_of, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
 from heedful.text import Joined, Tokenizer, folders
@@ -62,20 +62,24 @@ class Reading(Use):
             raise Refusal(f"the input has {len(texts) - 1} tabs; give {self.input}")
         return texts
 
-    @torch.no_grad()
     def read_by(self, model: nn.Module, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[Joined, Tensor]]:
-        """What a model gives for each input, in order; those of like length are read together."""
-        model.eval()
+        """What a model gives for each input, in order."""
         for window in several(texts, WINDOW):
             joined = self.tokenizer.join(window, self.longest)
-            made: dict[int, Tensor] = {}
-            for places in alike([len(one.ids) for one in joined], ROOM):
-                group = [joined[at] for at in places]
-                given = given_by(model, group)
-                rows = (row[: len(one.ids)] if given.dim() > 2 else row for one, row in zip(group, given, strict=True))
-                made |= dict(zip(places, rows, strict=True))
-                self.tell(len(places))
-            yield from ((one, made[at]) for at, one in enumerate(joined))
+            yield from zip(joined, self.given(model, joined), strict=True)
+
+    @torch.no_grad()
+    def given(self, model: nn.Module, joined: Sequence[Joined]) -> list[Tensor]:
+        """What a model gives for each of several inputs, in order; those of like length are read together."""
+        model.eval()
+        made: dict[int, Tensor] = {}
+        for places in alike([len(one.ids) for one in joined], ROOM):
+            group = [joined[at] for at in places]
+            answer = given_by(model, group)
+            rows = (row[: len(one.ids)] if answer.dim() > 2 else row for one, row in zip(group, answer, strict=True))
+            made |= dict(zip(places, rows, strict=True))
+            self.tell(len(places))
+        return [made[at] for at in range(len(joined))]
 
     def doubt(self, text: str) -> str | None:
         length = len(self.tokenizer.join([tuple(text.split("\t")[:2])])[0].ids)
@@ -118,11 +122,21 @@ class Reading(Use):
 
 def given_by(model: nn.Module, joined: Sequence[Joined]) -> Tensor:
     """What an encoder gives for inputs: B T ..., or B ..."""
-    spec, device = model.spec, device_of(model)
-    assert isinstance(spec, EncoderSpec)
-    tokens, segments = stack([one.ids for one in joined]), stack([one.segments for one in joined])
+    return read(model, to(batch_of(joined), device_of(model))).float()
+
+
+def batch_of(joined: Sequence[Joined]) -> Batch:
+    """Inputs as tensors, padded at the end: tokens and segments, B T, and lengths, B."""
     lengths = torch.tensor([len(one.ids) for one in joined])
-    positions = standing(torch.arange(tokens.shape[1]) < lengths[:, None])
-    told = {"segments": segments.clamp(max=spec.segments - 1).to(device)} if spec.segments else {}
-    answer: Tensor = model(tokens.to(device), positions=positions.to(device), **told)
-    return answer.float()
+    segments = stack([one.segments for one in joined])
+    return {"tokens": stack([one.ids for one in joined]), "segments": segments, "lengths": lengths}
+
+
+def read(model: nn.Module, batch: Batch) -> Tensor:
+    """What an encoder gives for a batch of inputs."""
+    spec, tokens = model.spec, batch["tokens"]
+    assert isinstance(spec, EncoderSpec)
+    positions = standing(torch.arange(tokens.shape[1], device=tokens.device) < batch["lengths"][:, None])
+    told = {"segments": batch["segments"].clamp(max=spec.segments - 1)} if spec.segments else {}
+    answer: Tensor = model(tokens, positions=positions, **told)
+    return answer

@@ -58,6 +58,8 @@ class Task(Use):
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
     even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
+    filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
+    inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
 
     @classmethod
@@ -72,6 +74,22 @@ class Task(Use):
     def asked(self, terms: Terms, splits: Splits[Any]) -> None:
         """Hears what its loss will be asked for; refuses what the samples do not allow."""
         return
+
+    def defaults(self) -> dict[str, Any]:
+        """What it says of the model where nothing else does."""
+        return {}
+
+    def grown(self, vocab: int) -> int:
+        """How many tokens a model should know that knew so many before it began with this."""
+        return vocab
+
+    def noted(self, splits: Splits[Any]) -> str:
+        """What should be known of the samples before they are learned from, in a line; nothing where nothing should."""
+        return ""
+
+    def shortened(self, sample: Any, longest: int) -> Any:
+        """A sample that is cut where it is longer than a model reads."""
+        raise Refusal(f"data.too_long=cut is nothing that task {self.name!r} knows; use refuse or drop")
 
     def taught_by(self, teacher: nn.Module, task: Task, spec: Spec) -> None:
         """Hears of a trained model that teaches, and of its task; refuses where nothing can be learned from it."""

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from heedful.decoding import search, stream
 from heedful.decoding.answer import Answer
 from heedful.decoding.spec import Decoding
+from heedful.decoding.writers import longest
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
@@ -68,8 +69,13 @@ class Writes(Use):
         self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
     ) -> Iterator[list[tuple[str, float]]]:
         """The n best answers to each input, with their scores."""
-        for answers in self.searched(model, read_all(inputs, self.known), decoding, best, seed):
-            yield [(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+        sources = read_all(inputs, self.known)
+        for ids, answers in zip(sources, self.searched(model, sources, decoding, best, seed), strict=True):
+            yield [(self.said(ids, one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+
+    def said(self, source: Ids, tokens: Sequence[int]) -> str:
+        """What the tokens of an answer say to a source."""
+        return self.tokenizer.decode(tokens)
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer to one input in pieces, as they are written; `number` is its place among several."""
@@ -85,7 +91,7 @@ class Writes(Use):
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""
         ids = self.known(text)
-        answer = self.answers(model, [ids])[0]
+        answer = self.answers(model, [ids])[0][: longest(cast(EncoderDecoder, model)) - 1]  # BEGIN stands before it
         batch = self.sources([ids]).to(device_of(model))
         model.eval()
         end = self.special.end
@@ -99,7 +105,7 @@ class Writes(Use):
                 return source, source
             return written, source if path.endswith("cross") else read
 
-        return Example(f"{text} → {self.tokenizer.decode(answer)}", maps(seen, words))
+        return Example(f"{text} → {self.said(ids, answer)}", maps(seen, words))
 
 
 class Writing(Writes):

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import tokenizers
 
+from heedful.text.layout import SPECIAL
+
+BEGIN, END = SPECIAL.index("<begin>"), SPECIAL.index("<end>")
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -28,3 +32,25 @@ def joined(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
 def given(texts: Sequence[tuple[str, ...]]) -> list[str | tuple[str, str]]:
     """One or two texts each, as the engine takes them."""
     return [one[0] if len(one) == 1 else (one[0], one[1]) for one in texts]
+
+
+def framed(texts: tuple[str, ...], made: Sequence[tokenizers.Encoding], longest: int | None) -> Joined:
+    """One or two texts in a tokenizer of ours, whose tokens around a text only a program sets: begin, text, end."""
+    kept = lengths([len(one.ids) for one in made], None if longest is None else longest - 1 - len(made))
+    ids, segments, sides, spans = [BEGIN], [0], [-1], [(0, 0)]
+    for side, (one, count) in enumerate(zip(made, kept, strict=True)):
+        ids += [*one.ids[:count], END]
+        segments += [side] * (count + 1)
+        sides += [*[side] * count, -1]
+        spans += [*one.offsets[:count], (0, 0)]
+    return Joined(ids, segments, sides, spans, texts)
+
+
+def lengths(there: Sequence[int], room: int | None) -> list[int]:
+    """How much of each of one or two texts is kept, so that both fit: the longer is cut first."""
+    if room is None or sum(there) <= room:
+        return list(there)
+    if len(there) == 1:
+        return [room]
+    last = min(there[1], max(room // 2, room - there[0]))
+    return [min(there[0], room - last), last]

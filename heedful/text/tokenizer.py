@@ -13,7 +13,7 @@ from heedful.errors import Refusal
 from heedful.text import engines, reading
 from heedful.text.batches import ahead, batches
 from heedful.text.explaining import Explanation, explained
-from heedful.text.joined import Joined, given, joined
+from heedful.text.joined import Joined, framed, given, joined
 from heedful.text.layout import SPECIAL, Layout
 from heedful.text.merging import grouped
 from heedful.text.pieces import goals_of, is_named_byte, readable, words_of
@@ -43,6 +43,12 @@ class Tokenizer:
     def read(cls, path: str | Path) -> Tokenizer:
         """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
         return reading.read(Path(path), cls)
+
+    def with_special(self, names: Sequence[str]) -> Tokenizer:
+        """The same, with more tokens that are no text, behind all others."""
+        engine = tokenizers.Tokenizer.from_str(self.layout.text)
+        engine.add_special_tokens([tokenizers.AddedToken(name, special=True, normalized=False) for name in names])
+        return Tokenizer(engine)
 
     def write(self, path: str | Path) -> None:
         """Writes it as a `tokenizer.json`: aside, and then into its place."""
@@ -78,12 +84,27 @@ class Tokenizer:
 
     def join(self, texts: Sequence[tuple[str, ...]], longest: int | None = None) -> list[Joined]:
         """One text each or a pair, with the tokens that belong around them; the longer is cut first."""
+        if self.ours:
+            return self._framed(texts, longest)
         added = self.engine.num_special_tokens_to_add(any(len(one) > 1 for one in texts))
         if not added and any(len(one) > 1 for one in texts):
             raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
         ready = [tuple(self._ready(list(one)) if self._ready else one) for one in texts]
         with self._cut(longest, added), refusing([part for one in texts for part in one]):
             return [joined(*both) for both in zip(ready, self.engine.encode_batch(given(ready)), strict=True)]
+
+    @property
+    def ours(self) -> bool:
+        """Whether it begins with the four tokens of ours, which only a program sets."""
+        return tuple(self.layout.control) == SPECIAL
+
+    def _framed(self, texts: Sequence[tuple[str, ...]], longest: int | None) -> list[Joined]:
+        if longest is not None and longest < 3:
+            raise Refusal(f"longest={longest} leaves no room for a text between two tokens and behind one; raise it")
+        parts = [part for one in texts for part in one]
+        with refusing(parts):
+            made = iter(self.engine.encode_batch(parts))
+        return [framed(one, [next(made) for _ in one], longest) for one in texts]
 
     @contextmanager
     def _cut(self, longest: int | None, added: int) -> Iterator[None]:

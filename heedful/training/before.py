@@ -1,4 +1,4 @@
-"""What comes before a run: teachers and beginnings that are trained first, and runs that it is compared with."""
+"""What comes before a run: teachers and beginnings that are trained first, and models as those they begin with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from heedful import recipes
 from heedful.checkpoints import store
-from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
@@ -20,7 +19,6 @@ RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "r
 LIKE = "start"  # as model.family: the model is as the one that it begins with
 BECOMES = {"mae": "vit", "dino": "vit"}  # families whose encoders begin a classifier
 OF_DATA = {*(ImageSpec.model_fields.keys() - Spec.model_fields.keys()), "vocab", "hides"}  # and not of what was learned
-VARIED: dict[str, dict[str, Any]] = {"scratch": {"start": ""}, "probe": {"training": {"learned": "outputs"}}}
 
 Train = Callable[[RunSpec, Path], object]
 
@@ -34,10 +32,6 @@ def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
             run = run.model_copy(update={key: str(beside(out, key))})
     if run.model.get("family") == LIKE:
         run = run.model_copy(update={"model": like(run)})
-    if run.compare and not run.start:
-        raise Refusal("compare tells what a beginning is worth, and there is none; add start=DIR, or leave it out")
-    for word in run.compare:
-        train(varied(run, word), beside(out, word))
     return run
 
 
@@ -69,16 +63,3 @@ def like(run: RunSpec) -> dict[str, Any]:
     if spec.family == "mae":  # whose class token nothing was asked of
         there |= {"pool": "mean", "leading": spec.first}
     return there | run.model | {"family": family}
-
-
-def varied(run: RunSpec, word: str) -> RunSpec:
-    """The run that another is compared with: from scratch, or with all that was learned before left as it is."""
-    changes = {"compare": [], "expected": None, "about": f"{run.about} ({word})"} | VARIED[word]
-    if "training" in changes:
-        changes["training"] = run.training.model_copy(update=changes["training"])
-    return run.model_copy(update=changes)
-
-
-def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
-    """The scores of the runs that a run is compared with."""
-    return {word: read_json(beside(out, word) / "result.json")["scores"] for word in run.compare}

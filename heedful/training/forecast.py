@@ -25,6 +25,7 @@ from heedful.inputs import Learned
 from heedful.models import Spec
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Batch
+from heedful.training.adapting import adapt
 from heedful.training.layouts import Sharded, local
 from heedful.training.loop import Loop
 from heedful.training.parallel import Ranks
@@ -188,6 +189,7 @@ def loop_of(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, ranks: Ra
     """The loop of a run, its model fresh."""
     model = models.assemble(spec)
     task.prepare(model)
+    adapt(model, run.training)
     return Loop(run, task, splits, model, Path(), ranks)
 
 

@@ -30,7 +30,7 @@ class Graphs:
         self.model, self.losses, self.back = model, losses, back
         self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}
         self.pool = torch.cuda.graph_pool_handle()
-        for parameter in model.parameters():
+        for parameter in filter(lambda one: one.requires_grad, model.parameters()):
             parameter.grad = torch.zeros_like(parameter)
 
     def __call__(self, batch: Batch) -> Losses:

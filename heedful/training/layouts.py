@@ -245,6 +245,8 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         cure = "bfloat16" if key == "dtype" else "adamw"
         told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
+    if kind == "fsdp" and training.lora is not None:
+        raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
     if training.compile and kind == "fsdp":
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")
     if kind != "none" and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):

@@ -68,7 +68,7 @@ class Loop:
 
     def shape(self, captured: bool) -> shapes.Shape:
         """How batches are filled up, where each of their shapes is a graph of its own."""
-        if not self.task.writes or not (captured or self.training.compile):
+        if not self.task.filled or not (captured or self.training.compile):
             return lambda batch: batch
         longest: int = self.model.spec.length  # type: ignore[union-attr, assignment]
         return partial(shapes.compiled if self.training.compile else shapes.captured, longest=longest)
@@ -154,7 +154,7 @@ class Loop:
         self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate
+            group["lr"] = learning_rate * group.get("scale", 1.0)
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
+from heedful.training.adapting import scales
 from heedful.training.layouts import local, parted
 from heedful.training.spec import TrainingSpec
 
@@ -25,10 +27,14 @@ def optimiser_of(model: nn.Module, training: TrainingSpec) -> Optimizer:
 def groups(model: nn.Module, training: TrainingSpec, apart: frozenset[Tensor] = frozenset()) -> list[Group]:
     """Matrices, which decay, and norms, biases and other vectors, which do not; less those that stand apart."""
     learned = [p for p in model.parameters() if p.requires_grad and p not in apart]
-    return [
-        {"name": "matrices", "params": [p for p in learned if p.dim() > 1], "weight_decay": training.weight_decay},
-        {"name": "norms and biases", "params": [p for p in learned if p.dim() <= 1], "weight_decay": 0.0},
-    ]
+    shares = scales(model, training.layer_decay)
+    made = []
+    for share in sorted({shares[p] for p in learned}, reverse=True) or [1.0]:
+        here = [p for p in learned if shares[p] == share]
+        matrices, vectors = [p for p in here if p.dim() > 1], [p for p in here if p.dim() <= 1]
+        made.append({"name": "matrices", "params": matrices, "weight_decay": training.weight_decay, "scale": share})
+        made.append({"name": "norms and biases", "params": vectors, "weight_decay": 0.0, "scale": share})
+    return made
 
 
 def adamw(model: nn.Module, training: TrainingSpec, apart: frozenset[Tensor] = frozenset()) -> Optimizer:
@@ -57,10 +63,14 @@ class Muon(Optimizer):
 
     def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
         inner = hidden(model)
-        chosen = {"name": "matrices of blocks made orthogonal", "params": inner}
+        shares, named = scales(model, training.layer_decay), "matrices of blocks made orthogonal"
+        chosen: list[Group] = [
+            {"name": named, "params": [p for p in inner if shares[p] == share], "scale": share}
+            for share in sorted({shares[p] for p in inner}, reverse=True) or [1.0]
+        ]
         momentum = 0.95 if training.momentum is None else training.momentum
-        named: dict[str, Any] = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
-        orthogonal = torch.optim.Muon([chosen], lr=training.rate, weight_decay=training.weight_decay, **named)
+        how: dict[str, Any] = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
+        orthogonal = torch.optim.Muon(chosen, lr=training.rate, weight_decay=training.weight_decay, **how)
         self.parts = orthogonal, adamw(model, training, frozenset(inner))
         super().__init__([group for part in self.parts for group in part.param_groups], {})  # the groups are shared,
         for part in self.parts:
@@ -76,7 +86,8 @@ def hidden(model: nn.Module) -> list[Tensor]:
     """The matrices between the inputs and the outputs: of every linear map in a block."""
     blocks = [part for part in model.modules() if isinstance(part, Block | CrossBlock)]
     maps = {part: None for block in blocks for part in block.modules() if isinstance(part, nn.Linear)}
-    return [part.weight for part in maps if part.weight.requires_grad]
+    learned = {*model.parameters()}  # what is made of others, as LoRA's are, is not among them
+    return [part.weight for part in maps if part.weight in learned and part.weight.requires_grad]
 
 
 KINDS: dict[str, Callable[[nn.Module, TrainingSpec], Optimizer]] = {
@@ -89,12 +100,16 @@ KINDS: dict[str, Callable[[nn.Module, TrainingSpec], Optimizer]] = {
 
 def described(optimiser: Optimizer, name: str) -> str:
     """The optimiser and its groups, in a line."""
+    counts: Counter[tuple[str, float]] = Counter()
+    for group in optimiser.param_groups:
+        counts[group["name"], group["weight_decay"]] += len(group["params"])
     said = []
-    for group in (group for group in optimiser.param_groups if group["params"]):
-        decay = f"with decay {group['weight_decay']:g}" if group["weight_decay"] else "without decay"
-        them = group["name"] if len(group["params"]) > 1 else group["name"].replace("matrices", "matrix")
-        said.append(f"{len(group['params']):,} {them} {decay}")
-    return f"{name}, {', '.join(said)}"
+    for (them, decay), count in counts.items():
+        some = them if count > 1 else them.replace("matrices", "matrix")
+        said += [f"{count:,} {some} {f'with decay {decay:g}' if decay else 'without decay'}"] if count else []
+    shares = [group.get("scale", 1.0) for group in optimiser.param_groups if group["params"]]
+    layers = f", their rates down to {min(shares):.3g} of the highest, layer by layer" if min(shares) < 1 else ""
+    return f"{name}, {', '.join(said)}{layers}"
 
 
 class Average:

@@ -18,11 +18,12 @@ from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Terms, device_of, to
+from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
 from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
-from heedful.training.start import begin
+from heedful.training.start import begin, inherited
 from heedful.training.trained import trained
 
 
@@ -62,21 +63,11 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
         model = models.assemble(spec)
         began = begin(model, Path(run.start)) if run.start else ""
         task.prepare(model)
-        freeze(model, run.training.learned)
+        adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
     return Ready(run, task, splits, model, began)
-
-
-def freeze(model: nn.Module, learned: str) -> None:
-    """Leaves all weights as they are but those whose names begin as asked for."""
-    names = {name for name, _ in model.named_parameters() if name.startswith(learned)}
-    if not names:
-        parts = sorted({name.split(".")[0] for name, _ in model.named_parameters()})
-        raise unknown("beginning of names in training.learned", learned, parts)
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(parameter.requires_grad and name in names)
 
 
 def terms(run: RunSpec) -> Terms:
@@ -94,7 +85,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
         raise Refusal(
             "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
         )
-    if run.training.graphs and not (task.writes or task.even):
+    if run.training.graphs and not (task.filled or task.even):
         raise Refusal(
             f"training.graphs fills batches up with zeros, which task {task.name!r} would learn; leave it out"
         )
@@ -105,6 +96,9 @@ def check_terms(run: RunSpec, task: Task) -> None:
 def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Splits[Any]:
     """The samples that the model can take; what is too long is named, or left out where that was asked for."""
     short = [sample for sample in splits.train if task.length(sample) <= spec.length]
+    if too_long == "cut":
+        parts = (splits.train, splits.valid, splits.test)
+        return Splits(*([task.shortened(sample, spec.length) for sample in part] for part in parts))
     left_out = len(splits.train) - len(short)
     if left_out and short and too_long == "drop":
         doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
@@ -122,15 +116,17 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
 
 
 def suited(run: RunSpec, task: Task) -> Spec:
-    """The spec of the model that a run asks for, where that can learn the task and the data."""
-    family, numbers = run.model.get("family", task.family), task.numbers()
+    """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
+    begun = inherited(run, task) if run.start and task.inherits else {}
+    told = task.defaults() | begun | run.model
+    family, numbers = told.get("family", task.family), task.numbers()
     if family in list(models.FAMILIES) and family not in (task.family, *task.also):
         known = " or ".join((task.family, *task.also))
         raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
     for key, value in numbers.items():
         if run.model.get(key, value) != value:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
-    spec = models.spec(**({"family": family} | run.model | numbers))
+    spec = models.spec(**({"family": family} | told | numbers))
     task.suits(spec)
     return spec
 

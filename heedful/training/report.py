@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from torch import nn
@@ -13,11 +11,14 @@ from heedful.data.batches import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
+from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.tasks.task import Finding, pick
+from heedful.training.comparing import beside
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
-SHARES = ("exact", "tokens", "accuracy", "skill")  # scores from 0 to 1; others are numbers of their own
+# Scores from 0 to 1; others are numbers of their own.
+SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
 
 
 def report(
@@ -27,7 +28,6 @@ def report(
     splits: Splits[Any],
     out: Path,
     scores: dict[str, float],
-    others: Mapping[str, dict[str, float]] = MappingProxyType({}),
 ) -> None:
     """Writes `report.html` into a run's folder."""
     told = rows(out / "metrics.jsonl")
@@ -37,20 +37,11 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
-    sections[2:2] = [gained(scores[task.watch], others, task.watch)] if others else []
+    sections += beside(out, scores, task.watch, SHARES)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
     write(out / "report.html", title(run), sections)
-
-
-def gained(score: float, others: Mapping[str, dict[str, float]], watch: str) -> Figures:
-    """What a beginning was worth: the score beside those of runs of the same length without it, or from it alone."""
-    notes = {"scratch": "as long, from scratch", "probe": "its outputs alone learning"}
-    cards = [(name, shown(watch, one[watch]), notes[name]) for name, one in others.items()]
-    more = f"{100 * (score - one):+.2f} points" if (one := others.get("scratch", {}).get(watch)) is not None else ""
-    cards = [("begun with what was learned", shown(watch, score), "all of it learning on"), *cards]
-    return Figures("What the beginning was worth", tuple(cards + ([("gain", more, "over scratch")] if more else [])))
 
 
 def title(run: RunSpec) -> str:

@@ -20,7 +20,9 @@ from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
-from heedful.training.before import LIKE, compared, settled
+from heedful.training.adapting import merge
+from heedful.training.before import LIKE, settled
+from heedful.training.comparing import compared, varied
 from heedful.training.cost import operations
 from heedful.training.layouts import check
 from heedful.training.lock import holding
@@ -76,24 +78,21 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    ready = prepared(run, out, place, ranks)
+    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
-        make_folder(out, ready.run)
+        words = {"start": run.start, "teacher": run.teacher}  # as they were given: recipes and not their folders
+        make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
+        for word in ready.run.compare:
+            train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         go_on(loop)
         kind = Record if ranks.first else Quiet
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
             record.say(introduction(ready, loop, resume))
             return learn(loop, ready, record)
-
-
-def prepared(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> Ready:
-    """A run that can start, once all that comes before it is trained; its spec keeps the words that it was given."""
-    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
-    return replace(ready, run=ready.run.model_copy(update={"start": run.start, "teacher": run.teacher}))
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -205,6 +204,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     out = loop.folder
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
+    merge(ready.model)
     ready.task.settle(ready.model, ready.splits)
     ready = replace(ready, model=ready.task.kept(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
@@ -216,7 +216,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
 
     write_folder(out / "model", fill)
     others = compared(ready.run, out)
-    report(ready.run, ready.task, ready.model, ready.splits, out, scores, others)
+    report(ready.run, ready.task, ready.model, ready.splits, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
     result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})

@@ -25,6 +25,16 @@ BETAS = [0.9, 0.98]
 LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
 
 
+class Lora(BaseModel):
+    """Of which rank and where small products learn in the place of whole matrices (Hu et al., 2022)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    rank: Count = 8
+    alpha: Positive = 16.0  # over the rank: by how much they count
+    parts: Annotated[list[str], Field(min_length=1)] = ["project"]  # of blocks: project, join, attention, feedforward
+
+
 class TrainingSpec(BaseModel):
     """How long and how fast a model learns."""
 
@@ -42,11 +52,13 @@ class TrainingSpec(BaseModel):
     momentum: Share | None = None  # of sgd, 0.9 where not given, and of muon, 0.95
     weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
-    learned: str = ""  # how the names of weights begin that learn, such as outputs; all do where it is not given
     clip: NotNegative = 1.0  # the longest gradient; 0: any
     smoothing: Share = 0.0  # of labels
     consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
     guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
+    freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
+    lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
+    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
@@ -101,17 +113,22 @@ class RunSpec(BaseModel):
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
     start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
+    compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
-    compare: list[
-        Literal["scratch", "probe"]
-    ] = []  # runs beside it: without its start, and with its outputs alone learning
     seed: Whole = 1
     expected: Expected | None = None
 
     @field_validator("compare", mode="before")
     @classmethod
     def _one_will_do(cls, given: Any) -> Any:
-        return [given] if isinstance(given, str) else given
+        return ([given] if given else []) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _what_is_compared_has_a_start(self) -> RunSpec:
+        if self.compare and not self.start:
+            word = self.compare[0]
+            raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
+        return self
 
     def text(self) -> str:
         """The whole spec as YAML."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -12,9 +13,24 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
+from heedful.models.spec import LanguageSpec
+from heedful.tasks import Task
+from heedful.training.spec import RunSpec
 
 LEAST = 0.5  # of the weights, below which it is another model altogether
 NAMED = 4  # tensors that begin anew and are told by name
+
+
+ASKED = ("output", "classes", "labels")  # of a model, which the task says anew
+
+
+def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
+    """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
+    spec = store.load(run.start).spec
+    if not isinstance(spec, LanguageSpec):
+        raise Refusal(f"start={run.start} is no model of text; name the folder of one")
+    kept = spec.model_dump(exclude_none=True, exclude={*ASKED, "dropout"})
+    return kept | {"vocab": task.grown(spec.vocab)}
 
 
 @torch.no_grad()
@@ -40,8 +56,17 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
+    for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
+        rows, (before, *wide) = len(own[name]), there[name].shape
+        if rows > before and [*own[name].shape[1:]] == wide and len(there[name]) == vocab_of(other):
+            found[name] = torch.cat((there[name], own[name][before:]))
     tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid | ClassTable)}
     for path, part in model.named_modules():
         if isinstance(part, LearnedGrid | ClassTable) and path in tables and part.fits(tables[path]):
             found[f"{path}.table"] = tables[path].resized(part.shape)
     return found
+
+
+def vocab_of(model: nn.Module) -> int:
+    """How many tokens a model knows; none where it is not of text."""
+    return model.spec.vocab if isinstance(model.spec, LanguageSpec) else 0

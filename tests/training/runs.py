@@ -53,7 +53,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {
         name: path.read_bytes()
         for name, path in files.items()
-        if name != "timing.jsonl" and not name.startswith("tensorboard")
+        if path.name != "timing.jsonl" and "tensorboard" not in Path(name).parts
     }
 
 

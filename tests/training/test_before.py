@@ -4,11 +4,11 @@ import json
 
 import pytest
 import torch
+import yaml
 
 from heedful import recipes
 from heedful.errors import Refusal
 from heedful.training import run
-from heedful.training.prepare import freeze, prepare
 
 CPU = torch.device("cpu")
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]", "training.steps=3", "training.batch=8"]
@@ -19,12 +19,14 @@ def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
     spec = recipes.resolve("finetune-images", [*SMALL, f"start={MAE}"])
     result = run.train(spec, tmp_path / "tuned", False, CPU)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"tuned", "tuned-start", "tuned-scratch", "tuned-probe"}
+    assert names == {"tuned", "tuned-start"}
     assert set(result["compared"]) == {"scratch", "probe"}
-    told = {name: json.loads((tmp_path / f"tuned-{name}/result.json").read_text()) for name in ("scratch", "probe")}
+    told = {name: json.loads((tmp_path / f"tuned/{name}/result.json").read_text()) for name in ("scratch", "probe")}
     assert result["compared"] == {name: one["scores"] for name, one in told.items()}
     report = (tmp_path / "tuned/report.html").read_text()
-    assert "What the beginning was worth" in report and "points" in report
+    assert report.count("What the beginning is worth: the same model") == 2
+    frozen = yaml.safe_load((tmp_path / "tuned/probe/run.yaml").read_text())["training"]["freeze"]
+    assert frozen == ["inputs", "encoder"]
     said = (tmp_path / "tuned/run.yaml").read_text()
     assert "recipe:mae" in said and "pool: mean" in said and "width: 16" in said
     again = run.train(spec, tmp_path / "tuned", True, CPU)
@@ -48,7 +50,7 @@ def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "changes", "said"),
     [
-        ("vit", ["compare=scratch"], "compare tells what a beginning is worth, and there is none"),
+        ("vit", ["compare=probe"], "compare=probe asks what a start is worth, and there is none"),
         ("vit", ["model.family=start"], "model.family=start makes the model as the one it begins with"),
         ("vit", ["start=recipe:nobody"], "unknown recipe 'nobody'"),
         ("vit", ["start=recipe:'"], "names no recipe"),
@@ -57,11 +59,3 @@ def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
 def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):
     with pytest.raises(Refusal, match=said):
         run.train(recipes.resolve(recipe, [*SMALL, *changes]), tmp_path / "out", False, CPU)
-
-
-def test_only_the_weights_that_are_named_learn():
-    ready = prepare(recipes.resolve("vit", [*SMALL, "training.learned=outputs"]), CPU)
-    learning = {name for name, one in ready.model.named_parameters() if one.requires_grad}
-    assert learning == {"outputs.weight", "outputs.bias"}
-    with pytest.raises(Refusal, match=r"unknown beginning of names in training\.learned 'output_'"):
-        freeze(ready.model, "output_")

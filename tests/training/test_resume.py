@@ -21,6 +21,9 @@ WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-
 MORE = {
     "series": {"training__smoothing": 0.0},  # it has no labels
     "mae": {"training__smoothing": 0.0},
+    "in-context": {"training__smoothing": 0.0},
+    "word2vec": {"training__smoothing": 0.0, "data__longest": 16},
+    "glove": {"training__smoothing": 0.0, "data__near": 9, "data__samples": 150},
     "vit": {"data__augment": ["flip", "crop", "trivial", "erase", "mixup", "cutmix"]},
     "translate": WORDS | {"training__guidance": 0.5},
     "translate-multi30k": WORDS | {"training__average_last": 2},

@@ -1,0 +1,114 @@
+"""Questions, texts and the words of these that answer them: SQuAD's JSON, JSON lines, or made on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from heedful.checkpoints.plain import json_of
+from heedful.data import files
+from heedful.data.batches import Splits, divided, opened
+from heedful.data.sentences import parsed
+from heedful.data.spec import DataSpec, Sides
+from heedful.data.unlike import unlike
+from heedful.errors import Refusal
+
+SETS = ("facts",)  # by name
+HOW = '{"question": "...", "context": "...", "answers": [{"text": "...", "answer_start": 0}]}'
+WHO = ("anna", "ben", "carla", "dora", "emil", "finn", "greta", "hugo", "ida", "jan")
+DOES = {"lives in": "live", "works in": "work", "was born in": "come from"}
+WHERE = ("aston", "bremen", "cairo", "dublin", "essen", "florence", "geneva", "hull", "izmir", "jena")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the text that may answer it, and its answers, each with its first character; none: unanswerable."""
+
+    question: str
+    context: str
+    answers: tuple[tuple[str, int], ...]
+    path: str = ""
+    line: int = 0
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The question and the text."""
+        return self.question, self.context
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        return f"{self.path}, question {self.line}" if self.line else "a sample"
+
+
+def asked(data: DataSpec, seed: int) -> Splits[Question]:
+    """Questions made on the fly, or a user's own."""
+    if data.name == "facts":
+        return unlike(fact, lambda one: one.texts, data, seed)
+
+    def divide(all: list[Question], what: str) -> Splits[Question]:
+        return divided(all, lambda one: one.context, what, data.split_seed)  # a text never stands on two sides
+
+    return opened(data, read, divide, SETS)
+
+
+def read(place: str | Sides) -> list[Question]:
+    """The questions of a file."""
+    if isinstance(place, Sides):
+        raise Refusal("questions are read from one file, not from a source and a target; give data=FILE")
+    path = Path(place)
+    lines = files.lines(path)
+    if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
+        rows = [(n, parsed(line, path, n)) for n, line in enumerate(lines, 1) if line.strip()]
+    else:
+        rows = list(enumerate(squad("\n".join(lines), path), 1))
+    return [made(row, path, number) for number, row in rows]
+
+
+def squad(text: str, path: Path) -> Iterator[dict[str, Any]]:
+    """The questions of a file as SQuAD has them (Rajpurkar et al., 2016)."""
+    try:
+        for article in json_of(text)["data"]:
+            for paragraph in article["paragraphs"]:
+                for question in paragraph["qas"]:
+                    yield {**question, "context": paragraph["context"]}
+    except (LookupError, TypeError, ValueError, RecursionError) as error:
+        raise Refusal(f"{path} is not as SQuAD's files are: {str(error)[:100]}; or write lines of {HOW}") from None
+
+
+def made(row: dict[str, Any], path: Path, number: int) -> Question:
+    """The question of an object."""
+    question, context, answers = row.get("question"), row.get("context"), row.get("answers", row.get("answer", []))
+    if isinstance(answers, dict) and isinstance(answers.get("text"), list):  # two lists, as some write them
+        starts = answers.get("answer_start", [])
+        answers = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], starts, strict=False)]
+    answers = [answers] if isinstance(answers, str | dict) else answers
+    if not isinstance(question, str) or not isinstance(context, str) or not isinstance(answers, list):
+        raise Refusal(f"{path}, question {number}: write {HOW}")
+    if not question.strip() or not context.strip():
+        raise Refusal(f"{path}, question {number}: the question or the text is empty; fill it or drop it")
+    found = Question(question, context, (), str(path), number)
+    return replace(found, answers=tuple(placed(one, found) for one in answers))
+
+
+def placed(answer: Any, question: Question) -> tuple[str, int]:
+    """An answer and its first character: as it says, or where it first stands in the text."""
+    text = answer if isinstance(answer, str) else answer.get("text") if isinstance(answer, dict) else None
+    start = answer.get("answer_start") if isinstance(answer, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise Refusal(f"{question.place}: an answer is empty; give its words, or no answer where there is none")
+    start = question.context.find(text) if start is None else start
+    if type(start) is not int or start < 0 or question.context[start : start + len(text)] != text:
+        raise Refusal(f"{question.place}: {text[:60]!r} does not stand in the text where it should; mend answer_start")
+    return text, start
+
+
+def fact(random: Random) -> Question:
+    """One text and a question about it."""
+    who, where, verbs = random.choice(WHO), random.sample(WHERE, len(DOES)), random.sample(sorted(DOES), len(DOES))
+    context = " ".join(f"{who} {verb} {place} ." for verb, place in zip(verbs, where, strict=True))
+    at = random.randrange(len(verbs))
+    return Question(f"where does {who} {DOES[verbs[at]]} ?", context, ((where[at], context.index(where[at])),))

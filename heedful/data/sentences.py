@@ -1,0 +1,156 @@
+"""Sentences and pairs of them with a class each: TSV, CSV, JSONL, a folder for each class, or a public set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from heedful.data import files, opinions
+from heedful.data.batches import Splits, divided, opened
+from heedful.data.spec import DataSpec, Sides
+from heedful.data.treebank import sst
+from heedful.errors import Refusal
+
+FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")
+SECOND = ("text2", "sentence2", "hypothesis", "question2", "pair")
+LABEL = ("label", "class", "target", "category", "gold_label")
+HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folders of a set that is divided already
+HOW = "write a text, a tab and its class, or two texts and the class of the pair"
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, or a pair of them, its class, and where it was read."""
+
+    texts: tuple[str, ...]
+    label: str
+    path: str = ""
+    line: int = 0
+
+    @property
+    def place(self) -> str:
+        """Where it stands."""
+        if not self.path:
+            return "a sample"
+        return f"{self.path}, line {self.line}" if self.line else self.path
+
+    @property
+    def key(self) -> str:
+        """Its texts as people would call them the same: whatever their blanks, case and Unicode form."""
+        return normalize("NFC", "\t".join(" ".join(text.split()).casefold() for text in self.texts))
+
+
+def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
+    """Sentences made on the fly, of a public set, or a user's own."""
+    if data.name == "opinions":
+        return of_rows(opinions.opinions(data, seed))
+    if data.name == "sst":
+        return of_rows(sst(data.form or "phrases"))
+    folder = Path(data.name)
+    if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
+        return of_halves(folder, data)
+    return opened(data, read, lambda all, what: divided(all, lambda one: one.key, what, data.split_seed), SETS)
+
+
+SETS = ("opinions", "sst")  # by name
+
+
+def of_rows(splits: Splits[tuple[str, str]]) -> Splits[Sentence]:
+    """Rows of a text and its class as sentences."""
+    made = ([Sentence((text,), label) for text, label in part] for part in (splits.train, splits.valid, splits.test))
+    return Splits(*made)
+
+
+def named(folder: Path, names: Sequence[str]) -> Path | None:
+    """The folder by one of these names in a folder."""
+    return next((folder / name for name in names if (folder / name).is_dir()), None)
+
+
+def of_halves(folder: Path, data: DataSpec) -> Splits[Sentence]:
+    """A folder with `train`, `test` and perhaps `valid` in it, each with a folder for each class."""
+    train, valid, test = (list(in_folders(place)) if (place := named(folder, half)) else [] for half in HALVES)
+    if valid:
+        return Splits(train, valid, test)
+    parts = divided(train, lambda one: one.key, str(folder), data.split_seed)
+    return Splits([*parts.train, *parts.test], parts.valid, test)
+
+
+def read(place: str | Sides) -> list[Sentence]:
+    """The sentences of a folder of folders or of a file: JSONL, CSV, or else lines with tabs."""
+    if isinstance(place, Sides):
+        raise Refusal("sentences with a class are read from one file, not from a source and a target; give data=FILE")
+    path = Path(place)
+    if path.is_dir():
+        return list(in_folders(path))
+    ending = path.name.removesuffix(".gz").lower().rpartition(".")[2]
+    made = of_objects(path) if ending in ("jsonl", "ndjson") else of_columns(path, ending == "csv")
+    return [filled(one) for one in made]
+
+
+def filled(one: Sentence) -> Sentence:
+    """The sentence itself, where neither it nor its class is empty."""
+    if not one.label or not all(text.strip() for text in one.texts):
+        raise Refusal(f"{one.place}: the {'text' if one.label else 'class'} is empty; fill it or drop the line")
+    return one
+
+
+def in_folders(folder: Path) -> Iterator[Sentence]:
+    """Each text file below a folder, and its class: the folder of the first level that it is in."""
+    found = False
+    for home in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        for path in sorted(home.rglob("*.txt")):
+            found = True
+            yield Sentence((" ".join(" ".join(files.lines(path)).split()),), home.name, str(path))
+    if not found:
+        raise Refusal(f"{folder} holds no texts; make a folder for each class, with a .txt file for each text")
+
+
+def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
+    """The rows of a file with commas or tabs: by the names of its columns, or else the class last."""
+    rows = list(files.rows(path)) if commas else tabbed(path)
+    head = [field.strip().lower() for field in rows[0][1]]
+    places = columns({name: at for at, name in reversed(list(enumerate(head)))})
+    for number, row in rows[1:] if places else rows:
+        at = places or list(range(len(row)))
+        if not 2 <= len(at) <= 3 or len(row) <= max(at):
+            many = "one field" if len(row) == 1 else f"{len(row)} fields"
+            raise Refusal(f"{path}, line {number}: {many}; {HOW}")
+        *texts, label = (row[place].strip() for place in at)
+        yield Sentence(tuple(texts), label, str(path), number)
+
+
+def tabbed(path: Path) -> list[tuple[int, list[str]]]:
+    """The rows of a file with tabs that are not empty, each with its line."""
+    return [(number, line.split("\t")) for number, line in enumerate(files.lines(path), 1) if line.strip()]
+
+
+def columns(there: Mapping[str, Any]) -> list[Any]:
+    """What names of columns stand for the text, for a second one where there is one, and for the class."""
+    text, label = (next((there[name] for name in names if name in there), None) for names in (FIRST, LABEL))
+    if text is None or label is None:
+        return []
+    return [text, *(there[name] for name in SECOND if name in there), label]
+
+
+def of_objects(path: Path) -> Iterator[Sentence]:
+    """The sentences of a file of JSON objects, one a line."""
+    for number, line in enumerate(files.lines(path), 1):
+        if line.strip():
+            found = columns(parsed(line, path, number))
+            if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
+                raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
+            *texts, label = found
+            yield Sentence(tuple(texts[:2]), str(label), str(path), number)
+
+
+def parsed(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The object of a line."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
+    return row if isinstance(row, dict) else {}

@@ -1,0 +1,137 @@
+"""Plain texts: files and folders of them, public sets, and captions made on the fly."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.data import files, language, sets
+from heedful.data.batches import Splits, opened
+from heedful.data.spec import DataSpec, Sides
+from heedful.errors import Refusal
+
+ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a folder that are taken for texts
+BY_FILE = 20  # files from which on a folder is divided by file
+SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of its own, and where it was read."""
+
+    text: str
+    place: str
+
+
+def texts(data: DataSpec, seed: int) -> Splits[Text]:
+    """Texts made on the fly, of a public set, or a user's own, each of them as `data.document` says."""
+    if data.name in MADE:
+        return MADE[data.name](data, seed)
+    if data.name in SETS:
+        made = SETS[data.name](sets.home(data.name))
+    else:
+        known = (*MADE, *SETS)
+        made = opened(data, read, lambda found, what: divided(found, what, data.divide, data.split_seed), known)
+    return Splits(*(list(cut(part, data.document)) for part in (made.train, made.valid, made.test)))
+
+
+# ---------------------------------------------------------------------- made and public
+
+
+def captions(data: DataSpec, seed: int) -> Splits[Text]:
+    """Captions in English, each a text of its own; no two are alike."""
+    counts = [max(data.held_out // 4, 1), data.held_out, data.samples]
+    made = [Text(phrase.source, "a caption") for phrase in language.sentences(sum(counts), seed)]
+    valid, test = counts[0], counts[0] + counts[1]
+    return Splits(made[test:], made[:valid], made[valid:test])
+
+
+def shakespeare(home: Path) -> Splits[Text]:
+    """Scenes of Shakespeare as nanoGPT divides them: the last tenth is both to choose by and to test on."""
+    place = plain(home, "input.txt")
+    whole = files.text(place)
+    first = int(0.9 * len(whole))
+    held = [Text(whole[first:], str(place))]
+    return Splits([Text(whole[:first], str(place))], held, held)
+
+
+def wikitext(home: Path) -> Splits[Text]:
+    """WikiText's three files, a text each."""
+    places = [plain(home, f"{split}.txt") for split in ("train", "valid", "test")]
+    return Splits(*([Text(files.text(place), str(place))] for place in places))
+
+
+def plain(home: Path, name: str) -> Path:
+    """A file of a public set, which may lie there gzipped."""
+    found = next((path for path in (home / name, home / f"{name}.gz") if path.is_file()), None)
+    if found is None:
+        raise Refusal(f"{home} has no {name}; fetch the set again with `heedful data get {home.name}`")
+    return found
+
+
+MADE: dict[str, Callable[[DataSpec, int], Splits[Text]]] = {"captions": captions}
+SETS: dict[str, Callable[[Path], Splits[Text]]] = {"tinyshakespeare": shakespeare, "wikitext-2": wikitext}
+
+
+# ---------------------------------------------------------------------- a user's own
+
+
+def read(where: str | Sides) -> list[Text]:
+    """The text of a file, or those of all text files in a folder and the folders in it, in the order of their names."""
+    if isinstance(where, Sides):
+        raise Refusal("data.train.source and data.train.target are pairs, and this task reads texts; give data.train")
+    place = Path(where)
+    if not place.is_dir():
+        return [Text(files.text(place), where)]
+    inside = sorted(path for path in place.rglob("*") if path.name.endswith(ENDINGS) and path.is_file())
+    seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(place).parts)]
+    if not seen:
+        raise Refusal(f"{place} holds no text files ({', '.join(ENDINGS)}); name another folder, or a file")
+    return [Text(files.text(path), str(path)) for path in seen]
+
+
+def divided(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
+    """Texts to learn from, and a tenth each to choose by and to test on: whole files, or the ends of each."""
+    if how == "share" or (how == "auto" and len(found) < BY_FILE):
+        return shared(found, what)
+    if len(found) < 3:
+        raise Refusal(f"{what} has {len(found)} files, too few to divide by file; set data.divide=share")
+    ordered = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.place}".encode()).digest())
+    tenth = -(-len(found) // 10)
+    return Splits(ordered[2 * tenth :], ordered[:tenth], ordered[tenth : 2 * tenth])
+
+
+def shared(found: Sequence[Text], what: str) -> Splits[Text]:
+    """The first eight tenths of each text, the next and the last, cut where a line or a word ends."""
+    sides: tuple[list[Text], list[Text], list[Text]] = ([], [], [])
+    for one in found:
+        valid, test = (whole_words(one.text, int(share * len(one.text))) for share in SHARES)
+        for side, part in zip(sides, (one.text[:valid], one.text[valid:test], one.text[test:]), strict=True):
+            if part.strip():
+                side.append(Text(part, one.place))
+    if not all(sides):
+        raise Refusal(f"{what} is too short to hold some of it out; add more, or give data.valid and data.test")
+    return Splits(*sides)
+
+
+def whole_words(text: str, at: int) -> int:
+    """The next place from `at` on where a line begins, or where none is near, a word."""
+    line = text.find("\n", at, at + len(text) // 50)
+    word = re.compile(r"\s|\Z").search(text, at)
+    return line + 1 if line >= 0 else word.end() if word else at
+
+
+# ---------------------------------------------------------------------- documents
+
+
+def cut(found: Sequence[Text], document: str) -> Iterator[Text]:
+    """Files as the texts that stand in them: each whole, or its paragraphs, which empty lines part, or its lines."""
+    for one in found:
+        if document == "file":
+            yield one
+            continue
+        parts = re.split(r"\n[^\S\n]*\n\s*" if document == "paragraph" else r"\n", one.text)
+        yield from (Text(part.strip(), one.place) for part in parts if part.strip())

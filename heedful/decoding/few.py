@@ -1,0 +1,63 @@
+"""A few examples in a prompt: a decoder that learned only to go on chooses the answer that goes on best (GPT-3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, cast
+
+from torch import nn
+
+from heedful.decoding.judged import judged
+from heedful.decoding.writers import Writer, longest, translates
+from heedful.errors import Refusal
+
+Example = tuple[tuple[str, ...], str]  # one or two texts, and the answer
+
+
+class Few:
+    """Examples as they stand in a prompt, and the answers that there are among them."""
+
+    def __init__(self, model: nn.Module, examples: Sequence[Example]) -> None:
+        if not hasattr(model, "special") or translates(cast(Writer, model)):
+            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
+            raise Refusal(f"--examples is for models that go on with a text, and this is a {family!r}; leave it out")
+        self.model, self.examples = model, list(examples)
+        self.tokenizer: Any = getattr(model, "tokenizer", None)
+        self.choices = sorted({answer for _, answer in self.examples})
+        self.room = min(longest(cast(Writer, model)), cast(Any, model).spec.length)
+        if len(self.choices) < 2:
+            raise Refusal("the examples have one answer alone, so that there is nothing to choose; give another too")
+
+    def chosen(self, texts: tuple[str, ...]) -> list[tuple[str, float]]:
+        """The answers, the likeliest first, each with the log-probability of its being written next."""
+        found = [(choice, self.chance(texts, choice)) for choice in self.choices]
+        return sorted(found, key=lambda one: -one[1])
+
+    def chance(self, texts: tuple[str, ...], choice: str) -> float:
+        """The log-probability of an answer and of the end of its line, behind the examples that there is room for."""
+        for first in range(len(self.examples) + 1):
+            prompt = "".join(f"{written(*one)}\n\n" for one in self.examples[first:]) + written(texts)
+            before, whole = (self.ids(text) for text in (prompt, f"{prompt} {choice}\n"))
+            shared = alike(before, whole)
+            if len(whole) <= self.room:
+                return math.fsum(token.chance for token in judged(self.model, whole[:shared], whole[shared:]))
+        raise Refusal(f"{texts[0][:60]!r} and so on is {len(whole):,} tokens long, and the model reads {self.room:,}")
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of a text, without what a tokenizer puts behind it."""
+        ids: list[int] = self.tokenizer.encode(text)
+        silent = {*self.tokenizer.special.values()}
+        return ids[:-1] if len(ids) > 1 and ids[-1] in silent else ids
+
+
+def written(texts: tuple[str, ...], answer: str = "") -> str:
+    """An example as it stands in a prompt, or what is asked, with no answer yet."""
+    asked = "\n".join(f"Input: {' '.join(text.split())}" for text in texts)
+    return f"{asked}\nAnswer: {answer}".rstrip()
+
+
+def alike(one: Sequence[int], two: Sequence[int]) -> int:
+    """With how many ids two rows begin alike: an answer may join with the sign before it to one token."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, two, strict=False))))

@@ -1,0 +1,49 @@
+"""One vector for each word, wherever it stands: word2vec (Mikolov et al., 2013), GloVe (Pennington et al., 2014)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from heedful.models.spec import Count, Spec
+
+
+class WordVectorsSpec(Spec):
+    """Numbers of word vectors: how many words, and how wide."""
+
+    placed: ClassVar[bool] = True
+    family: Literal["word_vectors"] = "word_vectors"
+    vocab: Count
+    biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)
+
+    @model_validator(mode="after")
+    def _parts_can_be_made(self) -> Self:
+        return self  # two tables: there are no words to try
+
+
+class WordVectors(nn.Module):
+    """Says how well two words go together: by a vector of the one, and another of what stands near it."""
+
+    counts: Tensor
+
+    def __init__(self, spec: WordVectorsSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        self.table, self.near = nn.Embedding(s.vocab, s.width), nn.Embedding(s.vocab, s.width)
+        for table in (self.table, self.near):
+            nn.init.uniform_(table.weight, -0.5 / s.width, 0.5 / s.width)
+        self.bias = nn.Parameter(torch.zeros(s.vocab, 2)) if s.biased else None
+        self.register_buffer("counts", torch.zeros(s.vocab))  # of each word, in the texts that were learned from
+
+    def forward(self, words: Tensor, others: Tensor) -> Tensor:
+        """Scores of words with others near them, at any shapes that broadcast."""
+        scores = (self.table(words) * self.near(others)).sum(-1)
+        return scores if self.bias is None else scores + self.bias[words, 0] + self.bias[others, 1]
+
+    @property
+    def vectors(self) -> Tensor:
+        """The vectors of all words: V M."""
+        return self.table.weight if self.bias is None else self.table.weight + self.near.weight

@@ -1,0 +1,128 @@
+"""Of which class a sentence, or a pair of them, is; by an encoder that is fitted to samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from heedful.data.batches import Splits
+from heedful.data.sentences import Sentence, labelled
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.looking import calibration
+from heedful.looking.page import Confusion, Figures, Samples
+from heedful.tasks.asking import Classification
+from heedful.tasks.fitted import Asked, Fitted, last_layer
+from heedful.tasks.task import Finding
+from heedful.text import Joined
+
+NAMED = 12  # classes that are told one by one
+LOPSIDED = 4  # times as many of one class as of another, from which on that is told as lopsided
+
+
+class Classify(Classification, Fitted):
+    """Says of a sentence or pair of which class it is; scored by the share that is right, and by F1 over classes."""
+
+    name: ClassVar[str] = "classify"
+    watch: ClassVar[str] = "accuracy"
+
+    @classmethod
+    def opened(cls, data: DataSpec, seed: int) -> Splits[Sentence]:
+        return labelled(data, seed)
+
+    def learn(self, samples: Sequence[Sentence]) -> None:
+        self.labels = sorted({sample.label for sample in samples})
+        if len(self.labels) < 2:
+            raise Refusal(f"all samples to learn from are of class {self.labels[0]!r}; add those of another")
+
+    def judge(self, sample: Sentence, joined: Joined) -> int:
+        if sample.label not in self.labels:
+            known = ", ".join((*self.labels[:9], "...") if len(self.labels) > 10 else self.labels)
+            raise Refusal(
+                f"{sample.place}: class {sample.label!r} is none that is trained on ({known}); train on it or drop it"
+            )
+        return list(self.labels).index(sample.label)
+
+    def numbers(self) -> dict[str, Any]:
+        return {"classes": len(self.labels), "labels": list(self.labels)}
+
+    def noted(self, splits: Splits[Asked]) -> str:
+        counts = Counter(sample.answer for sample in splits.train).most_common()
+        whole = sum(count for _, count in counts)
+        said = [f"{self.labels[at]} {100 * count / whole:.1f} %" for at, count in counts]
+        more = f" and {len(said) - NAMED:,} more" if len(said) > NAMED else ""
+        skew = counts[0][1] / counts[-1][1]
+        note = f"; lopsided, so that {self.labels[counts[-1][0]]!r} may be lost: look at f1" if skew >= LOPSIDED else ""
+        return f"classes   {', '.join(said[:NAMED])}{more}{note}"
+
+    def answers_of(self, samples: Sequence[Asked]) -> Tensor:
+        return torch.tensor([sample.answer + 1 for sample in samples])
+
+    # ------------------------------------------------------------------ answering
+
+    def chances(self, model: nn.Module, samples: Sequence[Asked]) -> NDArray[np.float64]:
+        """The chance of each class, for each sample: N C."""
+        given = self.given(model, [sample.joined for sample in samples])
+        return torch.stack(given).double().softmax(-1).cpu().numpy()
+
+    def counted(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> NDArray[np.int64]:
+        """How often each class (a row) was taken for each (a column)."""
+        counts = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
+        np.add.at(counts, ([sample.answer for sample in samples], chances.argmax(-1)), 1)
+        return counts
+
+    def score(self, model: nn.Module, samples: Sequence[Asked]) -> dict[str, float]:
+        chances = self.chances(model, samples)
+        counts = self.counted(chances, samples)
+        return {
+            "accuracy": float(counts.trace() / max(1, counts.sum())),
+            "f1": f1(counts),
+            "calibration_error": calibration.error(self.sure(chances, samples)),
+        }
+
+    def sure(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> list[calibration.Bin]:
+        """How sure the model was, and how often right."""
+        right = chances.argmax(-1) == np.array([sample.answer for sample in samples])
+        return calibration.bins(chances.max(-1).tolist(), right.tolist())
+
+    def show(self, model: nn.Module, samples: Sequence[Asked]) -> Samples:
+        rows = tuple(
+            (" | ".join(one.read.texts), one.read.label, self.labels[int(row.argmax())], f"{row.max():.2f}")
+            for one, row in zip(samples, self.chances(model, samples), strict=True)
+        )
+        right = tuple(label == said for _, label, said, _ in rows)
+        return Samples("Sentences it never saw", ("text", "class", "said", "chance"), rows, right)
+
+    def finding(self, model: nn.Module, samples: Sequence[Asked]) -> Finding | None:
+        chances = self.chances(model, samples)
+        counts, sure = self.counted(chances, samples), self.sure(chances, samples)
+        shares = counts.diagonal() / np.maximum(1, counts.sum(1))
+        worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
+        cards = [(self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst]
+        wide = f"between how sure it is and how often right, over {len(samples):,} samples"
+        cards.append(("expected calibration error", f"{100 * calibration.error(sure):.1f} %", wide))
+        table = Confusion("What was taken for what", tuple(self.labels), counts.tolist())
+        title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
+        return Finding(Figures(title, tuple(cards)), last_layer(model), "mean", (table, calibration.diagram(sure)))
+
+    # ------------------------------------------------------------------ keeping
+
+    def state(self) -> dict[str, Any]:
+        return {"labels": list(self.labels)}
+
+    @classmethod
+    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
+        return cls.labelled(folder, state)
+
+
+def f1(counts: NDArray[np.int64]) -> float:
+    """The mean over classes of F1, the harmonic mean of precision and recall, of a table of rows taken for columns."""
+    both = counts.sum(0) + counts.sum(1)
+    return float((2 * counts.diagonal() / np.maximum(1, both))[both > 0].mean())

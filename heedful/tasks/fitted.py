@@ -1,0 +1,145 @@
+"""Fine-tuning: an encoder of text, begun by chance or by what it learned before, is fitted to samples of its use."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Attention
+from heedful.data.batches import Splits
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.models import Spec
+from heedful.tasks.losses import consistent, cross_entropy
+from heedful.tasks.reading import Reading, batch_of, read
+from heedful.tasks.task import PLAIN, Batch, Task, Terms
+from heedful.tasks.tokenizing import tokenizer
+from heedful.text import Joined
+
+NONE = -1  # an answer that counts for nothing: that of padding
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sample as it was read, its tokens, and what should be answered."""
+
+    read: Any
+    joined: Joined
+    answer: Any
+
+
+class Fitted(Reading, Task):
+    """A reading that is learned: sentences are tokenised once, read by an encoder, and its answers judged."""
+
+    family: ClassVar[str] = "bert"
+    also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert")
+    ordered: ClassVar[bool] = True
+    inherits: ClassVar[bool] = True
+    filled: bool = True
+    terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
+
+    @classmethod
+    @abstractmethod
+    def opened(cls, data: DataSpec, seed: int) -> Splits[Any]:
+        """The samples as they are written: each has `texts` and a `place`."""
+
+    @abstractmethod
+    def learn(self, samples: Sequence[Any]) -> None:
+        """Hears of the samples to learn from: which classes there are."""
+
+    @abstractmethod
+    def judge(self, sample: Any, joined: Joined) -> Any:
+        """What should be answered to a sample."""
+
+    @classmethod
+    def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Asked]]:
+        splits = cls.opened(data, seed)
+        if not len(splits.train):
+            raise Refusal("data.train is not given; add data.train=...")
+        task = cls(tokenizer(data, (text for sample in splits.train for text in sample.texts)))
+        task.learn(splits.train)
+        return task, task.encoded(splits)
+
+    def reopen(self, data: DataSpec, seed: int) -> Splits[Asked]:
+        splits = self.encoded(self.opened(data, seed))
+        parts = (splits.train, splits.valid, splits.test)
+        return Splits(*([self.shortened(one, self.longest) for one in part] for part in parts))
+
+    def encoded(self, splits: Splits[Any]) -> Splits[Asked]:
+        """Samples with their tokens."""
+        return Splits(*(self.tokenised(part) for part in (splits.train, splits.valid, splits.test)))
+
+    def tokenised(self, samples: Sequence[Any], longest: int | None = None) -> list[Asked]:
+        """Samples with their tokens, cut where they are longer than asked for."""
+        joined = self.tokenizer.join([sample.texts for sample in samples], longest) if samples else []
+        return [Asked(one, made, self.judge(one, made)) for one, made in zip(samples, joined, strict=True)]
+
+    def shortened(self, sample: Asked, longest: int) -> Asked:
+        if len(sample.joined.ids) <= longest:
+            return sample
+        return self.tokenised([sample.read], longest)[0]
+
+    def defaults(self) -> dict[str, Any]:
+        return {"vocab": len(self.tokenizer), "output": sorted(self.outputs)[0]}
+
+    def suits(self, spec: Spec) -> None:
+        labels = self.labels
+        super().suits(spec)
+        self.labels = labels or self.labels
+
+    def length(self, sample: Asked) -> int:
+        return len(sample.joined.ids)
+
+    def place(self, sample: Asked) -> str:
+        return str(sample.read.place)
+
+    def write_input(self, sample: Asked) -> str:
+        return "\t".join(" ".join(text.split()) for text in sample.read.texts)
+
+    # ------------------------------------------------------------------ learning
+
+    def batch(self, samples: Sequence[Asked]) -> Batch:
+        return batch_of([sample.joined for sample in samples]) | {"answer": self.answers_of(samples)}
+
+    @abstractmethod
+    def answers_of(self, samples: Sequence[Asked]) -> Tensor:
+        """What should be answered, one more than its number, so that padding is 0."""
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        answer = self.wanted(batch)
+        if terms.consistency:
+            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
+        logits = self.scores(read(model, batch), batch).flatten(0, -2).unflatten(0, (-1, len(answer)))  # P N C
+        if terms.consistency:
+            total = consistent(logits, answer, NONE, terms.smoothing, terms.consistency)
+        else:
+            total = cross_entropy(logits[0], answer, NONE, terms.smoothing)
+        return total, (answer != NONE).sum()
+
+    @classmethod
+    def labelled(cls, folder: Path, state: dict[str, Any]) -> Self:
+        """The task as it was written beside a model, with its labels."""
+        task = super().read(folder, {})
+        if not all(isinstance(label, str) for label in state["labels"]):
+            raise TypeError("labels should be words")
+        task.labels = state["labels"]
+        return task
+
+    def scores(self, given: Tensor, batch: Batch) -> Tensor:
+        """Scores of what may be answered, last, of what the model gives for a batch."""
+        return given
+
+    def wanted(self, batch: Batch) -> Tensor:
+        """What should be answered, by its number; `NONE` where nothing should."""
+        return batch["answer"].flatten() - 1
+
+
+def last_layer(model: nn.Module) -> str:
+    """The path of the last attention, whose weights are shown first."""
+    return ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]

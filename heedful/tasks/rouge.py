@@ -1,0 +1,52 @@
+"""ROUGE: how many words and pairs of words two texts share, and how long a row of words in one order (Lin, 2004)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+WORD = re.compile(r"[a-z0-9]+")
+NAMES = ("rouge_1", "rouge_2", "rouge_l")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text as `rouge-score` takes them: small letters and digits, without stemming."""
+    return WORD.findall(text.lower())
+
+
+def f1(shared: int, said: int, known: int) -> float:
+    """The harmonic mean of the shares of what was said and of what is known."""
+    return 2 * shared / (said + known) if shared else 0.0
+
+
+def rows(text: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
+    """How often each row of so many words stands in a text."""
+    return Counter(tuple(text[at : at + size]) for at in range(len(text) - size + 1))
+
+
+def longest(one: Sequence[str], two: Sequence[str]) -> int:
+    """How many words the longest row has that stands in both texts in order, gaps allowed."""
+    best = [0] * (len(two) + 1)
+    for word in one:
+        before = 0
+        for at, other in enumerate(two, 1):
+            before, best[at] = best[at], before + 1 if word == other else max(best[at], best[at - 1])
+    return best[-1]
+
+
+def rouge(said: str, known: str) -> dict[str, float]:
+    """ROUGE-1, -2 and -L of a text against another, as F1."""
+    one, two = words(said), words(known)
+    made = {}
+    for size, name in ((1, NAMES[0]), (2, NAMES[1])):
+        ours, theirs = rows(one, size), rows(two, size)
+        made[name] = f1((ours & theirs).total(), ours.total(), theirs.total())
+    made[NAMES[2]] = f1(longest(one, two), len(one), len(two))
+    return made
+
+
+def mean(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
+    """The mean of each over pairs of what was said and what is known."""
+    found = [rouge(said, known) for said, known in pairs]
+    return {name: sum(one[name] for one in found) / max(1, len(found)) for name in NAMES}

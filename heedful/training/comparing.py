@@ -1,0 +1,60 @@
+"""What a beginning is worth: the same run from scratch beside it, or with its outputs alone learning, a probe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from heedful.checkpoints.reading import read_json
+from heedful.looking.page import Curve, Curves, Figures, Section
+from heedful.training.adapting import OUTPUTS
+from heedful.training.prepare import Ready
+from heedful.training.record import rows
+from heedful.training.spec import RunSpec
+
+SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
+SHORT = 2  # digits of a difference
+
+
+def varied(ready: Ready, word: str) -> RunSpec:
+    """The same run, begun with chance, or with all but its outputs left as it was begun."""
+    run = ready.run  # whose model is told in full
+    about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."
+    changes: dict[str, Any] = {"compare": [], "about": about, "expected": None}
+    if word == "scratch":
+        return run.model_copy(update=changes | {"start": ""})
+    tops = dict.fromkeys(name.split(".")[0] for name, _ in ready.model.named_parameters())
+    frozen = run.training.model_copy(update={"freeze": [top for top in tops if top != OUTPUTS], "lora": None})
+    return run.model_copy(update=changes | {"training": frozen})
+
+
+def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
+    """The scores of the runs that a run is compared with."""
+    return {word: read_json(out / word / "result.json")["scores"] for word in run.compare}
+
+
+def beside(out: Path, scores: dict[str, float], watch: str, shares: tuple[str, ...]) -> list[Section]:
+    """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
+    there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
+    sections: list[Section] = []
+    for word, place in there.items():
+        other: dict[str, Any] = read_json(place / "result.json")
+        cards = tuple(card(name, scores[name], other["scores"][name], name in shares) for name in scores)
+        steps = f"the same model {SAID[word]}, with the same {other['step']:,} steps at most"
+        sections.append(Figures(f"What the beginning is worth: {steps}", cards))
+    folders = {"begun": out} | {SAID[word]: place for word, place in there.items()}
+    curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())
+    return [*sections, Curves("Both" if len(there) == 1 else "All", curves)] if there else []
+
+
+def card(name: str, own: float, other: float, share: bool) -> tuple[str, str, str]:
+    """A score of both runs, as a card shows it."""
+    times, unit = (100, " %") if share else (1, "")
+    more = f"{times * (own - other):+.{SHORT}f}"
+    return name.replace("_", " "), more, f"{times * own:.{SHORT}f}{unit} against {times * other:.{SHORT}f}{unit}"
+
+
+def curve(name: str, folder: Path, watch: str) -> Curve:
+    """How a score grew on validation data."""
+    told = [row for row in rows(folder / "metrics.jsonl") if row["split"] == "valid"]
+    return Curve(name, tuple((row["step"], row[watch]) for row in told), f"{watch} on validation")

@@ -1,0 +1,92 @@
+"""Sentences with a class are read from whatever people keep them in, and what is wrong is named with its line."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.data.sentences import Sentence, labelled, read
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+
+ROWS = [("a fine film", "good"), ("a dull, long film", "bad"), ("neither", "none")]
+
+
+def texts(found: list[Sentence]) -> list[tuple[str, str]]:
+    return [(one.texts[0], one.label) for one in found]
+
+
+@pytest.mark.parametrize("headed", [True, False])
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl", "tsv.gz"])
+def test_every_layout_gives_the_same_sentences(tmp_path: Path, kind: str, headed: bool) -> None:
+    quote, sign = ('"', ",") if kind == "csv" else ("", "\t")
+    lines = [f"{quote}{text}{quote}{sign}{label}" for text, label in ROWS]
+    if kind == "jsonl":
+        lines = [json.dumps({"label": label, "sentence": text, "id": 3}) for text, label in ROWS]
+    elif headed:  # names of columns say which is which, wherever they stand
+        lines = [f"id{sign}Label{sign}text"] + [f"7{sign}{label}{sign}{quote}{text}{quote}" for text, label in ROWS]
+    path = tmp_path / f"a.{kind}"
+    text = "\n".join(lines).encode()
+    path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
+    assert texts(read(str(path))) == ROWS
+
+
+def test_pairs_of_sentences_have_a_class_together(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("it rains\tit is wet\tentailed\nit rains\tit is dry\tnot\n")
+    (tmp_path / "b.jsonl").write_text('{"premise": "it rains", "hypothesis": "it is wet", "label": 1}\n')
+    pairs = [("it rains", "it is wet"), ("it rains", "it is dry")]
+    assert [one.texts for one in read(str(tmp_path / "a.tsv"))] == pairs
+    (one,) = read(str(tmp_path / "b.jsonl"))
+    assert (one.texts, one.label) == (("it rains", "it is wet"), "1")
+
+
+def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path) -> None:
+    for half, count in (("train", 40), ("test", 5)):
+        for label in ("neg", "pos"):
+            (tmp_path / half / label).mkdir(parents=True)
+            for at in range(count):
+                (tmp_path / half / label / f"{at}.txt").write_text(f"{half} {label}\n {at}\n")
+    splits = labelled(DataSpec(name=str(tmp_path)), 1)
+    assert len(splits.test) == 10 and len(splits.train) + len(splits.valid) == 80 and len(splits.valid) > 1
+    assert splits.test[0] == Sentence(("test neg 0",), "neg", str(tmp_path / "test" / "neg" / "0.txt"))
+    assert len(read(str(tmp_path / "train"))) == 80
+
+
+def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sst").mkdir()
+    for split, text in (("train", "1 a fine film\n0 bad\n"), ("dev", "1 a chosen one\n"), ("test", "0 a test\n")):
+        (tmp_path / "sst" / f"stsa.binary.{split}").write_text(text)
+    phrases = {"train": "fine \t1\na test\t0\nbad\t0\n", "dev": "a film\t1\n", "test": "a chosen one\t1\n"}
+    for split, text in phrases.items():
+        (tmp_path / "sst" / f"glue_phrases.{split}.tsv").write_text(f"sentence\tlabel\n{text}")
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+
+    def learned(form: str) -> list[str]:
+        splits = labelled(DataSpec(name="sst", form=form), 1)
+        assert {one.label for one in splits.train} == {"negative", "positive"}
+        return [one.texts[0] for one in splits.train]
+
+    assert learned("sentences") == ["a fine film", "bad"]
+    assert learned("glue") == ["fine", "a test", "bad"]
+    assert learned("") == learned("phrases") == ["a fine film", "bad", "fine", "a film"]  # none that is tested on
+    with pytest.raises(Refusal, match="sst: 'tok'"):
+        learned("tok")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.tsv", "good film\tgood\nalone\n", "line 2: one field; write a text"),
+        ("a.tsv", "a\tb\tc\td\n", "line 1: 4 fields; write a text"),
+        ("a.tsv", "text\tlabel\n\tgood\n", "line 2: the text is empty"),
+        ("a.csv", "film,\n", "line 1: the class is empty"),
+        ("a.jsonl", '{"text": 3, "label": "x"}\n', 'line 1: write {"text"'),
+        ("a.jsonl", "{nothing\n", "line 1: cannot be read as JSON"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(Refusal) as refused:
+        read(str(tmp_path / name))
+    assert said in str(refused.value)

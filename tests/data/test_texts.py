@@ -1,0 +1,101 @@
+"""Texts of files, folders and public sets: what is read, how it is divided, and what is refused."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.data.spec import DataSpec, Sides
+from heedful.data.texts import Text, cut, divided, read, shared, texts
+from heedful.errors import Refusal
+
+
+def book(lines: int = 300) -> str:
+    return "".join(f"This is line number {at} of a book.\n" for at in range(lines))
+
+
+def test_one_file_is_divided_by_share_at_the_ends_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "book.txt"
+    path.write_text(book(), encoding="utf-8")
+    for data in (DataSpec(name=str(path)), DataSpec(train=str(path))):
+        splits = texts(data, 1)
+        parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
+        assert "".join(parts) == book() and all(part.endswith("\n") for part in parts)
+        assert [round(10 * len(part) / len(book())) for part in parts] == [8, 1, 1]
+
+
+def test_a_folder_of_many_files_is_divided_by_file_and_a_file_keeps_its_side(tmp_path: Path) -> None:
+    for at in range(30):
+        place = tmp_path / f"{at % 3}" / f"{at}.txt"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(book(3), encoding="utf-8")
+    (tmp_path / "0" / "more.txt.gz").write_bytes(gzip.compress(book(4).encode()))
+    (tmp_path / "0" / "picture.png").write_bytes(b"\x89PNG")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "not.txt").write_text("no", encoding="utf-8")
+    splits = texts(DataSpec(name=str(tmp_path)), 1)
+    sides = [{one.place for one in part} for part in (splits.train, splits.valid, splits.test)]
+    assert [len(side) for side in sides] == [23, 4, 4] and len(set.union(*sides)) == 31
+    assert splits == texts(DataSpec(name=str(tmp_path)), 2)
+    assert splits != texts(DataSpec(name=str(tmp_path), split_seed=1), 1)
+    every = texts(DataSpec(name=str(tmp_path), divide="share"), 1)
+    assert len(every.train) == 31
+
+
+@pytest.mark.parametrize("document", ["file", "paragraph", "line"])
+def test_what_is_a_text_of_its_own_can_be_said(document: str) -> None:
+    found = [text.text for text in cut([Text("one\ntwo\n\nthree\n", "here"), Text("four", "there")], document)]
+    expected = {
+        "file": ["one\ntwo\n\nthree\n", "four"],
+        "paragraph": ["one\ntwo", "three", "four"],
+        "line": ["one", "two", "three", "four"],
+    }
+    assert found == expected[document]
+
+
+@given(st.text(alphabet="ab \n", min_size=60, max_size=400).filter(lambda text: len(text.split()) > 25))
+def test_shares_join_to_the_text_and_no_word_is_cut(text: str) -> None:
+    try:
+        splits = shared([Text(text, "here")], "here")
+    except Refusal:  # all that comes behind a share is blank
+        return
+    parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
+    assert "".join(parts) == text and [word for part in parts for word in part.split()] == text.split()
+
+
+def test_what_cannot_be_read_or_divided_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Refusal, match="holds no text files"):
+        read(str(tmp_path / "empty"))
+    with pytest.raises(Refusal, match="too short to hold some of it out"):
+        shared([Text("word", "here")], "here")
+    with pytest.raises(Refusal, match=r"too few to divide by file; set data\.divide=share"):
+        divided([Text("a", "a"), Text("b", "b")], "here", "file", 0)
+    with pytest.raises(Refusal, match="are pairs, and this task reads texts"):
+        read(Sides(source="a", target="b"))
+    with pytest.raises(Refusal, match="does not exist"):
+        texts(DataSpec(name="captoins"), 1)
+
+
+def test_captions_that_are_tested_are_never_learned_from() -> None:
+    splits = texts(DataSpec(name="captions", samples=300, held_out=40), 1)
+    train, valid, test = ({one.text for one in part} for part in (splits.train, splits.valid, splits.test))
+    assert (len(train), len(valid), len(test)) == (300, 10, 40) and not train & test and not train & valid
+
+
+def test_public_sets_are_divided_as_their_scores_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
+    (tmp_path / "tinyshakespeare").mkdir()
+    (tmp_path / "tinyshakespeare" / "input.txt").write_text("a" * 905 + "b" * 100, encoding="utf-8")
+    splits = texts(DataSpec(name="tinyshakespeare"), 1)
+    assert (len(splits.train[0].text), splits.valid) == (904, splits.test)
+    (tmp_path / "wikitext-2").mkdir()
+    for split in ("train", "valid", "test"):
+        (tmp_path / "wikitext-2" / f"{split}.txt.gz").write_bytes(gzip.compress(f" \n = {split} = \n".encode()))
+    splits = texts(DataSpec(name="wikitext-2"), 1)
+    assert splits.test[0].text == " \n = test = \n"
+    (tmp_path / "wikitext-2" / "valid.txt.gz").unlink()
+    with pytest.raises(Refusal, match=r"has no valid\.txt"):
+        texts(DataSpec(name="wikitext-2"), 1)

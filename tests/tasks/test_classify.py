@@ -1,0 +1,132 @@
+"""Classes of sentences: learned from chance or from another model, and told how sure."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful import recipes
+from heedful.data.batches import Splits
+from heedful.errors import Refusal
+from heedful.looking import calibration
+from heedful.tasks.classify import Classify, f1
+from heedful.training import run
+from heedful.training.prepare import prepare
+from heedful.training.trained import trained
+from tests.tasks.encoders import folder
+
+CPU = torch.device("cpu")
+ROWS = ["the cat sat\tyes", "a cat sat on the mat\tyes", "the mat\tno", "cats\tno", "where is the mat\tno"]
+
+
+def rows(place: Path, lines: list[str] = ROWS) -> Path:
+    for split in ("train", "valid", "test"):
+        (place / f"{split}.tsv").write_text("\n".join(lines) + "\n")
+    return place
+
+
+def spec(place: Path, *changes: str) -> recipes.RunSpec:
+    named = [f"data.{split}={place / split}.tsv" for split in ("train", "valid", "test")]
+    return recipes.resolve("classify", [*named, *changes])
+
+
+# ---------------------------------------------------------------------- scores
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40))
+def test_f1_is_the_mean_over_classes_of_that_of_each(answers: list[tuple[int, int]]) -> None:
+    counts = np.zeros((4, 4), dtype=np.int64)
+    for truth, said in answers:
+        counts[truth, said] += 1
+    each = []
+    for at in {number for pair in answers for number in pair}:
+        hit = sum(truth == said == at for truth, said in answers)
+        precision = hit / max(1, sum(said == at for _, said in answers))
+        recall = hit / max(1, sum(truth == at for truth, _ in answers))
+        each.append(2 * precision * recall / (precision + recall) if hit else 0.0)
+    assert f1(counts) == pytest.approx(sum(each) / len(each))
+
+
+def test_calibration_is_the_mean_gap_between_how_sure_and_how_often_right() -> None:
+    sure = [0.9] * 10 + [0.6] * 10
+    assert calibration.error(calibration.bins(sure, [True] * 9 + [False] + [True] * 6 + [False] * 4)) < 1e-12
+    assert calibration.error(calibration.bins(sure, [True] * 20)) == pytest.approx((0.1 * 10 + 0.4 * 10) / 20)
+    assert calibration.bins([1.0, 1 / 15, 0.0], [True, True, False]) == [
+        calibration.Bin(pytest.approx(1 / 30), 0.5, 2),
+        calibration.Bin(1.0, 1.0, 1),
+    ]
+
+
+def test_classes_are_told_before_anything_is_learned(tmp_path: Path) -> None:
+    lines = ["the cat\tyes"] * 8 + ["a mat\tno"]
+    ready = prepare(spec(rows(tmp_path, lines)), CPU)
+    line = ready.task.noted(ready.splits)
+    assert line == "classes   yes 88.9 %, no 11.1 %; lopsided, so that 'no' may be lost: look at f1"
+
+
+# ---------------------------------------------------------------------- batches
+
+
+def test_rows_and_columns_of_zeros_mean_nothing_to_the_loss(tmp_path: Path) -> None:
+    ready = prepare(spec(rows(tmp_path), "training.dtype=float64", "model.dropout=0.0"), CPU)
+    batch = ready.task.batch(ready.splits.train)
+    ready.model.eval()
+    wider = {name: torch.nn.functional.pad(one, (*(0, 3) * (one.dim() - 1), 0, 4)) for name, one in batch.items()}
+    (one, count), (two, same) = (ready.task.loss(ready.model, given) for given in (batch, wider))
+    torch.testing.assert_close(one, two, rtol=1e-12, atol=1e-12)
+    assert int(count) == int(same) == len(ROWS)
+
+
+def test_a_long_text_is_refused_dropped_or_cut(tmp_path: Path) -> None:
+    place = rows(tmp_path, [*ROWS, "the cat sat on the mat " * 9 + "\tyes"])
+    with pytest.raises(Refusal, match=r"train.tsv, line 6: 56 long and the model takes 20"):
+        prepare(spec(place, "model.length=20"), CPU)
+    ready = prepare(spec(place, "model.length=20", "data.too_long=cut"), CPU)
+    lengths = [ready.task.length(one) for one in ready.splits.train]
+    assert max(lengths) == 20 and len(lengths) == 6
+    assert ready.splits.train[5].joined.ids[-1] == 2  # the end is still there
+
+
+# ---------------------------------------------------------------------- beginning
+
+
+def test_a_model_from_elsewhere_gives_its_weights_numbers_and_tokenizer(tmp_path: Path) -> None:
+    start = folder(tmp_path / "bert", "pooled")
+    ready = prepare(spec(rows(tmp_path), f"start={start}", "model.dropout=0.25"), CPU)
+    other = trained_model(start)
+    assert ready.model.spec.width == other.spec.width and ready.model.spec.dropout == 0.25
+    assert len(ready.task.tokenizer) <= ready.model.spec.vocab == other.spec.vocab
+    assert torch.equal(ready.model.inputs.table.weight, other.inputs.table.weight)
+    assert torch.equal(ready.model.outputs.pooler.matrix.weight, other.outputs.pooler.matrix.weight)
+    assert ready.model.spec.labels == ["no", "yes"]
+    with pytest.raises(Refusal, match="is another model"):
+        prepare(spec(rows(tmp_path), f"start={start}", "model.hidden=99", "model.depth=1"), CPU)
+
+
+def trained_model(start: Path) -> torch.nn.Module:
+    from heedful.checkpoints import store
+
+    return store.load(start)
+
+
+def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: Path) -> None:
+    small = ["training.steps=3", "training.batch=3", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
+    place = rows(tmp_path)
+    run.train(spec(place, *small), tmp_path / "one", False, CPU)
+    result = run.train(spec(place, f"start={tmp_path / 'one'}", *small[:2]), tmp_path / "two", False, CPU)
+    model, task = trained(tmp_path / "two")
+    assert isinstance(task, Classify)
+    said = list(task.predict(model, [line.split("\t")[0] for line in ROWS]))
+    right = sum(one == line.split("\t")[1] for one, line in zip(said, ROWS, strict=True))
+    assert result["scores"]["accuracy"] == right / len(ROWS)
+
+
+def test_a_class_that_was_not_learned_is_refused(tmp_path: Path) -> None:
+    task, splits = Classify.open(spec(rows(tmp_path)).data, 1)
+    (tmp_path / "test.tsv").write_text("the cat\tperhaps\n")
+    with pytest.raises(Refusal, match=r"test.tsv, line 1: class 'perhaps' is none that is trained on \(no, yes\)"):
+        Classify.open(spec(tmp_path).data, 1)
+    assert isinstance(splits, Splits) and task.labels == ["no", "yes"]

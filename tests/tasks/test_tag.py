@@ -1,0 +1,97 @@
+"""Tags of words: files are as CoNLL has them, spans are scored as its program does, and rows of tags make sense."""
+
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful import recipes
+from heedful.data.columns import read, spans
+from heedful.errors import Refusal
+from heedful.tasks.tag import counted, follows, likeliest, scores
+from heedful.training.prepare import prepare
+from tests.tasks.encoders import folder
+
+CPU = torch.device("cpu")
+LABELS = ["O", "B-a", "I-a", "B-b", "I-b"]
+tags = st.lists(st.sampled_from(["O", "B-a", "I-a", "E-a", "S-a", "B-b", "I-b", "E-b", "S-b"]), max_size=9)
+
+
+def chunks(row: list[str]) -> list[tuple[str, int, int]]:
+    """Spans by the two tables of conlleval (Tjong Kim Sang and Buchholz, 2000): where one starts and where one ends."""
+    made, begun = [], 0
+    before, kind = "O", ""
+    for at, tag in enumerate([*row, "O"]):
+        how, _, new = tag.partition("-")
+        other = how != "O" and before != "O" and kind != new
+        ends = (before, how) in {("B", "B"), ("B", "O"), ("B", "S"), ("I", "B"), ("I", "O"), ("I", "S")}
+        if before != "O" and (ends or before in "ES" or other):
+            made.append((kind, begun, at))
+        goes_on = {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
+        if how != "O" and (how in "BS" or (before, how) in goes_on or other):
+            begun = at
+        before, kind = how, new
+    return made
+
+
+@given(tags)
+def test_spans_are_those_of_the_program_of_conll(row: list[str]) -> None:
+    assert spans(row) == chunks(row)
+
+
+def test_only_spans_that_are_right_to_the_word_count() -> None:
+    truth = [spans(["B-a", "I-a", "O", "B-b"]), spans(["B-a", "B-a", "O"])]
+    said = [spans(["B-a", "O", "O", "B-b"]), spans(["B-a", "I-a", "B-b"])]
+    hit, wrong, missed = counted(truth, said)
+    assert (dict(hit), dict(wrong), dict(missed)) == ({"b": 1}, {"a": 2, "b": 1}, {"a": 3})
+    assert scores(1, 3, 3) == (0.25, 0.25, 0.25) and scores(0, 0, 0) == (0.0, 0.0, 0.0)
+
+
+@given(st.lists(st.lists(st.floats(-9, 0), min_size=5, max_size=5), min_size=1, max_size=4))
+def test_a_row_of_tags_is_the_likeliest_of_those_that_make_sense(chances: list[list[float]]) -> None:
+    def fits(row: tuple[int, ...]) -> bool:
+        before = [LABELS[0], *(LABELS[at] for at in row)]
+        return all(two[0] != "I" or one[1:] == two[1:] for one, two in pairwise(before))
+
+    rows = (row for row in product(range(5), repeat=len(chances)) if fits(row))
+    best = max(sum(chances[at][tag] for at, tag in enumerate(row)) for row in rows)
+    made = likeliest(np.array(chances), follows(LABELS))
+    assert fits(tuple(made)) and sum(chances[at][tag] for at, tag in enumerate(made)) == pytest.approx(best)
+
+
+def test_files_without_a_beginning_of_spans_are_taken_as_they_are() -> None:
+    assert follows(["O", "I-a"]).all()
+
+
+def test_words_and_tags_are_read_from_columns(tmp_path: Path) -> None:
+    lines = ["-DOCSTART- -X- O", "", "# sent 1", "the DT O", "cat NN B-animal", "", "\t", "a\u00a0mat\tB-thing", "#\tO"]
+    (tmp_path / "a.conll").write_text("\n".join(lines))
+    one, two = read(str(tmp_path / "a.conll"))
+    assert (one.words, one.tags, one.line) == (("the", "cat"), ("O", "B-animal"), 4)
+    assert (two.words, two.tags, two.line) == (("a_mat", "#"), ("B-thing", "O"), 8)
+
+
+@pytest.mark.parametrize(("line", "said"), [("cat", "'cat' has no tag; write"), ("cat NN", "'NN' is no tag; write O")])
+def test_a_word_without_a_tag_is_refused(tmp_path: Path, line: str, said: str) -> None:
+    (tmp_path / "a.conll").write_text(f"the\tO\n{line}\n")
+    with pytest.raises(Refusal) as refused:
+        read(str(tmp_path / "a.conll"))
+    assert f"a.conll, line 2: {said}" in str(refused.value)
+
+
+def test_only_the_first_token_of_a_word_is_judged_and_a_word_of_no_token_is_outside(tmp_path: Path) -> None:
+    start = folder(tmp_path / "bert", "states")
+    rows = "the\tO\ncats\tB-a\n\u200d\tO\nsat\tI-a\n\n"  # "cats" is a word here, "mats" two pieces, a joiner none
+    for split in ("train", "valid", "test"):
+        (tmp_path / split).write_text(rows + "mats\tB-a\n")
+    named = [f"data.{split}={tmp_path / split}" for split in ("train", "valid", "test")]
+    ready = prepare(recipes.resolve("tag", [*named, f"start={start}"]), CPU)
+    one, two = ready.splits.train
+    assert one.answer == [0, 1, 2, 3, 0] and two.answer == [0, 2, 0, 0]
+    said = next(iter(ready.task.predict(ready.model, [ready.task.write_input(one)]))).split()
+    assert len(said) == 4 and said[2] == "O"
+    assert ready.task.noted(ready.splits) == "spans     a 3, among 5 words"

@@ -1,0 +1,57 @@
+"""What a beginning is worth is told beside the same run from scratch, which resumes as every run does."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from heedful.recipes import resolve
+from heedful.training.loop import Loop
+from heedful.training.spec import RunSpec
+from tests.training.runs import assert_same, contents, killed_at, short, train
+
+TINY = {"training__steps": 6, "training__warmup": 1, "training__save_every": 2, "training__evaluate_every": 3}
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that filled in words, of a few steps."""
+    out = tmp_path_factory.mktemp("start") / "run"
+    train(short("bert-text", data__tokenizer="words(size=400)", **TINY), out)
+    return out
+
+
+def begun(start: Path) -> RunSpec:
+    """A run that begins with it, and is compared."""
+    return short("classify", start=start, compare="scratch", **TINY)
+
+
+def test_pre_training_and_fine_tuning_are_one_chain_with_the_gain_in_the_report(tmp_path: Path, start: Path) -> None:
+    result = train(begun(start), tmp_path / "run")
+    scratch = json.loads((tmp_path / "run" / "scratch" / "result.json").read_text())
+    assert scratch["step"] == result["step"] == 6 and scratch["weights"] == result["weights"]
+    one, two = (store.load(tmp_path / "run" / name) for name in ("model", "scratch/model"))
+    assert one.spec == two.spec
+    pages = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    own, other = (found["scores"]["accuracy"] for found in (result, scratch))
+    assert f"{100 * own:.2f} % against {100 * other:.2f} %" in pages and "accuracy, from scratch" in pages
+    tokens = [(place / "tokenizer.json").read_bytes() for place in (start / "model", tmp_path / "run" / "model")]
+    assert tokens[0] == tokens[1]
+
+
+@pytest.mark.parametrize("call", [4, 10])  # in the run from scratch, and in the other
+def test_both_runs_go_on_to_the_same_bits(tmp_path: Path, start: Path, call: int) -> None:
+    with killed_at(Loop, "step", call):
+        train(begun(start), tmp_path / "cut")
+    train(begun(start), tmp_path / "cut", resume=True)
+    train(begun(start), tmp_path / "whole")
+    assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
+
+
+def test_without_a_start_there_is_nothing_to_compare() -> None:
+    with pytest.raises(
+        Refusal, match="compare=scratch asks what a start is worth, and there is none; give start=FOLDER"
+    ):
+        resolve("classify", ["data=toy", "compare=scratch"])
