@@ -3,6 +3,7 @@
 from heedful.attention.attention import Attention, CrossAttention
 from heedful.attention.biases import ALiBi, Buckets, ClassTable, Table
 from heedful.attention.context import Context
+from heedful.attention.gated import GatedAttention
 from heedful.attention.grid import GridSight, Rotary2D
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
@@ -32,6 +33,7 @@ __all__ = [
     "Everything",
     "Fixed",
     "FixedMemory",
+    "GatedAttention",
     "Given",
     "GridSight",
     "Join",

@@ -126,12 +126,18 @@ class ClassTable(Bias):
         self.table = nn.Parameter(torch.randn((2 * shape[0] - 1) * (2 * shape[1] - 1) + 3, heads) * 0.02)
 
     def sized(self, shape: tuple[int, int]) -> Ways:
-        """The numbers for a grid of another shape, between those that were learned."""
-        if shape == self.shape:
-            return Ways(self.table, shape)
+        """The numbers for a grid of another shape."""
+        return Ways(self.table if shape == self.shape else self.resized(shape), shape)
+
+    def fits(self, other: nn.Module) -> bool:
+        """Whether another table, resized, could stand in the place of this one."""
+        return isinstance(other, ClassTable) and self.heads == other.heads
+
+    def resized(self, shape: tuple[int, int]) -> Tensor:
+        """The table for a grid of another shape, between the numbers that were learned."""
         grid = self.table[:-3].T.unflatten(1, (2 * self.shape[0] - 1, 2 * self.shape[1] - 1))[None]
         made = interpolate(grid, size=(2 * shape[0] - 1, 2 * shape[1] - 1), mode="bilinear", align_corners=False)
-        return Ways(torch.cat((made[0].flatten(1).T, self.table[-3:])), shape)
+        return torch.cat((made[0].flatten(1).T, self.table[-3:]))
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return self.sized(self.shape).adds(b, h, i, j)

@@ -23,11 +23,13 @@ from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import cure, read_json
 from heedful.checkpoints.weights import check_depths, state
 from heedful.errors import Refusal
-from heedful.models import Spec, assemble, check_size
+from heedful.models import FAMILIES, Spec, assemble, check_size
 from heedful.models import spec as spec_of
+from heedful.models.images import ImageSpec
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
+PIXELS = "preprocessor_config.json"  # of models of images
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
@@ -35,6 +37,8 @@ def read(folder: Path) -> nn.Module:
     """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
     config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
+    if issubclass(FAMILIES[layout.family][0], ImageSpec):
+        config = Config({**scale_of(folder), **config.values}, config.where)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
     spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
@@ -60,6 +64,13 @@ def beginnings(folder: Path) -> dict[str, Any]:
     """What answers begin with, where a generation_config.json says it."""
     there = read_json(folder / GENERATION) if os.path.lexists(folder / GENERATION) else {}
     return {key: there[key] for key in BEGINNINGS if there.get(key) is not None}
+
+
+def scale_of(folder: Path) -> dict[str, Any]:
+    """The mean and the deviation of pixels, where a preprocessor_config.json says them."""
+    there = read_json(folder / PIXELS) if os.path.lexists(folder / PIXELS) else {}
+    keys = ("image_mean", "image_std") if there.get("do_normalize", True) else ()
+    return {key: there[key] for key in keys if there.get(key) is not None}
 
 
 def weights_of(folder: Path) -> Files:

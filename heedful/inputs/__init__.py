@@ -2,7 +2,7 @@
 
 from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
 from heedful.inputs.images import Images, Standard
-from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches
+from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
 from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
 from heedful.inputs.sentences import Sentences
 from heedful.inputs.tokens import NormedTokens, Tokens
@@ -21,6 +21,7 @@ __all__ = [
     "OverlappingPatches",
     "Patches",
     "Position",
+    "ResNetPatches",
     "Sentences",
     "Sine",
     "SineBeside",

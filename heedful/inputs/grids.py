@@ -39,8 +39,10 @@ class LearnedGrid(GridPosition):
     def forward(self, x: Tensor, shape: Shape) -> Tensor:
         return x + (self.table if shape == self.shape else self.resized(shape))
 
-    def fits(self, other: LearnedGrid) -> bool:
+    def fits(self, other: nn.Module) -> bool:
         """Whether another table, resized, could stand in the place of this one."""
+        if not isinstance(other, LearnedGrid):
+            return False
         return self.leading == other.leading and self.table.shape[1] == other.table.shape[1]
 
     def resized(self, shape: Shape) -> Tensor:

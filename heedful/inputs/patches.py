@@ -7,6 +7,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
+from heedful.blocks.convolutions import Convolved, Residual
 from heedful.errors import Refusal
 from heedful.inputs.grids import Shape
 
@@ -40,6 +41,27 @@ class ConvolvedPatches(Patches):
         size = self.patch
         kernel = self.matrix.weight.unflatten(1, (self.channels, size, size))
         return conv2d(images, kernel, self.matrix.bias, stride=size)
+
+
+class ResNetPatches(Patches):
+    """Patches of what a small ResNet has made of the image, each of its stages halving it (the paper's hybrid).
+
+    The patch's size is a power of two: as many stages, of two convolutions each.
+    """
+
+    def __init__(self, channels: int, width: int, patch: int) -> None:
+        nn.Module.__init__(self)
+        steps = patch.bit_length() - 1
+        if patch != 1 << steps or not steps:
+            raise ValueError(f"a ResNet's stages halve the image, and {patch} is no power of two above 1; choose one")
+        self.channels, self.patch = channels, patch
+        widths = [max(8, width >> (steps - at)) for at in range(steps + 1)]
+        parts: list[nn.Module] = [Convolved(channels, widths[0], 3)]
+        parts += [Residual(before, ((after, 3, 2), (after, 3, 1))) for before, after in pairwise(widths)]
+        self.steps = nn.Sequential(*parts, nn.Conv2d(widths[-1], width, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.steps(images)
 
 
 class OverlappingPatches(Patches):

@@ -21,6 +21,17 @@ def similarity(table: Tensor, shape: tuple[int, int]) -> Tensor:
     return (vectors @ vectors.T).unflatten(1, shape)
 
 
+def segments(weights: Tensor, share: float = 0.6) -> Tensor:
+    """The cells that hold a share of what a head looks at, the heaviest first: H rows columns, of ones and zeros.
+
+    Heads of the last layer find things that nobody named (Caron et al., 2021).
+    """
+    flat = weights.flatten(1) / weights.flatten(1).sum(1, keepdim=True).clamp(min=1e-12)
+    heavy, order = flat.sort(1, descending=True)
+    before = heavy.cumsum(1) - heavy  # what the heavier ones hold
+    return torch.zeros_like(flat).scatter(1, order, (before < share).to(flat.dtype)).view_as(weights)
+
+
 def distances(weights: Tensor, shape: tuple[int, int]) -> Tensor:
     """How far each head looks on average, in cells, of weights from cell to cell: H P P -> H."""
     cells = torch.cartesian_prod(*(torch.arange(side, dtype=weights.dtype) for side in shape))

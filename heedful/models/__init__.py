@@ -11,10 +11,13 @@ from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.models.albert import Albert, AlbertSpec
+from heedful.models.autoformer import AutoFormer, AutoFormerSpec
 from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
+from heedful.models.convit import ConViT, ConViTSpec
 from heedful.models.dino import DINO, DINOSpec
+from heedful.models.dvae import DVAE, DVAESpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
 from heedful.models.gpt import GPT, GPTSpec
 from heedful.models.lenet import LeNet, LeNetSpec
@@ -47,6 +50,9 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "vit": (ViTSpec, ViT),
     "mae": (MAESpec, MAE),
     "beit": (BEiTSpec, BEiT),
+    "convit": (ConViTSpec, ConViT),
+    "autoformer": (AutoFormerSpec, AutoFormer),
+    "dvae": (DVAESpec, DVAE),
     "dino": (DINOSpec, DINO),
     "swin": (SwinSpec, Swin),
     "resnet": (ResNetSpec, ResNet),
@@ -109,10 +115,13 @@ def first_line(error: Exception) -> str:
 
 __all__ = [
     "DINO",
+    "DVAE",
     "FAMILIES",
     "GPT",
     "MAE",
+    "AutoFormer",
     "BEiT",
+    "ConViT",
     "Forecaster",
     "LeNet",
     "Llama",

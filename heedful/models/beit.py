@@ -13,6 +13,7 @@ from heedful.blocks import Block, Stack
 from heedful.inputs import Images
 from heedful.models import spec as parts
 from heedful.models import words
+from heedful.models.dvae import DVAE, DVAESpec
 from heedful.models.images import standard
 from heedful.models.spec import Count, Share
 from heedful.models.vit import ViT, ViTSpec, pool, position, stem
@@ -25,6 +26,7 @@ class BEiTSpec(ViTSpec):
     family: Literal["beit"] = "beit"  # type: ignore[assignment]
     vocab: Count | None = None  # where not given, no patch is ever hidden
     hides: Share = 0.4  # of the patches
+    coder: Count | None = None  # the width of the discrete autoencoder whose tokens they are, where it is here
     bias: str = "own"  # a table of ways from cell to cell: every layer's own, or one that all have (shared), or none
     position: str = "none"
     order: str = "scaled(first=0.1)"
@@ -35,7 +37,7 @@ class BEiTSpec(ViTSpec):
     def _parts_can_be_made(self) -> Self:
         words.named("bias", self.bias, dict.fromkeys(("own", "shared", "none")))
         words.named("pool", self.pool, dict.fromkeys(("mean", "first")))
-        if self.leading != 1 or self.distilled or (self.classes and self.vocab):
+        if self.leading != 1 or self.distilled or (self.classes and self.vocab) or (self.coder and not self.vocab):
             raise ValueError("a beit has one class token and tells classes or visual tokens; leave the others out")
         with torch.device("meta"):
             block(self), position(self), standard(self)
@@ -59,8 +61,16 @@ def block(spec: BEiTSpec) -> Block:
     return made
 
 
+def coder(spec: BEiTSpec) -> DVAESpec:
+    """The spec of the discrete autoencoder that tells patches by visual tokens."""
+    shared = ("channels", "high", "wide", "mean", "deviation", "patch", "vocab")
+    return DVAESpec(width=spec.coder or 1, **{key: value for key, value in spec if key in shared})
+
+
 class BEiT(ViT):
     """Reads an image as a sequence of patches; says of which class it is, or what stands behind hidden patches."""
+
+    spec: BEiTSpec
 
     def __init__(self, spec: BEiTSpec) -> None:
         nn.Module.__init__(self)
@@ -73,6 +83,7 @@ class BEiT(ViT):
         self.distilled = None
         self.tokens = nn.Linear(s.width, s.vocab) if s.vocab else None
         self.blank = nn.Parameter(torch.randn(s.width) * 0.02) if s.vocab else None
+        self.coder = DVAE(coder(s)).requires_grad_(False) if s.coder else None
 
     def answers(self, images: Tensor) -> tuple[Tensor, ...]:
         return (self.outputs(self.norm(self.pool(self.encode(images)))),)

@@ -60,6 +60,8 @@ class Projector(nn.Module):
 class Viewer(ViT):
     """A vision transformer that tells views by prototypes."""
 
+    spec: DINOSpec
+
     def __init__(self, spec: DINOSpec) -> None:
         super().__init__(spec)
         width = self.pool.times * spec.width
@@ -107,7 +109,8 @@ class DINO(Viewer):
         own = dict(self.named_parameters())
         for name, tensor in self.student.named_parameters():
             own[name].lerp_(tensor, 1 - kept)
-        self.centre.lerp_(heard[:-1] / heard[-1].clamp(min=1), 1 - self.spec.centring)
+        share = 1 - self.spec.centring if done else 1.0  # all of the first, lest everything be one before it is told
+        self.centre.lerp_(heard[:-1] / heard[-1].clamp(min=1), share)
         self.heard.zero_()
 
     def left(self) -> ViT:

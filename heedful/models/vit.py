@@ -35,7 +35,7 @@ class ViTSpec(ImageSpec):
     }
     family: Literal["vit"] = "vit"
     patch: Count = 16  # pixels along the side of a patch
-    stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping
+    stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping, resnet
     pool: str = "first"  # first (the class token), mean, both or attention
     leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
     distilled: bool = False  # whether the second of them answers too, as a teacher taught it (Touvron et al., 2021)

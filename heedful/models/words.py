@@ -54,6 +54,7 @@ from heedful.inputs import (
     OverlappingPatches,
     Patches,
     Position,
+    ResNetPatches,
     Sine,
     SineBeside,
     SineGrid,
@@ -131,6 +132,7 @@ STEMS: dict[str, type[Patches]] = {
     "convolution": ConvolvedPatches,
     "matrix": Patches,
     "overlapping": OverlappingPatches,
+    "resnet": ResNetPatches,
 }
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}

@@ -10,16 +10,20 @@ from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.bert import EncoderSpec
 from heedful.models.encoder_decoder import WriterSpec
+from heedful.models.images import ImageSpec
 from heedful.models.spec import LanguageSpec
 from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.answer import Answer
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
 from heedful.tasks.classify import Classify
+from heedful.tasks.coding import Coding
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.conversation import Conversation
+from heedful.tasks.elsewhere import seeing
 from heedful.tasks.glove import Glove
+from heedful.tasks.guessing import Guessing
 from heedful.tasks.images import Images
 from heedful.tasks.in_context import InContext
 from heedful.tasks.infilling import Infilling, Spans
@@ -28,6 +32,7 @@ from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.sequences import Sequences
+from heedful.tasks.searching import Searching
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.skip_gram import SkipGram
@@ -39,29 +44,11 @@ from heedful.tasks.use import Use
 from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
-EVERY: tuple[type[Task], ...] = (
-    Pairs,
-    Translation,
-    Continuation,
-    Masking,
-    Spans,
-    Infilling,
-    SkipGram,
-    Glove,
-    InContext,
-    Sets,
-    Sequences,
-    Series,
-    Images,
-    Rebuilding,
-    Agreeing,
-    Classify,
-    Tag,
-    Answer,
-    Summary,
-    Conversation,
-)
-TASKS: dict[str, type[Task]] = {task.name: task for task in EVERY}
+OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
+FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation, Sequences)
+OF_IMAGES: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
+OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series)
+TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OF_IMAGES, *OTHERS)}
 READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
 USES: dict[str, type[Use]] = {
     **TASKS,
@@ -79,6 +66,8 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     if isinstance(spec, EncoderSpec):
         word = parse(spec.output)[0]
         return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+    if isinstance(spec, ImageSpec):
+        return seeing(spec, folder)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
     return Continuing.read(folder, {})
@@ -95,10 +84,13 @@ __all__ = [
     "TASKS",
     "USES",
     "Agreeing",
+    "Coding",
+    "Guessing",
     "Images",
     "Pairs",
     "Rebuilding",
     "Sequences",
+    "Searching",
     "Series",
     "Sets",
     "Task",

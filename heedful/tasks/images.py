@@ -57,7 +57,7 @@ class Images(Task):
 
     name: ClassVar[str] = "images"
     family: ClassVar[str] = "vit"
-    also: ClassVar[tuple[str, ...]] = ("beit", "swin", "resnet", "lenet")
+    also: ClassVar[tuple[str, ...]] = ("beit", "convit", "swin", "resnet", "lenet")
     watch: ClassVar[str] = "accuracy"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
     ordered: ClassVar[bool] = True

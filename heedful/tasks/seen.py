@@ -10,19 +10,20 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
-from heedful.inputs import LearnedGrid, OverlappingPatches
+from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Curve, Curves, Example, Section
-from heedful.looking.patches import distances, filters, similarity
+from heedful.looking.patches import distances, filters, segments, similarity
 from heedful.looking.rollout import FUSED, rollout
 from heedful.models.mae import MAE
 from heedful.models.vit import ViT
 from heedful.tasks.task import maps
 
 CELLS = 64  # positions that are shown
+CLASS = ("first", "both")  # pools that ask the class token
 MOST = 24  # mistakes that are shown
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
@@ -39,7 +40,15 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
     """All that was seen of one image; of a model that looks within windows, the mean over its windows."""
     if isinstance(model, ViT):
         tokens = words_of(model)
-        return maps(seen, lambda path: (tokens[: len(tokens) if "cross" not in path else 1], tokens))
+        alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
+        early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local", 0))]
+        pooled = (tokens[:1], tokens)
+        return maps(
+            seen,
+            lambda path: (
+                pooled if "cross" in path else (alone, alone) if path.startswith(tuple(early)) else (tokens, tokens)
+            ),
+        )
     made = []
     for path in seen.paths:
         weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
@@ -69,27 +78,40 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
-    who = "the class token's outputs" if model.spec.pool == "first" else "all patches, on average,"
+    whole = [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
+    who = "the class token's outputs" if model.spec.pool in CLASS else "all patches, on average,"
     shown = []
     if whole:
-        kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
-        named = [
-            (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(whole, how, share), model, shape))
-            for how, share in kinds
-        ]
+        named = ways(whole, model, shape)
         if images is not None and (counts := speaking(model, images, maps)) is not None:
             named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
+    if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
+        cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
+        each = tuple((f"head {at}", one) for at, one in enumerate(cells))
+        note = "The patches that hold six tenths of what the class token looks at, head by head."
+        shown.append(Overlay("Segments: the last layer", image, each, note))
     for map in maps:
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
         shown.append(Overlay(map.path, image, heads))
     return tuple(shown)
 
 
+def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:
+    """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
+    kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
+    return [
+        (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(layers, how, share), model, shape))
+        for how, share in kinds
+    ]
+
+
 def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
-    row = weights[0] if model.spec.pool == "first" or len(weights) == 1 else weights[model.spec.first :].mean(0)
+    if weights.shape[-1] == shape[0] * shape[1] and len(weights) > 1:  # no token stands before the patches
+        return weights.mean(0).unflatten(0, shape)
+    row = weights[0] if model.spec.pool in CLASS or len(weights) == 1 else weights[model.spec.first :].mean(0)
     return row[model.spec.first :].unflatten(0, shape)
 
 
@@ -99,10 +121,11 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     if model.spec.pool == "attention" or not model.spec.classes:
         return None
     with felt(model) as found:
-        answer = model(images)[0].max()
+        answer = model(images.detach().requires_grad_())[0].max()  # which tells slopes though no weight may learn
     slopes = found.gradients(answer)
-    layers = [map.weights for map in maps if map.path in slopes]
-    counts = relevance(layers, [slopes[map.path][0].float().cpu() for map in maps if map.path in slopes])
+    most = max(map.weights.shape[-1] for map in maps)  # layers before a class token stands there tell of no answer
+    felt_at = [map for map in maps if map.path in slopes and map.weights.shape[-1] == most]
+    counts = relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
     return asked(counts, model, model.inputs.shape(images))
 
 
@@ -111,7 +134,7 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
     if not isinstance(model, ViT):
         return
     shape, first = model.inputs.stem.shape(model.spec.high, model.spec.wide), model.spec.first
-    if isinstance(model.inputs.stem, OverlappingPatches):
+    if isinstance(model.inputs.stem, OverlappingPatches | ResNetPatches):
         shown = None
     else:
         shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)
@@ -119,7 +142,7 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
         each = tuple((f"{at + 1}", coloured((one * 255).byte().numpy())) for at, one in enumerate(shown))
         yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
     if isinstance(model.inputs.position, LearnedGrid):
-        alike = similarity(model.inputs.position.table[first:], shape)
+        alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
     yield Curves("How far heads look", tuple(reach(maps, shape, first)))
@@ -127,7 +150,8 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:
     """The mean distance from a patch to what it looks at, in patches, of each head by layer."""
-    layers = [[map.weights[:, first:, first:] for map in one if map.rows == map.columns] for one in maps]
+    cells = shape[0] * shape[1]
+    layers = [[map.weights[:, -cells:, -cells:] for map in one if map.rows == map.columns] for one in maps]
     far = [torch.stack([distances(w, shape) for w in some]).mean(0) for some in zip(*layers, strict=True)]
     for head in range(len(far[0]) if far else 0):
         points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far))

@@ -1,4 +1,4 @@
-"""What a beginning is worth: the same run from scratch beside it, with the same model, data, steps and seed."""
+"""What a beginning is worth: the same run from scratch beside it, or with its outputs alone learning, a probe."""
 
 from __future__ import annotations
 
@@ -7,32 +7,44 @@ from typing import Any
 
 from heedful.checkpoints.reading import read_json
 from heedful.looking.page import Curve, Curves, Figures, Section
+from heedful.training.adapting import OUTPUTS
+from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
-SCRATCH = "scratch"  # the folder of the run that begins with chance, within the other's
+SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference
 
 
-def from_scratch(run: RunSpec) -> RunSpec:
-    """The same run, begun with chance; `run` is one whose model is told in full."""
-    about = f"{run.about.rstrip('.')}, from scratch." if run.about else "The same from scratch."
-    return run.model_copy(update={"start": "", "compare": "", "about": about, "expected": None})
+def varied(ready: Ready, word: str) -> RunSpec:
+    """The same run, begun with chance, or with all but its outputs left as it was begun."""
+    run = ready.run  # whose model is told in full
+    about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."
+    changes: dict[str, Any] = {"compare": [], "about": about, "expected": None}
+    if word == "scratch":
+        return run.model_copy(update=changes | {"start": ""})
+    tops = dict.fromkeys(name.split(".")[0] for name, _ in ready.model.named_parameters())
+    frozen = run.training.model_copy(update={"freeze": [top for top in tops if top != OUTPUTS], "lora": None})
+    return run.model_copy(update=changes | {"training": frozen})
+
+
+def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
+    """The scores of the runs that a run is compared with."""
+    return {word: read_json(out / word / "result.json")["scores"] for word in run.compare}
 
 
 def beside(out: Path, scores: dict[str, float], watch: str, shares: tuple[str, ...]) -> list[Section]:
-    """What a report says of the run from scratch, where there is one: its scores beside these, and how both learned."""
-    place = out / SCRATCH
-    if not (place / "result.json").exists():
-        return []
-    other: dict[str, Any] = read_json(place / "result.json")
-    cards = tuple(card(name, scores[name], other["scores"][name], name in shares) for name in scores)
-    steps = f"The same model from scratch, with the same {other['step']:,} steps at most"
-    curves = [curve(f"{watch}, {name}", folder, watch) for name, folder in (("begun", out), ("from scratch", place))]
-    return [
-        Figures(f"What the beginning is worth: {steps[0].lower()}{steps[1:]}", cards),
-        Curves("Both", tuple(curves)),
-    ]
+    """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
+    there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
+    sections: list[Section] = []
+    for word, place in there.items():
+        other: dict[str, Any] = read_json(place / "result.json")
+        cards = tuple(card(name, scores[name], other["scores"][name], name in shares) for name in scores)
+        steps = f"the same model {SAID[word]}, with the same {other['step']:,} steps at most"
+        sections.append(Figures(f"What the beginning is worth: {steps}", cards))
+    folders = {"begun": out} | {SAID[word]: place for word, place in there.items()}
+    curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())
+    return [*sections, Curves("Both" if len(there) == 1 else "All", curves)] if there else []
 
 
 def card(name: str, own: float, other: float, share: bool) -> tuple[str, str, str]:

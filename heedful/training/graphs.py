@@ -22,8 +22,10 @@ class Graphs:
     mean nothing to its task (`shapes.captured`). A replay draws its dice from the seed that is set then.
     """
 
-    def __init__(self, model: nn.Module, losses: Callable[[Batch], Losses], back: Callable[[Tensor], object]) -> None:
-        if any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
+    def __init__(
+        self, model: nn.Module, losses: Callable[[Batch], Losses], back: Callable[[Tensor], object], padded: bool = True
+    ) -> None:
+        if padded and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
             raise Refusal("training.graphs would count padding into batch norms; use another model.norm")
         self.model, self.losses, self.back = model, losses, back
         self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}

@@ -63,7 +63,7 @@ class Loop:
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         self.learner = shapes.static(model) if self.training.compile else model
         self.repeatable = shapes.repeatable if self.training.compile else contextlib.nullcontext
-        self.graphs = Graphs(model, self.judged, self.precision.backward) if captured else None
+        self.graphs = Graphs(model, self.judged, self.precision.backward, not task.even) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
     def shape(self, captured: bool) -> shapes.Shape:

@@ -22,7 +22,12 @@ SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "
 
 
 def report(
-    run: RunSpec, task: Task, model: nn.Module, splits: Splits[Any], out: Path, scores: dict[str, float]
+    run: RunSpec,
+    task: Task,
+    model: nn.Module,
+    splits: Splits[Any],
+    out: Path,
+    scores: dict[str, float],
 ) -> None:
     """Writes `report.html` into a run's folder."""
     told = rows(out / "metrics.jsonl")

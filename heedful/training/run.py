@@ -18,16 +18,15 @@ from heedful.checkpoints.files import manifest, replace_file, write_folder
 from heedful.checkpoints.opening import check_all
 from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
-from heedful.data.batches import Plan
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.adapting import merge
-from heedful.training.comparing import SCRATCH, from_scratch
+from heedful.training.before import LIKE, settled
+from heedful.training.comparing import compared, varied
 from heedful.training.cost import operations
 from heedful.training.layouts import check, still
 from heedful.training.lock import busy, held, holding
 from heedful.training.loop import Loop
-from heedful.training.optimiser import described
 from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.profile import told
@@ -35,6 +34,7 @@ from heedful.training.record import Quiet, Record
 from heedful.training.report import report
 from heedful.training.saving import changed, sum_of
 from heedful.training.spec import RunSpec, read, validated
+from heedful.training.telling import introduction
 from heedful.training.trained import samples, trained, usable
 
 SPEC = "run.yaml"  # written first
@@ -78,14 +78,15 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    ready = prepare(run, place)
+    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
-        make_folder(out, ready.run)
+        words = {"start": run.start, "teacher": run.teacher}  # as they were given: recipes and not their folders
+        make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
-        if ready.run.compare:
-            train(from_scratch(ready.run), out / SCRATCH, (out / SCRATCH).exists(), place, None, ranks)
+        for word in ready.run.compare:
+            train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         loop.saver.made["data"] = sum_of(ready.task, ready.splits)
         go_on(loop)
@@ -93,6 +94,14 @@ def train(
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
             record.say(introduction(ready, loop, resume))
             return learn(loop, ready, record)
+
+
+def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
+    """Trains what another run needs, or goes on with it; where it is there, it must be what is needed."""
+    if (out / RESULT).exists():
+        same(run, validated(read(out / SPEC), str(out / SPEC)), out, None)
+    else:
+        train(run, out, (out / SPEC).exists(), place, None, ranks)
 
 
 def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
@@ -176,7 +185,7 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
     now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
     for key, value in now.items():
         told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
-        if told and value is not None and then.get(key) != value and not key.startswith(UNTOLD):
+        if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
             cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
     anew = [key for key in HOW if keys is None or key in keys]
@@ -192,51 +201,14 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
     return made
 
 
-def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
-    """What is about to happen, in a few lines."""
-    many = f", {loop.ranks.size} processes" if loop.ranks.size > 1 else ""
-    weights = sum(parameter.numel() for parameter in ready.model.parameters())
-    learning = sum(parameter.numel() for parameter in ready.model.parameters() if parameter.requires_grad)
-    some = f", {learning:,} of them learn" if learning < weights else ""
-    sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
-    dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
-    step, place = loop.progress.step, loop.device
-    where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
-    lines = [
-        f"{ready.run.about or ready.run.task}",
-        f"model     {ready.run.model['family']}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
-        f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
-        f"batches   {batches(ready, loop.portions.plan)}",
-        f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
-        f"folder    {loop.folder} ({where})",
-    ]
-    if loop.training.graphs and place.type == "cuda" and loop.graphs is None:
-        lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
-    if ready.start:
-        lines.insert(2, f"start     {ready.start}")
-    if noted := ready.task.noted(ready.splits):
-        lines.insert(lines.index(f"batches   {batches(ready, loop.portions.plan)}"), noted)
-    if ready.run.expected:
-        score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
-        lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")
-    return "\n".join(lines)
-
-
-def batches(ready: Ready, plan: Plan) -> str:
-    """How samples are put together, and how much of that is padding."""
-    training = ready.run.training
-    size = f"at most {training.tokens:,} tokens a side" if training.tokens else f"{training.batch:,} samples"
-    return f"{plan.steps:,} an epoch of {size}, {100 * plan.padding:.1f} % padding"
-
-
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
     """Tests the best model, writes it, the report, and last of all the result."""
     out = loop.folder
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
     merge(ready.model)
-    ready = replace(ready, model=ready.task.kept(ready.model))
     ready.task.settle(ready.model, ready.splits)
+    ready = replace(ready, model=ready.task.kept(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
 
@@ -245,10 +217,11 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         ready.task.write(aside)
 
     write_folder(out / "model", fill)
+    others = compared(ready.run, out)
     report(ready.run, ready.task, ready.model, ready.splits, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
-    result |= {"weights": weights, "operations": operations(loop)}
+    result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
     record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, step {loop.progress.step})")

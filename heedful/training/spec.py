@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from heedful.checkpoints.opening import content
 from heedful.checkpoints.plain import yaml_of
@@ -114,16 +114,22 @@ class RunSpec(BaseModel):
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
-    start: str = ""  # a run or model folder whose weights it begins with, where they fit
-    compare: Literal["", "scratch"] = ""  # scratch: trains the same without its start too, and reports both
-    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images it learns from
+    start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
+    compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
+    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
     seed: Whole = 1
     expected: Expected | None = None
+
+    @field_validator("compare", mode="before")
+    @classmethod
+    def _one_will_do(cls, given: Any) -> Any:
+        return ([given] if given else []) if isinstance(given, str) else given
 
     @model_validator(mode="after")
     def _what_is_compared_has_a_start(self) -> RunSpec:
         if self.compare and not self.start:
-            raise ValueError("compare=scratch asks what a start is worth, and there is none; give start=FOLDER")
+            word = self.compare[0]
+            raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
         return self
 
     def text(self) -> str:

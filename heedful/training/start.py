@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.attention import ClassTable
 from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
@@ -59,9 +60,9 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
         rows, (before, *wide) = len(own[name]), there[name].shape
         if rows > before and [*own[name].shape[1:]] == wide and len(there[name]) == vocab_of(other):
             found[name] = torch.cat((there[name], own[name][before:]))
-    tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid)}
+    tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid | ClassTable)}
     for path, part in model.named_modules():
-        if isinstance(part, LearnedGrid) and path in tables and part.fits(tables[path]):
+        if isinstance(part, LearnedGrid | ClassTable) and path in tables and part.fits(tables[path]):
             found[f"{path}.table"] = tables[path].resized(part.shape)
     return found
 

@@ -63,3 +63,11 @@ def test_positions_are_like_themselves_and_heads_look_as_far_as_their_weights_sa
     here, across = torch.eye(4), torch.eye(4)[[3, 2, 1, 0]]
     found = distances(torch.stack((here, across, torch.full((4, 4), 0.25))), (2, 2))
     torch.testing.assert_close(found, torch.tensor([0.0, 2**0.5, (2 + 2**0.5) / 4]))
+
+
+def test_segments_are_the_heaviest_cells_that_hold_a_share():
+    from heedful.looking.patches import segments
+
+    weights = torch.tensor([[[0.5, 0.1], [0.1, 0.3]], [[0.1, 0.2], [0.3, 0.4]]])
+    assert segments(weights).tolist() == [[[1, 0], [0, 1]], [[0, 0], [1, 1]]]
+    assert segments(weights[:1], 0.5).tolist() == [[[1, 0], [0, 0]]]

@@ -109,7 +109,7 @@ def test_what_was_tested_was_never_trained_on(trained: Trained) -> None:
 def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
     names = {path.name for path in trained.out.iterdir()}
     told = {"metrics.jsonl", "timing.jsonl", "tensorboard", "report.html"}
-    assert names == told | {"run.yaml", "checkpoints", "model", "result.json"}
+    assert names == told | {"run.yaml", "checkpoints", "model", "result.json", *trained.spec.compare}
     assert any(path.name.startswith("events.out.tfevents") for path in (trained.out / "tensorboard").iterdir())
     assert any((trained.out / "checkpoints").iterdir())
     assert json.loads((trained.out / "result.json").read_text()) == trained.result

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from heedful.checkpoints.names import timm
 from heedful.checkpoints.names.albert import Albert
 from heedful.checkpoints.names.bart import BART, MBART, Marian, Pegasus
 from heedful.checkpoints.names.beit import Beit
@@ -43,6 +44,8 @@ LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 
 def layout_of(config: Config) -> Layout:
     """The layout that a config.json names."""
+    if "model_type" not in config.values and "architecture" in config.values:
+        return timm.layout_of(config)
     kind = config.word("model_type")
     if kind not in LAYOUTS:
         refused = unknown("model_type", kind[:60], LAYOUTS)

@@ -1,0 +1,99 @@
+"""Telling images by visual tokens: a model learns which to take, and to draw the image of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from heedful.data.images import Picture, Pixels
+from heedful.looking.overlay import Pictures
+from heedful.looking.page import Figures, Samples
+from heedful.models.dvae import DVAE
+from heedful.tasks.images import Images, levels, pixels_of
+from heedful.tasks.seen import coloured
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+
+EVEN = 0.02  # how much it counts that all tokens are used, beside the error of the pixels
+SIDE_BY_SIDE = 8  # images of a report
+
+
+class Coding(Images):
+    """Learns visual tokens; scored by how much less the squared error of what is drawn is than a plain one's."""
+
+    name: ClassVar[str] = "coding"
+    family: ClassVar[str] = "dvae"
+    also: ClassVar[tuple[str, ...]] = ()
+    watch: ClassVar[str] = "skill"
+    terms: ClassVar[frozenset[str]] = frozenset()
+
+    def numbers(self) -> dict[str, Any]:
+        return {name: number for name, number in super().numbers().items() if name != "classes"}
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        assert isinstance(model, DVAE)
+        images, _ = self.variety(batch)
+        told = model.told(images)
+        error = (precise(model.drawn(told)) - model.scale(images)).square().mean((1, 2, 3))
+        used = precise(told).softmax(1).mean((0, 2, 3))  # over the batch: how often each token is taken
+        uneven = (used * (used.clamp(min=1e-12) * model.spec.vocab).log()).sum()
+        return (error + EVEN * uneven).sum(), torch.full((), len(images), device=images.device)
+
+    def score(self, model: nn.Module, samples: Sequence[Picture]) -> dict[str, float]:
+        found = self.errors(model, samples)
+        return {"skill": 1 - sum(error for error, _ in found) / max(1e-12, sum(plain for _, plain in found))}
+
+    @torch.no_grad()
+    def errors(
+        self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 250
+    ) -> list[tuple[float, float]]:
+        """The error of what is drawn of each picture, and that of its mean colour in its place."""
+        assert isinstance(model, DVAE)
+        model.eval()
+        made: list[tuple[float, float]] = []
+        for some in several(pictures, size):
+            images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
+            wanted = model.scale(images)
+            error = (precise(model(images)) - wanted).square().mean((1, 2, 3)).tolist()
+            plain = (wanted - wanted.mean((2, 3), keepdim=True)).square().mean((1, 2, 3)).tolist()
+            made += zip(error, plain, strict=True)
+            self.tell(len(images))
+        return made
+
+    @torch.no_grad()
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+        assert isinstance(model, DVAE)
+        for group in several(read_all(inputs, self.known)):
+            images = levels(torch.from_numpy(pixels_of(group)).to(device_of(model)))
+            yield from (" ".join(map(str, row)) for row in model.eval().tokens(images).tolist())
+
+    def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
+        rows = tuple(
+            (Path(one.place).name if one.is_file else one.place, f"{1 - error / max(1e-12, plain):.3f}")
+            for one, (error, plain) in zip(samples, self.errors(model, samples), strict=True)
+        )
+        return Samples("Images it never saw", ("image", "skill"), rows)
+
+    @torch.no_grad()
+    def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
+        assert isinstance(model, DVAE)
+        some = pick(samples, SIDE_BY_SIDE)
+        images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
+        made = model.eval()(images) * shaped(self.deviation, images) + shaped(self.mean, images)
+        drawn = made.clamp(0, 1).mul(255).byte().cpu().numpy()
+        each = [pair for at, one in enumerate(some) for pair in (("image", one.pixels), ("drawn", drawn[at]))]
+        shown = Pictures("Images, and what is drawn of their tokens", tuple((w, coloured(p)) for w, p in each), "")
+        counts = model.tokens(images).flatten().bincount(minlength=model.spec.vocab).float()
+        shares = counts / counts.sum()
+        many = math.exp(-float((shares * shares.clamp(min=1e-12).log()).sum()))
+        cards = ("visual tokens", f"{model.spec.vocab:,}", "known"), ("in use", f"{many:.1f}", "by their entropy, here")
+        return Finding(Figures("Visual tokens", cards), "", "mean", (shown,))
+
+
+def shaped(numbers: Sequence[float], like: Tensor) -> Tensor:
+    """A number for each channel as it goes with images."""
+    return torch.tensor(numbers, device=like.device)[None, :, None, None]

@@ -1,0 +1,65 @@
+"""What comes before a run: teachers and beginnings that are trained first, and models as those they begin with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from heedful import recipes
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from heedful.models import FAMILIES
+from heedful.models.images import ImageSpec
+from heedful.models.spec import Spec
+from heedful.training.spec import RunSpec
+
+RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
+LIKE = "start"  # as model.family: the model is as the one that it begins with
+BECOMES = {"mae": "vit", "dino": "vit"}  # families whose encoders begin a classifier
+OF_DATA = {*(ImageSpec.model_fields.keys() - Spec.model_fields.keys()), "vocab", "hides"}  # and not of what was learned
+
+Train = Callable[[RunSpec, Path], object]
+
+
+def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
+    """The run with folders in the place of recipes, once these are trained, beside its own folder."""
+    for key in ("start", "teacher"):
+        word = getattr(run, key)
+        if word.startswith(RECIPE):
+            train(named(word, run), beside(out, key))
+            run = run.model_copy(update={key: str(beside(out, key))})
+    if run.model.get("family") == LIKE:
+        run = run.model_copy(update={"model": like(run)})
+    return run
+
+
+def beside(out: Path, word: str) -> Path:
+    """The folder of a run that belongs to another: runs/deit-teacher for runs/deit."""
+    return out.with_name(f"{out.name}-{word}")
+
+
+def named(word: str, run: RunSpec) -> RunSpec:
+    """The run of a recipe and its changes, on the data of the run that it comes before."""
+    try:
+        name, *changes = shlex.split(word.removeprefix(RECIPE))
+    except ValueError:
+        raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
+    other = recipes.resolve(name, changes)
+    data = run.data.model_copy(update={"augment": other.data.augment})
+    return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
+
+
+def like(run: RunSpec) -> dict[str, Any]:
+    """The numbers and words of the model that a run begins with, but for those that the data tell."""
+    if not run.start:
+        raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
+    spec = store.load(run.start).spec
+    assert isinstance(spec, Spec)
+    family = BECOMES.get(spec.family, spec.family)
+    known = FAMILIES[family][0].model_fields.keys() - OF_DATA - {"family"}
+    there = {key: value for key, value in spec.model_dump(exclude_none=True).items() if key in known}
+    if spec.family == "mae":  # whose class token nothing was asked of
+        there |= {"pool": "mean", "leading": spec.first}
+    return there | run.model | {"family": family}

@@ -1,0 +1,134 @@
+"""What learns without being told: views that agree, visual tokens, tokens behind hidden patches; and a search."""
+
+import math
+
+import pytest
+import torch
+
+import heedful
+from heedful import models
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.models.autoformer import Choice, weights
+from heedful.tasks import Agreeing, Coding, Guessing, Searching
+from heedful.tasks.guessing import asked
+from heedful.tasks.searching import search
+
+SIZES = {"patch": 4, "width": 16, "heads": 2, "depth": 1, "hidden": 24}
+DINO = {"prototypes": 12, "projected": 6, "between": 10, "small": 2}
+
+
+def opened(kind, augment=("flip",)):
+    data = DataSpec(name="shapes", samples=24, held_out=8, pixels=[8, 12], augment=list(augment))
+    task, splits = kind.open(data, 7)
+    return task, list(splits.train)
+
+
+def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
+    task, samples = opened(Agreeing)
+    torch.manual_seed(0)
+    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO)
+    batch = task.batch(task.fresh(samples[:5], 0))
+    large, small = task.views(batch["images"].float() / 255, batch["dice"], model.spec)
+    assert [view.shape[-2:] for view in (*large, *small)] == [(8, 12)] * 2 + [(4, 4)] * 2
+    with torch.no_grad():
+        model.centre.uniform_(-0.1, 0.1)
+        wanted = [((model.told(view) - model.centre) / 0.04).softmax(-1) for view in large]
+        said = [(model.student.told(view) / 0.1).log_softmax(-1) for view in (*large, *small)]
+        pairs = [(0, 1), (0, 2), (0, 3), (1, 0), (1, 2), (1, 3)]
+        losses = [-(wanted[a] * said[b]).sum(-1) for a, b in pairs]
+        found, count = task.loss(model, batch)
+    torch.testing.assert_close(found, torch.stack(losses).mean(0).sum())
+    assert int(count) == 5
+
+
+def test_a_teacher_follows_its_student_and_is_what_is_left():
+    task, samples = opened(Agreeing)
+    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, momentum=0.9, centring=0.5).train()
+    task.prepare(model)
+    own = dict(model.named_parameters())
+    assert all(torch.equal(own[name], one) for name, one in model.student.named_parameters())
+    before = model.inputs.leading.clone()
+    task.loss(model, task.batch(task.fresh(samples[:6], 0)))[0].backward()
+    heard = model.heard.clone()
+    assert heard[-1] == 12 and all(p.grad is None for p in own.values() if not p.requires_grad)
+    with torch.no_grad():
+        model.student.inputs.leading.add_(1.0)
+    task.stepped(model, 0.5, lambda x: x)
+    kept = 1 - 0.1 * (math.cos(math.pi / 2) + 1) / 2
+    torch.testing.assert_close(model.inputs.leading, before + (1 - kept))
+    torch.testing.assert_close(model.centre, heard[:-1] / 12 / 2)
+    assert not model.heard.any()
+    left = task.kept(model.eval())
+    assert left.spec.family == "vit"
+    x = torch.rand(2, 3, 8, 12)
+    torch.testing.assert_close(left(x), model(x))
+
+
+def coder(task):
+    torch.manual_seed(1)
+    return heedful.build("dvae", **task.numbers(), width=8, vocab=7, patch=4)
+
+
+def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance():
+    task, samples = opened(Coding)
+    model = coder(task).eval()
+    images = task.batch(samples[:3])["images"].float() / 255
+    tokens = model.tokens(images)
+    assert tokens.shape == (3, 6) and int(tokens.max()) < 7
+    states = model.table[tokens].mT.unflatten(2, (2, 3))
+    torch.testing.assert_close(model(images), model.decoder(states))
+    loss, count = task.loss(model.train(), task.batch(samples[:3]))
+    loss.backward()
+    assert int(count) == 3 and all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
+    task, samples = opened(Guessing)
+    model = heedful.build("beit", **task.numbers(), **SIZES, vocab=7, coder=8, hides=0.5).eval()
+    task.teacher = coder(task)
+    task.prepare(model)
+    batch = task.batch(task.fresh(samples[:4], 0))
+    images, _ = task.variety(batch)
+    said, wanted, hidden = asked(model, images, batch["dice"])
+    assert hidden.sum(1).tolist() == [3] * 4 and torch.equal(wanted, task.teacher.eval().tokens(images))
+    losses = torch.nn.functional.cross_entropy(said.mT, wanted, reduction="none")
+    each = torch.stack([losses[at][hidden[at]].mean() for at in range(4)])
+    torch.testing.assert_close(task.loss(model, batch)[0], each.sum())
+    assert not any(p.requires_grad for p in model.coder.parameters())
+    other = models.spec("beit", **task.numbers(), **SIZES, vocab=9, coder=8)
+    with pytest.raises(Refusal, match=r"model\.vocab=9 and the teacher has 7; set model\.vocab=7"):
+        task.taught_by(task.teacher, Coding(task.labels, task.size), other)
+
+
+SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden": [12, 24]}
+
+
+def test_every_network_of_a_supernet_is_a_part_of_it():
+    task, _ = opened(Searching)
+    torch.manual_seed(0)
+    model = heedful.build("autoformer", **task.numbers(), **SIZES | {"depth": 2}, **SPACE).eval()
+    x = torch.rand(2, 3, 8, 12)
+    for chosen in (Choice(8, ((1, 12),)), Choice(16, ((2, 24), (1, 12))), Choice(8, ((2, 12), (1, 24)))):
+        alone = model.chosen(chosen)
+        torch.testing.assert_close(model.told(x, chosen), alone(x))
+        assert sum(p.numel() for p in alone.parameters()) == weights(model.spec, chosen)
+        first = alone.encoder.blocks[0].attention.project.to_qkv.weight
+        whole = model.encoder.blocks[0].attention.project.to_qkv.weight
+        side = first.shape[0] // 3  # of queries, keys and values: the first rows of each
+        assert torch.equal(first[side : 2 * side], whole[16 : 16 + side, : chosen.width])
+    torch.testing.assert_close(model.told(x, Choice(16, ((2, 24), (2, 24)))), model(x))
+
+
+def test_a_search_finds_the_best_within_its_budget():
+    task, _ = opened(Searching)
+    sizes = {**SIZES, "depth": 2}
+    spec = models.spec("autoformer", **task.numbers(), **sizes, **SPACE, budget=3000)
+    best, told = search(spec, lambda one: one.width + sum(heads + hidden for heads, hidden in one.layers) / 100)
+    assert weights(spec, best) <= 3000 and len(told) == 5
+    every = [Choice(w, layers) for w in (8, 16) for layers in (((2, 24),), ((2, 24), (2, 24)), ((2, 24), (1, 12)))]
+    fitting = [one for one in every if weights(spec, one) <= 3000]
+    assert best.width == max(one.width for one in fitting)
+    tiny = models.spec("autoformer", **task.numbers(), **sizes, **SPACE, budget=10)
+    with pytest.raises(Refusal, match=r"model\.budget=10 is below all networks"):
+        search(tiny, lambda one: 0.0)

@@ -1,0 +1,61 @@
+"""A run may name recipes that are trained first, begin as another model is, and be compared with scratch."""
+
+import json
+
+import pytest
+import torch
+import yaml
+
+from heedful import recipes
+from heedful.errors import Refusal
+from heedful.training import run
+
+CPU = torch.device("cpu")
+SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]", "training.steps=3", "training.batch=8"]
+MAE = "recipe:mae data=toy training.steps=2 training.batch=8 model.width=16 model.heads=2 model.depth=1"
+
+
+def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
+    spec = recipes.resolve("finetune-images", [*SMALL, f"start={MAE}"])
+    result = run.train(spec, tmp_path / "tuned", False, CPU)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"tuned", "tuned-start"}
+    assert set(result["compared"]) == {"scratch", "probe"}
+    told = {name: json.loads((tmp_path / f"tuned/{name}/result.json").read_text()) for name in ("scratch", "probe")}
+    assert result["compared"] == {name: one["scores"] for name, one in told.items()}
+    report = (tmp_path / "tuned/report.html").read_text()
+    assert report.count("What the beginning is worth: the same model") == 2
+    frozen = yaml.safe_load((tmp_path / "tuned/probe/run.yaml").read_text())["training"]["freeze"]
+    assert frozen == ["inputs", "encoder"]
+    said = (tmp_path / "tuned/run.yaml").read_text()
+    assert "recipe:mae" in said and "pool: mean" in said and "width: 16" in said
+    again = run.train(spec, tmp_path / "tuned", True, CPU)
+    assert again == result
+
+
+def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
+    wanted = [
+        "teacher=recipe:resnet data=toy training.steps=2 training.batch=8 model.width=4",
+        "training.evaluate_every=3",
+    ]
+    run.train(recipes.resolve("deit", [*SMALL, *wanted]), tmp_path / "deit", False, CPU)
+    assert (tmp_path / "deit-teacher/result.json").exists()
+    other = [wanted[0].replace("width=4", "width=6"), wanted[1]]
+    for path in (tmp_path / "deit").iterdir():
+        path.rename(tmp_path / f"old-{path.name}")
+    with pytest.raises(Refusal, match=r"deit-teacher was begun with model\.width=4, not 6"):
+        run.train(recipes.resolve("deit", [*SMALL, *other]), tmp_path / "deit", False, CPU)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "changes", "said"),
+    [
+        ("vit", ["compare=probe"], "compare=probe asks what a start is worth, and there is none"),
+        ("vit", ["model.family=start"], "model.family=start makes the model as the one it begins with"),
+        ("vit", ["start=recipe:nobody"], "unknown recipe 'nobody'"),
+        ("vit", ["start=recipe:'"], "names no recipe"),
+    ],
+)
+def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):
+    with pytest.raises(Refusal, match=said):
+        run.train(recipes.resolve(recipe, [*SMALL, *changes]), tmp_path / "out", False, CPU)
