@@ -4,18 +4,31 @@ from heedful.attention.attention import Attention, CrossAttention
 from heedful.attention.biases import ALiBi, Buckets, Table
 from heedful.attention.context import Context
 from heedful.attention.grid import GridSight, Rotary2D
+from heedful.attention.localities import AdaptiveSpan, GaussianBias, TaskBlocks
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead, SharedQK
 from heedful.attention.seeing import Bias, Causal, Everything, Mask
 from heedful.attention.sight import Sight
-from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
+from heedful.attention.sparse import (
+    Axial,
+    BigBird,
+    Every,
+    Fixed,
+    Local,
+    Local2D,
+    Longformer,
+    MultiScale,
+    Strided,
+    Turns,
+)
 from heedful.attention.windows import WindowAttention
 
 __all__ = [
     "ALiBi",
     "Across",
+    "AdaptiveSpan",
     "Attention",
     "Axial",
     "Bias",
@@ -30,6 +43,7 @@ __all__ = [
     "Everything",
     "Fixed",
     "FixedMemory",
+    "GaussianBias",
     "Given",
     "GridSight",
     "Join",
@@ -39,6 +53,7 @@ __all__ = [
     "Mask",
     "Memory",
     "MultiHead",
+    "MultiScale",
     "Padding",
     "Prefix",
     "Rotary",
@@ -48,6 +63,7 @@ __all__ = [
     "Sight",
     "Strided",
     "Table",
+    "TaskBlocks",
     "Turns",
     "Window",
     "WindowAttention",

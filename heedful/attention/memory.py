@@ -211,7 +211,7 @@ class Branching(Sight):
 
     def __init__(self, mask: Mask, rows: Tensor, columns: Tensor, batch: int, bias: Bias | None, past: Tensor) -> None:
         super().__init__(mask, rows, columns, batch, bias)
-        self.past = past
+        self.past: Tensor = past
 
     def _dense(self) -> Tensor:
         return self.past if type(self.mask) is Causal else super()._dense() & self.past  # no past lies ahead

@@ -30,6 +30,8 @@ class Sight:
     `order` (T) is a permutation of rows and columns that makes sparse blocks dense, a help to block kernels alone.
     """
 
+    past: Tensor | None = None  # where rows stand side by side: which columns lie behind each, B 1 T S
+
     def __init__(
         self,
         mask: Mask,

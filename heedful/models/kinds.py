@@ -67,7 +67,7 @@ class Kind:
         mechanism, bias = "softmax", None
         mask: Mask = Everything()
         if self.role == "bias":
-            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True)
+            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True, length=count)
         else:
             mechanism, mask = word, words.mask(word, heads) or Everything()
         sight = ((Causal() if causal else Everything()) & mask).over(q[:, 0], bias=bias)

@@ -118,7 +118,9 @@ def position(spec: Spec) -> Position:
 
 def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
     """What is added to the scores of self-attention."""
-    made: Bias | None = words.choose("bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways)
+    made: Bias | None = words.choose(
+        "bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length
+    )
     return made
 
 

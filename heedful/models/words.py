@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from torch import nn
 
 from heedful.attention import (
+    AdaptiveSpan,
     ALiBi,
     Axial,
     Bias,
@@ -18,14 +19,17 @@ from heedful.attention import (
     Blocks,
     Buckets,
     Fixed,
+    GaussianBias,
     Local,
     Local2D,
     Longformer,
     Mask,
+    MultiScale,
     Rotary,
     Rotary2D,
     RotaryByParts,
     Strided,
+    TaskBlocks,
     Window,
 )
 from heedful.attention import mechanisms as kinds
@@ -94,6 +98,15 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "reformer": kinds.Reformer,
     "sinkhorn": kinds.Sinkhorn,
     "routing": kinds.Routing,
+    "localness": kinds.Localness,
+    "clustered": kinds.Clustered,
+    "informer": kinds.Informer,
+    "rfa": kinds.RFA,
+    "csalr": kinds.CSALR,
+    "memory_compressed": kinds.MemoryCompressed,
+    "average": kinds.Average,
+    "hard_coded": kinds.HardCoded,
+    "low_rank": kinds.LowRank,
 }
 MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
     "window": Window,
@@ -105,8 +118,16 @@ MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to u
     "axial": Axial,
     "local": Local,
     "local2d": Local2D,
+    "multiscale": MultiScale,
 }
-BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
+BIASES: dict[str, type[Bias] | None] = {
+    "none": None,
+    "alibi": ALiBi,
+    "buckets": Buckets,
+    "gaussian": GaussianBias,
+    "span": AdaptiveSpan,
+    "camtl": TaskBlocks,
+}
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
