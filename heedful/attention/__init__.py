@@ -4,6 +4,7 @@ from heedful.attention.attention import Attention, CrossAttention
 from heedful.attention.biases import ALiBi, Buckets, Table
 from heedful.attention.context import Context
 from heedful.attention.grid import GridSight, Rotary2D
+from heedful.attention.heads import Collaborative, Routed
 from heedful.attention.localities import AdaptiveSpan, GaussianBias, TaskBlocks
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
@@ -36,6 +37,7 @@ __all__ = [
     "Blocks",
     "Buckets",
     "Causal",
+    "Collaborative",
     "Context",
     "CrossAttention",
     "Documents",
@@ -59,6 +61,7 @@ __all__ = [
     "Rotary",
     "Rotary2D",
     "RotaryByParts",
+    "Routed",
     "SharedQK",
     "Sight",
     "Strided",

@@ -225,6 +225,9 @@ class Branching(Sight):
         other._made = self._made
         return other
 
+    def behind(self, other: Sight) -> Sight:
+        return Branching(other.mask, self.rows, self.columns, self.batch, self.bias, self.past)
+
     def afresh(self) -> Sight:
         return Branching(self.mask, self.rows, self.columns, self.batch, self.bias, self.past)
 

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Memory
-from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
 from heedful.models.spec import LanguageSpec
@@ -38,7 +37,7 @@ class GPT(nn.Module):
         super().__init__()
         s = self.spec = spec
         self.inputs = Tokens(s.vocab, s.width, parts.position(s), s.dropout, scale=1.0)
-        self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.decoder = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
 

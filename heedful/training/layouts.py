@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import Stack
+from heedful.blocks import Exchange, Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
@@ -236,6 +236,9 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         )
     if kind == "none" and distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
+    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
+        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
+        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
     if training.recompute and training.guidance:
         raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):

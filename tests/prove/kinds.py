@@ -97,7 +97,15 @@ def page(found: dict[str, dict[str, Any]], where: str) -> str:
     return HEADER + "\n".join(rows) + f"\n\nMeasured on {where}.\n"
 
 
-WHY: dict[str, str] = {}  # why a kind cannot learn to sort, where that is known
+WHY = {  # why a kind cannot learn to sort, or not in time, where that is known
+    "average": "every position is told the same mean, and the small network on it has to count",
+    "hard_coded": "two layers of it reach a handful of neighbours",
+    "blocks": "it sees nothing beyond its block",
+    "local": "two layers of it reach two blocks back",
+    "local2d": "two layers of it reach the squares next to its own",
+    "window": "two layers of it reach 30 positions",
+    "multiscale": "two layers of its widest head reach 30 positions",
+}
 
 
 def main() -> None:

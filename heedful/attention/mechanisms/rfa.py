@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn.functional import normalize
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import LinearLike
 
-LEAST = 0.1  # a row's sum: of vectors of length 1 it is at least exp(-2) = 0.135, but for the error of an estimate
+LEAST = math.exp(-2)  # of a row's sum, which is lower by the error of an estimate alone: vectors are of length 1
 
 
 class RFA(LinearLike):
