@@ -11,6 +11,7 @@ from torch.nn.functional import normalize
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import LinearLike
+from heedful.attention.mechanisms.running import Given
 
 LEAST = math.exp(-2)  # of a row's sum, which is lower by the error of an estimate alone: vectors are of length 1
 
@@ -49,6 +50,10 @@ class RFA(LinearLike):
 
     def of_keys(self, k: Tensor) -> Tensor:
         return self.of_queries(k)
+
+    def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
+        """In float64: features of either sign cancel one another, where sums are made before products."""
+        return super().given(q.double(), k.double(), v.double(), there)
 
     def portioned(self, y: Tensor, total: Tensor) -> Tensor:
         return y / total.clamp(min=LEAST)
