@@ -46,6 +46,8 @@ class TrainingSpec(BaseModel):
     smoothing: Share = 0.0  # of labels
     consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
     guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
+    disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
