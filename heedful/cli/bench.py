@@ -20,6 +20,10 @@ def bench(
     ] = None,
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each contender runs.")] = 7,
     file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="A file for every round's times.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A picture of how times grow, where a bench draws one: .png, .svg."),
+    ] = None,
 ) -> None:
     """Measure heedful and its peers side by side on this machine; without a name, list what can be measured.
 
@@ -44,7 +48,16 @@ def bench(
         return
     import torch
 
-    found = [{"bench": name, **case} for name in names for case in measured(name, rounds, changes)]
+    if plot is not None and (
+        plot.suffix not in (".png", ".svg") or not plot.parent.is_dir() or "attention" not in names
+    ):
+        raise Refusal(
+            f"--plot {plot} cannot be drawn; name a .png or .svg in a folder that is there, for bench attention"
+        )
+    cases = [(name, *one) for name in names for one in measured(name, rounds, changes)]
+    found = [{"bench": name, **told} for name, _, told in cases]
+    if plot is not None:
+        drawn([case for _, case, _ in cases if hasattr(case, "draw")], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         file.write_text(json.dumps({**where, "cases": found}, indent=1) + "\n", encoding="utf-8")
@@ -85,8 +98,19 @@ def versions(names: list[str]) -> dict[str, str]:
     return {package: metadata.version(package) for package in packages if util.find_spec(package)}
 
 
-def measured(name: str, rounds: int, changes: list[str]) -> Iterator[dict[str, Any]]:
-    """Each case as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
+def drawn(cases: list[Any], path: Path) -> None:
+    """The cases that draw themselves, side by side in one picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8 * len(cases), 6), layout="constrained")
+    for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
+        case.draw(axes)
+    figure.savefig(path, dpi=120)
+    typer.echo(path)
+
+
+def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each case, and the same as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
@@ -105,4 +129,4 @@ def measured(name: str, rounds: int, changes: list[str]) -> Iterator[dict[str, A
         if case is None:
             return
         typer.echo(case.table(base))
-        yield case.to_json(base)
+        yield case, case.to_json(base)

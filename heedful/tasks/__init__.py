@@ -31,8 +31,8 @@ from heedful.tasks.masking import Masking
 from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
-from heedful.tasks.sequences import Sequences
 from heedful.tasks.searching import Searching
+from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.skip_gram import SkipGram
@@ -89,8 +89,8 @@ __all__ = [
     "Images",
     "Pairs",
     "Rebuilding",
-    "Sequences",
     "Searching",
+    "Sequences",
     "Series",
     "Sets",
     "Task",

@@ -13,9 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import Stack
+from heedful.blocks import Exchange, Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
+from heedful.looking import attends
+from heedful.tasks.heads import LOOKING
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks
 from heedful.training.spec import Parallel, TrainingSpec
@@ -241,8 +243,14 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         )
     if kind == "none" and distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    if training.recompute and training.guidance:
-        raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
+    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
+        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
+        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
+    looking = next((term for term in ("guidance", *LOOKING) if getattr(training, term)), "")
+    if training.recompute and looking:
+        raise Refusal(f"training.{looking} looks into blocks that training.recompute goes through twice; leave one out")
+    if looking in LOOKING and not attends(model):
+        raise Refusal(f"training.{looking} is for heads, and this model has none; leave it out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
         raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
     if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):

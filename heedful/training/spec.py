@@ -61,6 +61,8 @@ class TrainingSpec(BaseModel):
     freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
     lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
     layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
+    disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
