@@ -30,6 +30,7 @@ from heedful.models.images import ImageSpec
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
 PIXELS = "preprocessor_config.json"  # of models of images
+READ = ("Model", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification")  # architectures
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
@@ -106,6 +107,9 @@ def read_spec(
 ) -> Spec:
     """The spec that a config.json tells of; `ends` are what another file says of the end of a text."""
     values = layout.spec(config, there)
+    made = config.values.get("architectures") or []
+    if "architectures" not in config.read and not all(str(one).endswith(READ) for one in made):
+        raise config.refusal("architectures", f"of this family those are read that end in {', '.join(READ)}")
     values |= {key: value for key, value in ends.items() if key in values}
     config.finish()
     try:

@@ -33,10 +33,13 @@ def plan(
 
     spec = recipes.resolve(recipe, changes or [])
     typer.echo(f"{'layout':<18} weights  gradients  optimiser  activations     total  sent a step  fits {memory}")
-    for need in forecast.needs(spec, gpus):
+    for layout, need in forecast.needs(spec, gpus):
+        if isinstance(need, Refusal):
+            typer.echo(f"{layout:<18} {need}")
+            continue
         cells = [need.weights, need.gradients, need.optimiser, need.activations, need.peak, need.sent]
         columns = "  ".join(shown(cell).rjust(width) for cell, width in zip(cells, (7, 9, 9, 11, 8, 11), strict=True))
-        typer.echo(f"{need.layout:<18} {columns}  {'yes' if need.peak <= room else 'no'}")
+        typer.echo(f"{layout:<18} {columns}  {'yes' if need.peak <= room else 'no'}")
 
 
 def bytes_of(text: str) -> int:

@@ -4,7 +4,7 @@ from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
 from heedful.decoding.generate import generate
 from heedful.decoding.greedy import greedy
-from heedful.decoding.judged import Judged, judged
+from heedful.decoding.judged import Judged, generate_judged, judged
 from heedful.decoding.roll import roll
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample, stream
@@ -21,6 +21,7 @@ __all__ = [
     "Writer",
     "beam",
     "generate",
+    "generate_judged",
     "greedy",
     "judged",
     "opened",

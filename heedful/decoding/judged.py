@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
 
+from heedful.decoding.generate import generate
 from heedful.decoding.prompts import Asked, One
 from heedful.decoding.rules import FREE
 from heedful.decoding.steps import answering, opened
@@ -38,6 +39,12 @@ def judged(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
         entropy = torch.special.entr(chances.exp()).sum(-1)
     pieces = [""] * len(ids) if asked.tokenizer is None else asked.tokenizer.pieces(ids)
     return [Judged(*one) for one in zip(ids, pieces, own.tolist(), entropy.tolist(), strict=True)]
+
+
+def generate_judged(model: nn.Module, prompt: One, max_new_tokens: int | None = 64, **how: Any) -> list[Judged]:
+    """What `generate` writes to a prompt, token by token, each with its log-probability and the entropy there."""
+    ids = Asked(model, prompt).source[0].tolist()
+    return judged(model, ids, generate(model, ids, max_new_tokens, **how))
 
 
 def scores(asked: Asked, answer: Tensor) -> Tensor:

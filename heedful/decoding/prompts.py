@@ -24,9 +24,14 @@ class Asked:
             raise Refusal(f"a model of family {family!r} does not write; generate is for one that does, such as a gpt")
         self.writer, self.spec = cast(Writer, model), cast(Any, model).spec
         self.tokenizer = cast(Any, getattr(model, "tokenizer", None))
+        prompts = list(prompts) if isinstance(prompts, tuple) else prompts
         self.many = isinstance(prompts, list) and bool(prompts) and not isinstance(prompts[0], int)
         self.prompts = cast(list[One], prompts if self.many else [prompts])
         self.texts = isinstance(self.prompts[0], str)
+        for prompt in self.prompts:
+            if not fits(prompt) or isinstance(prompt, str) != self.texts:
+                told = str(prompt)[:40]
+                raise Refusal(f"prompt: {told!r} does not fit; give a text, a list of ids, or a list of either kind")
         rows = [self.checked(self.read(prompt)) for prompt in self.prompts]
         self.source = filled(rows, self.filling).to(next(model.parameters()).device)
 
@@ -77,7 +82,10 @@ class Asked:
     def banned(self, bans: Sequence[str | Sequence[int]]) -> list[list[int]]:
         """Bans as rows of ids: of a text, as it begins a text and as it follows a blank."""
         rows = [[self.plain(ban), self.plain(f" {ban}")] if isinstance(ban, str) else [list(ban)] for ban in bans]
-        return [self.within(row) for ways in rows for row in ways]
+        made = [self.within(row) for ways in rows for row in ways]
+        if len({row[0] for row in made if len(row) == 1}) >= self.spec.vocab:
+            raise Refusal("bans leave no token to write; ban fewer")
+        return made
 
     def biased(self, bias: Mapping[int | str, float]) -> dict[int, float]:
         """What is added to scores by id; a text must be one token."""
@@ -100,6 +108,12 @@ class Asked:
             if not 0 <= at < self.spec.vocab:
                 raise Refusal(f"{at} is no token that the model writes; give ids from 0 to {self.spec.vocab - 1}")
         return ids
+
+
+def fits(prompt: object) -> bool:
+    """Whether something can be read as a prompt."""
+    ids = isinstance(prompt, list) and all(type(at) is int for at in prompt)
+    return ids or isinstance(prompt, str | Tensor)
 
 
 def filled(rows: Sequence[Sequence[int]], filling: int) -> Tensor:

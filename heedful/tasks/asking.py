@@ -17,13 +17,13 @@ FARTHEST = 30  # tokens of the longest answer
 
 
 class Classification(Reading):
-    """The likeliest class of a sentence or pair, by its name."""
+    """The likeliest class of a sentence or pair, by its name; where there is one alone, the number it is given."""
 
     name: ClassVar[str] = "classification"
     outputs: ClassVar[frozenset[str]] = frozenset({"classes"})
 
     def answer(self, joined: Joined, given: Tensor) -> str:
-        return self.labels[int(given.argmax())]
+        return f"{float(given):.4f}" if len(self.labels) == 1 else self.labels[int(given.argmax())]
 
 
 class Tagging(Reading):

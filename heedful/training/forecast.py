@@ -21,12 +21,13 @@ from heedful import models
 from heedful.attention import Sight
 from heedful.attention.mechanisms import softmax
 from heedful.data.batches import Splits
+from heedful.errors import Refusal
 from heedful.inputs import Learned
 from heedful.models import Spec
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Batch
 from heedful.training.adapting import adapt
-from heedful.training.layouts import Sharded, local
+from heedful.training.layouts import Sharded, check_layout, local
 from heedful.training.loop import Loop
 from heedful.training.parallel import Ranks
 from heedful.training.prepare import suited
@@ -40,7 +41,6 @@ LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": 
 class Need:
     """What a layout takes: bytes on each GPU, and bytes that each sends and receives in a step."""
 
-    layout: str
     weights: int
     gradients: int
     optimiser: int  # and the moving average, where one is made
@@ -156,8 +156,10 @@ def size_of(tensor: Tensor) -> int:
     return tensor.numel() * tensor.element_size()
 
 
-def needs(run: RunSpec, gpus: int) -> Iterator[Need]:
-    """What each layout of a run takes on so many GPUs, for the widest step of its first epoch."""
+def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
+    """What each layout of a run takes on so many GPUs, for the widest step of its first epoch, or why it cannot be."""
+    if run.training.optimiser == "adafactor":
+        raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
     task, splits = TASKS[run.task].open(run.data, run.seed)
     spec = suited(run, task)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.length]
@@ -167,10 +169,16 @@ def needs(run: RunSpec, gpus: int) -> Iterator[Need]:
         how = {"parallel": "none" if parallel == "ddp" else parallel, "recompute": recompute, "compile": False}
         training = run.training.model_copy(update=how | {"dtype": dtype})
         asked = run.model_copy(update={"training": training})
+        try:
+            with torch.device("meta"):
+                check_layout(models.assemble(spec), training, parallel)
+        except Refusal as refusal:
+            yield name, refusal
+            continue
         with imagined(min(gpus, ROW)):
             few = measured(asked, task, splits, spec, gpus)
         with imagined(gpus):
-            yield replace(stretched(few, spec, gpus) if parallel == "fsdp" else few, layout=name)
+            yield name, stretched(few, spec, gpus) if parallel == "fsdp" else few
 
 
 @contextlib.contextmanager
@@ -241,4 +249,4 @@ def told(loop: Loop, memory: Memory, gpus: int) -> Need:
     gradients = sum(size_of(local(p)) for p in loop.model.parameters() if p.requires_grad)
     whole = sum(size_of(p) for p in loop.model.parameters()) if loop.training.parallel == "none" else 0
     sent = (2 * whole + memory.sent) * (gpus - 1) // gpus  # each part of a ring passes all but one of the others
-    return Need(loop.training.parallel, held(loop.model), gradients, kept, memory.peak, sent)
+    return Need(held(loop.model), gradients, kept, memory.peak, sent)

@@ -234,7 +234,7 @@ def distributed() -> bool:
 
 
 def check(model: nn.Module, training: TrainingSpec) -> None:
-    """Refuses layouts that cannot work."""
+    """Refuses layouts that cannot work with the processes that there are, or at all."""
     kind = kind_of(training)
     if kind != "none" and not distributed():
         raise Refusal(
@@ -243,6 +243,11 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         )
     if kind == "none" and distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
+    check_layout(model, training, kind)
+
+
+def check_layout(model: nn.Module, training: TrainingSpec, kind: str) -> None:
+    """Refuses what does not go with a layout, however many processes there are."""
     if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
         key = "training.recompute" if training.recompute else "training.parallel=fsdp"
         raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")

@@ -125,6 +125,17 @@ def test_a_value_of_another_kind_is_refused_by_name(kind, number):
                 spec_of(config | {key: "many"})
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5", "bart", "bert"])
+def test_a_model_with_an_output_that_is_not_read_is_refused_by_name(kind):
+    with pytest.raises(Refusal, match=r"architectures is .*ForTrainingCats"):
+        spec_of(config_of(kind, 0) | {"architectures": ["ForTrainingCats"]})
+
+
+def test_numbers_that_no_norm_can_have_are_refused():
+    with pytest.raises(Refusal, match=r"layer_norm_epsilon is '-1'; it should be a number above 0"):
+        spec_of(config_of("gpt2", 0) | {"layer_norm_epsilon": -1})
+
+
 def test_an_unknown_kind_lists_the_known_ones():
     with pytest.raises(Refusal, match=r"config.json: unknown model_type 'gpt3'; did you mean 'gpt2'\? known: "):
         public.layout_of(Config({"model_type": "gpt3"}, "config.json"))

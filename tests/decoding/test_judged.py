@@ -7,7 +7,7 @@ import torch
 
 import heedful
 from heedful.decoding import greedy, sample
-from heedful.decoding.judged import following, judged
+from heedful.decoding.judged import following, generate_judged, judged
 from heedful.errors import Refusal
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 from tests.decoding.toys import sources, writer
@@ -38,6 +38,26 @@ def test_a_text_is_judged_by_its_tokens() -> None:
     assert [(one.token, one.piece) for one in told] == [(LETTERS.index(one) + 4, one) for one in "cd"]
     by_ids = judged(model, [4, 5], [6, 7])
     assert [one.chance for one in told] == [one.chance for one in by_ids]
+
+
+def test_what_is_written_is_judged_as_it_is_written() -> None:
+    model = with_letters(speaker())
+    for how in ({}, {"temperature": 1.0, "seed": 3}):
+        told = generate_judged(model, "ab", 5, **how)
+        assert [one.token for one in told] == heedful.generate(model, [4, 5], 5, **how)
+        assert told == judged(model, [4, 5], [one.token for one in told])
+
+
+@pytest.mark.parametrize("prompt", [None, [1.5], ["a", [3]], 7])
+def test_what_is_no_prompt_is_refused(prompt: Any) -> None:
+    with pytest.raises(Refusal, match="does not fit; give a text, a list of ids"):
+        heedful.generate(with_letters(speaker()), prompt)
+
+
+def test_bans_that_leave_nothing_are_refused() -> None:
+    model = speaker()
+    with pytest.raises(Refusal, match="bans leave no token to write"):
+        heedful.generate(model, [3], bans=[[at] for at in range(model.spec.vocab)])
 
 
 @pytest.mark.parametrize(("answer", "said"), [([], "no tokens cannot be judged"), ([99], "99 is no token")])

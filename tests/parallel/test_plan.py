@@ -7,6 +7,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from heedful.cli import main
+from heedful.errors import Refusal
 from heedful.tasks import TASKS
 from heedful.training import forecast
 from heedful.training.forecast import Need
@@ -46,7 +47,15 @@ def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
 
 @pytest.fixture(scope="module")
 def needs() -> dict[str, Need]:
-    return {need.layout: need for need in forecast.needs(short("reverse", training__dtype="float32", **DEEP), 16)}
+    return dict(forecast.needs(short("reverse", training__dtype="float32", **DEEP), 16))  # type: ignore[arg-type]
+
+
+def test_a_layout_that_training_would_refuse_is_not_promised() -> None:
+    said = dict(forecast.needs(short("reverse", training__dtype="float16"), 4))
+    assert isinstance(said["ddp"], Need)
+    assert str(said["fsdp"]).startswith("training.dtype=float16 needs each weight in one piece")
+    with pytest.raises(Refusal, match=r"training.optimiser=adafactor looks at values"):
+        list(forecast.needs(short("reverse", training__optimiser="adafactor"), 4))
 
 
 def test_parts_are_smaller_the_more_share_them_and_recomputing_keeps_less(needs: dict[str, Need]) -> None:

@@ -150,6 +150,8 @@ def test_a_class_is_told_by_its_name(tmp_path):
         assert asked(place, torch.eye(3)[at : at + 1], "the cat\ta mat") == name
     place = folder(tmp_path / "unnamed", "classes", classes=2)
     assert asked(place, torch.tensor([[0.0, 1.0]]), "a mat") == "1"
+    place = folder(tmp_path / "number", "classes", classes=1)
+    assert asked(place, torch.tensor([[-1.25]]), "a mat") == "-1.2500"
 
 
 def test_each_word_gets_the_tag_of_its_first_token(tmp_path):

@@ -83,7 +83,7 @@ class Bert(Encoder):
         said = super().spec(config, there)
         if said["segments"] < 1:
             raise config.refusal("type_vocab_size", "it should be 1 or more")
-        norm = normed("layer", config.number("layer_norm_eps", 1e-12))
+        norm = normed("layer", config.positive("layer_norm_eps", 1e-12))
         return said | {"norm": norm, "transform": said["feedforward"]}
 
     def config(self, spec: Any) -> dict[str, Any]:

@@ -108,6 +108,13 @@ class Config:
             raise self.refusal(key, "it should be a number")
         return float(value)
 
+    def positive(self, key: str, default: Any = NEEDED) -> float:
+        """A number above 0."""
+        value = self.number(key, default)
+        if not 0 < value < float("inf"):
+            raise self.refusal(key, "it should be a number above 0")
+        return value
+
     def flag(self, key: str, default: Any = NEEDED) -> bool:
         """True or false."""
         return self._fitting(key, default, bool, "true or false")

@@ -129,6 +129,8 @@ class Encoder(Layout):
 
 def labels(config: Config) -> dict[str, Any]:
     """How many classes there are, and their names where somebody has named them."""
+    if config.take("problem_type", None) == "multi_label_classification":
+        raise config.refusal("problem_type", "only models that choose one of their classes are read")
     named = config.take("id2label", None)
     if named is None:
         return {"classes": config.whole("num_labels", 2)}

@@ -49,7 +49,7 @@ class GPT2(Layout):
             "vocab": config.whole("vocab_size", 50257),
             "dropout": config.number("resid_pdrop", 0.1),
             "mechanism": dropped(score, config.number("attn_pdrop", 0.1)),
-            "norm": normed("layer", config.number("layer_norm_epsilon", 1e-5)),
+            "norm": normed("layer", config.positive("layer_norm_epsilon", 1e-5)),
             "feedforward": config.among("activation_function", ACTIVATIONS, "gelu_new"),
             "tied": config.flag("tie_word_embeddings", True),
             "pad": config.ids("pad_token_id"),

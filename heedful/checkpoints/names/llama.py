@@ -45,7 +45,7 @@ class Llama(Layout):
             "length": config.whole("max_position_embeddings", self.defaults["max_position_embeddings"]),
             "vocab": config.whole("vocab_size", self.defaults.get("vocab_size", 32000)),
             "position": position(config),
-            "norm": normed("rms", config.number("rms_norm_eps", 1e-6)),
+            "norm": normed("rms", config.positive("rms_norm_eps", 1e-6)),
             "feedforward": self.gated(config),
             "mechanism": self.mechanism(config),
             "tied": config.flag("tie_word_embeddings", False),

@@ -45,7 +45,7 @@ class T5(Layout):
             "length": config.whole("n_positions", 512),  # as long as it learned from; more can be read
             "dropout": config.number("dropout_rate", 0.1),
             "bias": f"buckets(buckets={buckets}, farthest={farthest})",
-            "norm": normed("rms", config.number("layer_norm_epsilon", 1e-6)),
+            "norm": normed("rms", config.positive("layer_norm_epsilon", 1e-6)),
             "feedforward": feedforward(config),
             "scaled": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
             "tied": "lm_head.weight" not in there,  # whatever the config says: transformers goes by the file too

@@ -168,7 +168,7 @@ def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) ->
         "classes": classes_of(config, there),
         "dropout": config.number("hidden_dropout_prob", 0.0),
         "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
-        "norm": normed("layer", config.number("layer_norm_eps", eps)),
+        "norm": normed("layer", config.positive("layer_norm_eps", eps)),
         "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
         "project_bias": config.flag("qkv_bias", True),
         "mean": config.take("image_mean", None),
