@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.data.augment import draw
 from heedful.decoding import Decoding, search
-from heedful.decoding.writers import Writer
+from heedful.decoding.writers import Writer, longest
 from heedful.looking.page import Example, Samples
 from heedful.models.gpt import GPT
 from heedful.models.spec import PAD, UNKNOWN
@@ -118,7 +118,8 @@ class Continuation(Corpus, Continuing):
         return Samples("Texts it never saw", ("text", "goes on", "written"), rows)
 
     def look(self, model: nn.Module, text: str) -> Example:
-        return self.looked(model, text, self.shown(LOOKED))
+        room = longest(cast(Writer, model)) - len(self.tokenizer.encode(text))  # a text may be cut anew, into more
+        return self.looked(model, text, self.shown(max(1, min(LOOKED, room))))
 
     def write_input(self, sample: Crop) -> str:
         return self.text(sample, 0, min(self.given, LOOKED))

@@ -12,6 +12,7 @@ from tests.cli.workshop import ENGLISH, INVENTED, LINKS, PAIRS, SERIES, SETS
 SHORT = ["training.steps=3", "training.batch=16", "model.width=16", "model.depth=1", "model.heads=2", "model.hidden=32"]
 SOURCES, TARGETS = zip(*(pair.split("\t") for pair in PAIRS), strict=True)
 WINDOWS = ["data.longest=16", "data.horizon=4"]
+CROPS = ["data.longest=24", "training.evaluate_every=2"]
 BRIEF = ["training.tokens=200", "decoding.beams=2", "decoding.max_new_tokens=9"]
 
 
@@ -102,7 +103,56 @@ def a_constant_series(place: Path) -> list[str]:
     return ["series", f"data={write(place, 'series.csv', ['5,-7e14'] * 600)}", *WINDOWS]
 
 
-ASKED = {"reverse": "012", "sort": "012", "sets": "1,2; 3,4", "series": "1,2; 3,4", "translate": "A dog runs ."}
+def a_book(place: Path) -> list[str]:
+    return ["gpt-text", f"data={write(place, 'book.txt', ENGLISH)}", "data.tokenizer=words(size=300)", *CROPS]
+
+
+def a_book_in_parts(place: Path) -> list[str]:
+    parts = {"train": ENGLISH[:80], "valid": ENGLISH[80:100], "test": ENGLISH[100:]}
+    return [
+        "gpt-shakespeare-small",
+        *(f"data.{part}={write(place, f'{part}.txt', lines)}" for part, lines in parts.items()),
+        *CROPS,
+    ]
+
+
+def a_folder_of_books(place: Path) -> list[str]:
+    (place / "books").mkdir()
+    for at in range(24):
+        write(place / "books", f"{at}.txt", ENGLISH[5 * at : 5 * at + 5])
+    return ["bert-text", f"data={place / 'books'}", "data.document=line", "data.whole_words=true", *CROPS]
+
+
+def a_book_with_gaps(place: Path) -> list[str]:
+    return ["t5-text", f"data={write(place, 'book.txt', ENGLISH)}", *CROPS]
+
+
+def a_book_masked(place: Path) -> list[str]:
+    return ["bart-text", f"data={write(place, 'book.txt', ENGLISH)}", *CROPS]
+
+
+def words_of_a_book(place: Path) -> list[str]:
+    return ["word2vec", f"data={write(place, 'book.txt', ENGLISH)}", *CROPS]
+
+
+def counts_of_a_book(place: Path) -> list[str]:
+    return ["glove", f"data={write(place, 'book.txt', ENGLISH)}", *CROPS]
+
+
+ASKED = {
+    "gpt-text": "The dog",
+    "gpt-shakespeare-small": "The dog",
+    "bert-text": "The <mask> runs .",
+    "t5-text": "The <gap_0> runs .",
+    "bart-text": "The <mask> runs .",
+    "word2vec": "dog",
+    "glove": "dog",
+    "reverse": "012",
+    "sort": "012",
+    "sets": "1,2; 3,4",
+    "series": "1,2; 3,4",
+    "translate": "A dog runs .",
+}
 OTHERS: dict[object, str] = {series_of_one_channel_in_parts: "1; 2", a_constant_series: "5,-7e14; 5,-7e14"}
 KINDS = [
     pairs,
@@ -121,6 +171,13 @@ KINDS = [
     series_with_a_header,
     series_of_one_channel_in_parts,
     a_constant_series,
+    a_book,
+    a_book_in_parts,
+    a_folder_of_books,
+    a_book_with_gaps,
+    a_book_masked,
+    words_of_a_book,
+    counts_of_a_book,
 ]
 
 

@@ -138,7 +138,8 @@ def test_a_stride_beyond_the_context_is_refused() -> None:
 def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
     from heedful import recipes
 
-    spec = recipes.resolve("gpt-text", ["data=toy", "data.samples=200", "data.held_out=40", "training.steps=3"])
+    small = ["data=toy", "data.samples=200", "data.held_out=40", "data.longest=12", "training.steps=3"]
+    spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     model, own = run.trained(tmp_path / "run")
     assert isinstance(own, Continuation) and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
