@@ -36,8 +36,8 @@ class DataSpec(BaseModel):
     dimensions: Many = 5  # of inputs to maps that are drawn
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
-    form: Literal["", "raw", "tok", "sentences", "phrases", "glue"] = (
-        ""  # of a public set: translations as written (raw), or lower-cased and tokenised (tok); parts of sst
+    form: Literal["raw", "tok", "sentences", "phrases", "glue"] | None = (
+        None  # of a public set: translations as written (raw), or lower-cased and tokenised (tok); parts of sst
     )
     tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
     merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)

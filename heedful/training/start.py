@@ -13,7 +13,7 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
-from heedful.models.spec import LanguageSpec
+from heedful.models import Spec
 from heedful.tasks import Task
 from heedful.training.spec import RunSpec
 
@@ -26,11 +26,12 @@ ASKED = ("output", "classes", "labels")  # of a model, which the task says anew
 
 def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
-    spec = store.load(run.start).spec
-    if not isinstance(spec, LanguageSpec):
+    other = store.load(run.start)
+    spec = other.spec
+    if not isinstance(spec, Spec) or not vocab_of(other):
         raise Refusal(f"start={run.start} is no model of text; name the folder of one")
     kept = spec.model_dump(exclude_none=True, exclude={*ASKED, "dropout"})
-    return kept | {"vocab": task.grown(spec.vocab)}
+    return kept | {"vocab": task.grown(vocab_of(other))}
 
 
 @torch.no_grad()
@@ -69,4 +70,5 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
 
 def vocab_of(model: nn.Module) -> int:
     """How many tokens a model knows; none where it is not of text."""
-    return model.spec.vocab if isinstance(model.spec, LanguageSpec) else 0
+    known: int = getattr(model.spec, "vocab", None) or 0
+    return known

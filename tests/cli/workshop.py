@@ -80,6 +80,15 @@ FILES: dict[str, str | bytes] = {
     "semicolons.csv": "1;2\n3;4\n",
     "old_mac.csv": "1,2\r3,4\r",
     "long_field.csv": f"1,2\n1,{'9' * 200_000}\n",
+    "opinions.tsv": "\n".join(
+        f"film {n} is {'good' if n % 2 else 'bad'}\t{'pos' if n % 2 else 'neg'}" for n in range(60)
+    ),
+    "one_class.tsv": "\n".join(f"film {n}\tgood" for n in range(60)),
+    "words.conll": "the\tO\ncat\n",
+    "tags.conll": "the O\ncat NOUN\n",
+    "facts.jsonl": '{"question": "who ?", "context": "a cat sat", "answer": "dog"}\n',
+    "facts.json": '{"data": 3}',
+    "talk.jsonl": '{"messages": [{"role": "assistant", "content": "hello"}]}\n',
     "own.yaml": "task: pairs\ndata: pairs.tsv\nmodel: {width: 16, depth: 1, heads: 2}\n"
     "training: {steps: 2, batch: 8}\n",
     "list.yaml": "- task\n- data\n",

@@ -3,6 +3,7 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,14 +63,14 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "sst" / f"glue_phrases.{split}.tsv").write_text(f"sentence\tlabel\n{text}")
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
 
-    def learned(form: str) -> list[str]:
+    def learned(form: Any) -> list[str]:
         splits = labelled(DataSpec(name="sst", form=form), 1)
         assert {one.label for one in splits.train} == {"negative", "positive"}
         return [one.texts[0] for one in splits.train]
 
     assert learned("sentences") == ["a fine film", "bad"]
     assert learned("glue") == ["fine", "a test", "bad"]
-    assert learned("") == learned("phrases") == ["a fine film", "bad", "fine", "a film"]  # none that is tested on
+    assert learned(None) == learned("phrases") == ["a fine film", "bad", "fine", "a film"]  # none that is tested on
     with pytest.raises(Refusal, match="sst: 'tok'"):
         learned("tok")
 

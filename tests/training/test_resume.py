@@ -24,6 +24,8 @@ MORE = {
     "in-context": {"training__smoothing": 0.0},
     "word2vec": {"training__smoothing": 0.0, "data__longest": 16},
     "glove": {"training__smoothing": 0.0, "data__near": 9, "data__samples": 150},
+    "summarise": {"training__tokens": 220},
+    "chat-text": {"training__tokens": 220},
     "vit": {"data__augment": ["flip", "crop", "trivial", "erase", "mixup", "cutmix"]},
     "translate": WORDS | {"training__guidance": 0.5},
     "translate-multi30k": WORDS | {"training__average_last": 2},
