@@ -5,6 +5,8 @@ from heedful.attention.biases import ALiBi, Buckets, ClassTable, Table
 from heedful.attention.context import Context
 from heedful.attention.gated import GatedAttention
 from heedful.attention.grid import GridSight, Rotary2D
+from heedful.attention.heads import Collaborative, Routed
+from heedful.attention.localities import AdaptiveSpan, GaussianBias, TaskBlocks
 from heedful.attention.masks import Blocks, Documents, Given, Padding, Prefix, Window
 from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.placed import TableAttention
@@ -12,12 +14,24 @@ from heedful.attention.positions import Rotary, RotaryByParts, standing
 from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
 from heedful.attention.seeing import Bias, Causal, Everything, Mask
 from heedful.attention.sight import Sight
-from heedful.attention.sparse import Axial, BigBird, Every, Fixed, Local, Local2D, Longformer, Strided, Turns
+from heedful.attention.sparse import (
+    Axial,
+    BigBird,
+    Every,
+    Fixed,
+    Local,
+    Local2D,
+    Longformer,
+    MultiScale,
+    Strided,
+    Turns,
+)
 from heedful.attention.windows import WindowAttention
 
 __all__ = [
     "ALiBi",
     "Across",
+    "AdaptiveSpan",
     "Attention",
     "Axial",
     "Bias",
@@ -26,6 +40,7 @@ __all__ = [
     "Buckets",
     "Causal",
     "ClassTable",
+    "Collaborative",
     "Context",
     "CrossAttention",
     "Documents",
@@ -34,6 +49,7 @@ __all__ = [
     "Fixed",
     "FixedMemory",
     "GatedAttention",
+    "GaussianBias",
     "Given",
     "GridSight",
     "Join",
@@ -43,16 +59,19 @@ __all__ = [
     "Mask",
     "Memory",
     "MultiHead",
+    "MultiScale",
     "Padding",
     "Prefix",
     "Rotary",
     "Rotary2D",
     "RotaryByParts",
+    "Routed",
     "SharedQK",
     "Sight",
     "Strided",
     "Table",
     "TableAttention",
+    "TaskBlocks",
     "Turns",
     "UnbiasedKeys",
     "Window",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from heedful.attention.seeing import Everything, Mask
+
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
@@ -34,7 +36,7 @@ def block_mask(sight: Sight) -> BlockMask:
     b = torch.arange(batch, device=sight.rows.device)[:, None, None, None, None]
     h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
     some, full = [], []
-    pairs = candidates(sight)
+    pairs = told_by_numbers(sight).lasting("candidates", lambda: candidates(sight))
     at_once = max(1, AT_ONCE // (batch * mask.heads))
     for i, j in zip(*(side.split(at_once) for side in pairs), strict=True):  # P 1 1
         within = torch.arange(SIDE, device=i.device)
@@ -46,6 +48,21 @@ def block_mask(sight: Sight) -> BlockMask:
     whole = torch.cat(full, -1)
     lists = [listed(found, pairs, -(-rows // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)]
     return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
+
+
+def told_by_numbers(sight: Sight) -> Sight:
+    """The sight of what its mask says by numbers alone: what it says by tensors, as padding, is near to nobody.
+
+    So what is near is found once for all forwards, and nothing is copied to a GPU while a graph is captured.
+    """
+    from heedful.attention.sight import Sight, signature
+
+    mask: Mask = Everything()
+    for part in sight.mask.all_of():
+        mask = mask & part if signature(part) is not None else mask
+    other = Sight(mask, sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
+    other.laid = sight.laid
+    return other
 
 
 def candidates(sight: Sight) -> tuple[Tensor, Tensor]:

@@ -211,7 +211,7 @@ class Branching(Sight):
 
     def __init__(self, mask: Mask, rows: Tensor, columns: Tensor, batch: int, bias: Bias | None, past: Tensor) -> None:
         super().__init__(mask, rows, columns, batch, bias)
-        self.past = past
+        self.past: Tensor = past
 
     def _dense(self) -> Tensor:
         return self.past if type(self.mask) is Causal else super()._dense() & self.past  # no past lies ahead
@@ -224,6 +224,9 @@ class Branching(Sight):
         other = Branching(self.mask, self.rows, self.columns, self.batch, bias, self.past)
         other._made = self._made
         return other
+
+    def behind(self, other: Sight) -> Sight:
+        return Branching(other.mask, self.rows, self.columns, self.batch, self.bias, self.past)
 
     def afresh(self) -> Sight:
         return Branching(self.mask, self.rows, self.columns, self.batch, self.bias, self.past)

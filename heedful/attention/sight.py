@@ -30,6 +30,8 @@ class Sight:
     `order` (T) is a permutation of rows and columns that makes sparse blocks dense, a help to block kernels alone.
     """
 
+    past: Tensor | None = None  # where rows stand side by side: which columns lie behind each, B 1 T S
+
     def __init__(
         self,
         mask: Mask,
@@ -204,6 +206,19 @@ class Sight:
         other._made, other.seeing = self._made, self.seeing
         return other
 
+    def within(self, mask: Mask) -> Sight:
+        """The same sight where another mask has to say yes too; made once per forward by whoever asks."""
+        other = Sight(self.mask & mask, self.rows, self.columns, self.batch, self.bias, counted=self.counted)
+        return other if self.past is None else self.behind(other)
+
+    def behind(self, other: Sight) -> Sight:
+        """Another sight of the same rows, where they have a past of their own."""
+        return other
+
+    def carrying(self, given: Tensor) -> Sight:
+        """The same sight with scores of a layer before added to its own (B H T S)."""
+        return Carrying(self, given)
+
     def afresh(self) -> Sight:
         """The same sight with nothing lowered yet, and so nothing T x S kept."""
         return Sight(self.mask, self.rows, self.columns, self.batch, self.bias, self.order, self.counted)
@@ -226,6 +241,42 @@ class Sight:
             LASTING.pop(next(iter(LASTING)))
         name = (key, told, self.rows.shape[-1], str(self.rows.device))
         return self.once(key, lambda: kept(LASTING, name, make))
+
+
+class Carrying(Sight):
+    """A sight that adds scores which another layer has made, beside what its bias adds: B H T S."""
+
+    def __init__(self, sight: Sight, given: Tensor) -> None:
+        super().__init__(sight.mask, sight.rows, sight.columns, sight.batch, sight.bias, counted=sight.counted)
+        self.below, self.given, self.seeing, self.past = sight, given, sight.seeing, sight.past
+        self._made = sight._made  # of mask and positions, which are the same
+
+    @property
+    def is_causal(self) -> bool:
+        return False
+
+    @property
+    def is_open(self) -> bool:
+        return False
+
+    @property
+    def pays_in_blocks(self) -> bool:
+        return False
+
+    @property
+    def pays_in_parts(self) -> bool:
+        return False
+
+    @property
+    def scores(self) -> Tensor | None:
+        below = self.below.scores
+        return self.given if below is None else self.given + below.to(self.given.dtype)
+
+    def afresh(self) -> Sight:
+        return Carrying(self.below.afresh(), self.given)
+
+    def at(self, rows: Tensor) -> Sight:
+        return Carrying(self.below.at(rows), self.given[:, :, rows])
 
 
 def signature(mask: Mask) -> Hashable:

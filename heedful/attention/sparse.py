@@ -31,6 +31,25 @@ class Turns(Mask):
         return self.masks
 
 
+class MultiScale(Turns):
+    """Heads look within windows of unlike size: `size` for the first, and twice as much for each next one.
+
+    Guo et al. (2020), who choose the sizes of each layer by hand. Cost: T times the largest window.
+    """
+
+    card: ClassVar = Card(
+        "Multi-Scale Self-Attention for Text Classification (Guo et al., 2020)",
+        2020,
+        "T",
+        limits="sees nothing farther than the window of its last head, a layer",
+        ordered=True,
+        tier="B",
+    )
+
+    def __init__(self, heads: int, size: int = 2) -> None:
+        super().__init__(heads, *(Window(least("multiscale", size) * 2**head) for head in range(heads)))
+
+
 class Every(Mask):
     """The positions that are a multiple of `stride` away: a column, where a sequence is read in rows of `stride`."""
 

@@ -74,6 +74,19 @@ class Growth:
             )
         return "\n".join(lines)
 
+    def draw(self, axes: Any) -> None:
+        """Milliseconds over the length of each kind, both by powers of two; full attention is the thick line."""
+        for number, (kind, times) in enumerate(self.seconds.items()):
+            if times:
+                thick, style = (3.0, "-") if kind == BASE else (1.2, ("-", "--", ":", "-.")[number // 10 % 4])
+                shown = [1000 * median(one) for one in times.values()]
+                axes.plot(list(times), shown, style, linewidth=thick, label=kind, color=f"C{number % 10}")
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set(title=self.name, xlabel="length T", ylabel="milliseconds")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=6, ncols=2)
+
     def to_json(self, base: str) -> dict[str, Any]:
         """The same as JSON's own types, every round among them."""
         rows = {

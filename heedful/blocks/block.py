@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
 
 Norm = Callable[[int], nn.Module]
+Attend = Callable[[Tensor], Tensor]  # what stands in the place of a block's attention to itself: B T M -> B T M
 
 
 class Block(nn.Module):
@@ -24,15 +25,19 @@ class Block(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
-        x = x + self.drop(self.attention(self.norm1(x), sight, memory))
+        return self.around(x, lambda y: self.attention(y, sight, memory), sight)
+
+    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
+        """The block with something else in the place of its attention, as stacks have it whose layers exchange."""
+        x = x + self.drop(attend(self.norm1(x)))
         return x + self.drop(self.feedforward(self.norm2(x)))
 
 
 class PostNormBlock(Block):
     """The order of Vaswani et al. (2017): the stream is normed after each addition."""
 
-    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
-        x = self.norm1(x + self.drop(self.attention(x, sight, memory)))
+    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
+        x = self.norm1(x + self.drop(attend(x)))
         return self.norm2(x + self.drop(self.feedforward(x)))
 
 
@@ -74,7 +79,11 @@ class CrossBlock(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
-        x = x + self.drop(self.attention(self.norm1(x), sight, memory))
+        return self.around(x, lambda y: self.attention(y, sight, memory), sight, context)
+
+    def around(self, x: Tensor, attend: Attend, sight: Sight, context: Context) -> Tensor:
+        """The block with something else in the place of its attention to itself."""
+        x = x + self.drop(attend(self.norm1(x)))
         x = x + self.drop(self.cross(self.norm2(x), context.sight(sight), context))
         return x + self.drop(self.feedforward(self.norm3(x)))
 
@@ -82,7 +91,7 @@ class CrossBlock(nn.Module):
 class PostNormCrossBlock(CrossBlock):
     """A decoder's block in the order of Vaswani et al. (2017)."""
 
-    def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
-        x = self.norm1(x + self.drop(self.attention(x, sight, memory)))
+    def around(self, x: Tensor, attend: Attend, sight: Sight, context: Context) -> Tensor:
+        x = self.norm1(x + self.drop(attend(x)))
         x = self.norm2(x + self.drop(self.cross(x, context.sight(sight), context)))
         return self.norm3(x + self.drop(self.feedforward(x)))

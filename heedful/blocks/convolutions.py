@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from heedful.blocks.norms import over_all
+
 
 class ChannelNorm(nn.BatchNorm2d):
     """Each channel by its mean and deviation over the batch and all pixels (Ioffe and Szegedy, 2015): B C H W.
@@ -17,6 +19,10 @@ class ChannelNorm(nn.BatchNorm2d):
     def __init__(self, channels: int) -> None:
         super().__init__(channels)
         self.num_batches_tracked = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        made = over_all(self, x)
+        return super().forward(x) if made is None else made
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, told: dict[str, Any], *rest: Any) -> None:
         """Says that the weights are of today's kind, lest torch look for a count in them."""

@@ -2,7 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+class Total(torch.autograd.Function):
+    """The sum of a tensor over all processes, and on the way back that of its gradients."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor) -> Tensor:
+        """The sum."""
+        total = x.clone()
+        torch.distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> Tensor:
+        """What each process learns of it, summed."""
+        return Total.forward(context, gradient)
+
+
+def summed(x: Tensor) -> Tensor:
+    """The sum of a tensor over all processes, which gradients find their way back through."""
+    total: Tensor = Total.apply(x)  # type: ignore[no-untyped-call]
+    return total
+
+
+def over_all(norm: _BatchNorm, x: Tensor) -> Tensor | None:
+    """What a batch norm makes of x (B C ...) by the mean and deviation over the samples of all processes.
+
+    Nothing where there is one process, or nothing is learned: then torch's own does.
+    """
+    several = torch.distributed.is_available() and torch.distributed.is_initialized()
+    if not (norm.training and several and torch.distributed.get_world_size() > 1):
+        return None
+    exact = x.to(torch.promote_types(x.dtype, torch.float32))
+    axes, shape = [0, *range(2, x.dim())], [-1, *[1] * (x.dim() - 2)]
+    total = summed(torch.cat((exact.sum(axes), exact.new_full((1,), x.numel() // x.shape[1]))))
+    mean, count = total[:-1] / total[-1], total[-1]
+    centred = exact - mean.view(shape)
+    variance = summed(centred.square().sum(axes)) / count
+    with torch.no_grad():
+        for kept, now in ((norm.running_mean, mean), (norm.running_var, variance * count / (count - 1))):
+            if kept is not None:
+                kept.lerp_(now.to(kept.dtype), norm.momentum or 0.0)
+    made = centred * (variance + norm.eps).rsqrt().view(shape)
+    return (made * norm.weight.view(shape) + norm.bias.view(shape)).to(x.dtype)
 
 
 class BatchNorm(nn.BatchNorm1d):
@@ -12,7 +60,9 @@ class BatchNorm(nn.BatchNorm1d):
         super().__init__(width, eps)
 
     def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M
-        return super().forward(x.flatten(0, -2)).view_as(x)
+        rows = x.flatten(0, -2)
+        made = over_all(self, rows)
+        return (super().forward(rows) if made is None else made).view_as(x)
 
 
 class LayerNorm(nn.LayerNorm):

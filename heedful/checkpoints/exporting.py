@@ -107,7 +107,7 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
 def export(graph: Graph, path: Path) -> None:
     """Writes a graph; one in which torch has taken a size for good is a failure."""
     shapes = {name: dict(enumerate(axes)) for name, axes in graph.axes.items()}
-    training = graph.part.training
+    modes = {part: part.training for part in graph.part.modules()}
     graph.part.eval()
     try:
         with quietly(), torch.no_grad():
@@ -125,7 +125,8 @@ def export(graph: Graph, path: Path) -> None:
                     raise Failure(f"{path.name}: torch would write {value.name} for one size alone; this is a fault")
             program.save(str(path))
     finally:
-        graph.part.train(training)
+        for part, training in modes.items():
+            part.training = training
 
 
 @contextmanager

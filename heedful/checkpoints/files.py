@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from glob import escape
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -68,7 +70,12 @@ def flush(path: Path) -> None:
 
 def write_tensors(tensors: dict[str, Tensor], path: Path, told: dict[str, str] | None = None) -> None:
     """Tensors as safetensors, with what is `told` of them; those that share storage are written once each by name."""
-    save_file({name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}, path, told)
+    whole = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    try:
+        save_file(whole, path, told)
+    except SafetensorError as error:  # it has the system's own error in words alone
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error from None
     path.chmod(path.parent.stat().st_mode & 0o666)  # who may read the folder may read what is in it
 
 

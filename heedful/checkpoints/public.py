@@ -83,7 +83,7 @@ def weights_of(folder: Path) -> Files:
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise Refusal(f"{folder / INDEX} does not say which tensor is in which file; copy the folder again")
     for name in names.values():
-        if Path(name).name != name or not name.endswith(".safetensors"):
+        if Path(name).name != name or not name.endswith(".safetensors") or "\0" in name:
             raise Refusal(f"{folder / INDEX} names {name[:100]!r}, which is no safetensors file of the folder")
     files = Files(folder / name for name in sorted(set(names.values())))
     for name, file in names.items():

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from importlib import import_module, metadata, util
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,45 +15,75 @@ from heedful.errors import Refusal, unknown
 
 
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="What to measure.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="What to measure; and key=value, where it takes changes.")
+    ] = None,
     rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each contender runs.")] = 7,
     file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="A file for every round's times.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A picture of how times grow, where a bench draws one: .png, .svg."),
+    ] = None,
 ) -> None:
     """Measure heedful and its peers side by side on this machine; without a name, list what can be measured.
 
     Contenders take turns, so that slow spells of the machine hit all alike, and ratios are medians over the rounds.
     """
     known = measurable()
-    for name in names or ():
+    changes = [name for name in names or () if "=" in name]
+    names = [name for name in names or () if "=" not in name]
+    for name in names:
         if name not in known:
             raise unknown("bench", name, known)
+        if changes and "changes" not in known[name].takes:
+            raise Refusal(f"bench {name} takes no changes; leave {changes[0]} out")
     if file is not None and not (names and file.parent.is_dir()):
         lacks = (
             f"there is no folder {file.parent}; make it" if names else f"nothing is measured; name {', '.join(known)}"
         )
         raise Refusal(f"--json {file}: {lacks}, or leave --json out")
     if not names:
-        for name, about in known.items():
-            typer.echo(f"{name:10s} {about}")
+        for name, bench in known.items():
+            typer.echo(f"{name:10s} {bench.about}")
         return
     import torch
 
-    found = [{"bench": name, **case} for name in names for case in measured(name, rounds)]
+    if plot is not None and (
+        plot.suffix not in (".png", ".svg") or not plot.parent.is_dir() or "attention" not in names
+    ):
+        raise Refusal(
+            f"--plot {plot} cannot be drawn; name a .png or .svg in a folder that is there, for bench attention"
+        )
+    cases = [(name, *one) for name in names for one in measured(name, rounds, changes)]
+    found = [{"bench": name, **told} for name, _, told in cases]
+    if plot is not None:
+        drawn([case for _, case, _ in cases if hasattr(case, "draw")], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         file.write_text(json.dumps({**where, "cases": found}, indent=1) + "\n", encoding="utf-8")
 
 
-def measurable() -> dict[str, str]:
-    """What can be measured, and what each module says of itself; they are read and not imported, which takes long."""
+class Bench(NamedTuple):
+    """What a module of cases says of itself, and what its cases take."""
+
+    about: str
+    takes: tuple[str, ...]
+
+
+def measurable() -> dict[str, Bench]:
+    """What can be measured; modules are read and not imported, which takes long."""
     [folder] = util.find_spec("heedful.bench").submodule_search_locations  # type: ignore[union-attr, misc]
     trees = {path.stem: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.py"))}
-    return {name: (ast.get_docstring(tree) or "").split("\n")[0] for name, tree in trees.items() if offers(tree)}
+    return {name: found for name, tree in trees.items() if (found := offered(tree)) is not None}
 
 
-def offers(module: ast.Module) -> bool:
-    """Whether a module has cases to measure."""
-    return any(isinstance(node, ast.FunctionDef) and node.name == "cases" for node in module.body)
+def offered(module: ast.Module) -> Bench | None:
+    """What a module offers, where it has cases to measure."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "cases":
+            about = (ast.get_docstring(module) or "").split("\n")[0]
+            return Bench(about, tuple(argument.arg for argument in node.args.args))
+    return None
 
 
 def peers(name: str) -> tuple[str, ...]:
@@ -68,8 +98,19 @@ def versions(names: list[str]) -> dict[str, str]:
     return {package: metadata.version(package) for package in packages if util.find_spec(package)}
 
 
-def measured(name: str, rounds: int) -> Iterator[dict[str, Any]]:
-    """Each case as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
+def drawn(cases: list[Any], path: Path) -> None:
+    """The cases that draw themselves, side by side in one picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8 * len(cases), 6), layout="constrained")
+    for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
+        case.draw(axes)
+    figure.savefig(path, dpi=120)
+    typer.echo(path)
+
+
+def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each case, and the same as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
@@ -80,11 +121,12 @@ def measured(name: str, rounds: int) -> Iterator[dict[str, Any]]:
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
     task = bar.add_task(name, total=None)
-    cases = import_module(f"heedful.bench.{name}").cases(rounds, lambda: bar.advance(task))
+    more = [changes] if "changes" in measurable()[name].takes else []
+    cases = import_module(f"heedful.bench.{name}").cases(rounds, lambda: bar.advance(task), *more)
     while True:
         with bar:
             case, base = next(cases, (None, ""))
         if case is None:
             return
         typer.echo(case.table(base))
-        yield case.to_json(base)
+        yield case, case.to_json(base)

@@ -15,6 +15,7 @@ MADE = {
     "invented": "captions in English and in an invented language, with their alignments",
     "captions": "captions in English, each a text of its own",
     "clouds": "sets of points in one to four heaps, and how many heaps there are",
+    "listops": "nested lists of operations on digits, and what each comes to (Long Range Arena)",
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",
     "mentions": "messages with names of persons, places and firms in them",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, MutableMapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
@@ -53,9 +54,10 @@ class Step:
         self.throws = torch.zeros(size, batch, dtype=torch.float64, device=weight.device)
         self.scores: Callable[[Speaker], Tensor] = self.plain
         if compiled:
+            # Every batch and reach is a graph of its own: past torch's limit of 8 it would go on eagerly, in silence.
+            torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
             self.scores = torch.compile(self.plain, dynamic=False, options=cast(Any, TUNED) if batch == 1 else None)
         self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
-        self.pool = torch.cuda.graph_pool_handle() if weight.is_cuda else None  # one for all: they take turns
 
     def plain(self, model: Speaker) -> Tensor:
         """The scores behind the newest tokens: B V."""
@@ -107,7 +109,7 @@ class Step:
                 self.rewind(column)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self.pool):
+        with torch.cuda.graph(graph, pool=pool()):
             self.choose(self.scores(model), way)
         self.rewind(column)
         self.newest.copy_(newest)
@@ -119,6 +121,12 @@ class Step:
         self.text[:, column + 1 :] = -1
 
 
+@cache
+def pool() -> Any:
+    """The memory of all graphs, which take turns. cuBLAS keeps its workspace there too, and so it outlives a step."""
+    return torch.cuda.graph_pool_handle()
+
+
 def reach(columns: int, size: int) -> int:
     """How many columns a step looks at that has so many before it: a graph for each power of two, and for all."""
     most = LEAST
@@ -127,18 +135,18 @@ def reach(columns: int, size: int) -> int:
     return min(most, size)
 
 
-# Of each model its last step, and what it was made for. It goes with the model.
-made: MutableMapping[Any, tuple[tuple[Any, ...], Step]] = WeakKeyDictionary()
+# Of each model its last step, plain and compiled, and what it was made for. They go with the model.
+made: MutableMapping[Any, dict[bool, tuple[tuple[Any, ...], Step]]] = WeakKeyDictionary()
 
 
 def step_of(model: Speaker, batch: int, size: int, padded: bool, compiled: bool) -> Step:
     """The step of a model, taken before or made anew where anything lies elsewhere now."""
     weights = tuple(one.data_ptr() for one in cast(nn.Module, model).parameters())
-    wanted = batch, size, padded, compiled, weights
-    if model not in made or made[model][0] != wanted:
-        made.pop(model, None)  # before there are two
-        made[model] = wanted, Step(model, batch, size, compiled)
-    return made[model][1]
+    wanted, steps = (batch, size, padded, weights), made.setdefault(model, {})
+    if compiled not in steps or steps[compiled][0] != wanted:
+        steps.pop(compiled, None)  # before there are two
+        steps[compiled] = wanted, Step(model, batch, size, compiled)
+    return steps[compiled][1]
 
 
 def search(

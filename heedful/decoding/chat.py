@@ -114,17 +114,23 @@ class Chat(Script):
         asked = self.asked(text)
         source = torch.tensor([self.fitted(asked)], device=self.device)
         rules, said = replace(self.decoding.rules, also=self.ends), list[int]()
-        tokens = stream(self.writer, source, self.decoding, seed, len(self.turns), rules)
+        most = min(self.decoding.max_new_tokens or self.room, self.room - source.shape[1])
+        tokens = stream(self.writer, source, self.decoding.but(max_new_tokens=most), seed, len(self.turns), rules)
         yield from self.tokenizer.stream(kept(tokens, said))
         self.turns.append([*asked, *said, *self.written(self.roles.end)])
+
+    @property
+    def room(self) -> int:
+        """How many tokens the model can have before it, its answer among them."""
+        return min(longest(self.writer), cast(Any, self.writer).spec.length)
 
     def fitted(self, asked: list[int]) -> list[int]:
         """As many of the last turns as the model has room for, with what is asked now behind them."""
         begin = self.begun
-        most = min(longest(self.writer), cast(Any, self.writer).spec.length)
-        room = most - len(begin) - len(asked) - (self.decoding.max_new_tokens or 1)
-        if room < 0:
-            raise Refusal(f"that is {len(asked)} tokens long, and the model has room for {most}; say less")
+        room = self.room - len(begin) - len(asked)
+        if room < 1:
+            raise Refusal(f"that is {len(asked)} tokens long, and the model has room for {self.room}; say less")
+        room -= self.decoding.max_new_tokens or 1  # a long answer goes before old turns
         turns: list[int] = []
         for turn in reversed(self.turns):
             if len(turns) + len(turn) > room:

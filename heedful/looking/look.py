@@ -32,6 +32,10 @@ class Seen:
         """How often the attention at a path was called."""
         return len(self._at(path))
 
+    def sight(self, path: str, call: int = -1) -> Sight:
+        """Who could see whom there."""
+        return self._at(path)[call][3]
+
     def weights(
         self, path: str, heads: Sequence[int] | None = None, rows: Sequence[int] | None = None, call: int = -1
     ) -> Tensor:

@@ -34,8 +34,8 @@ def gaze(maps: Sequence[Map], word: str, name: str, layer: str | None = None) ->
 
 
 def short(path: str) -> str:
-    """A layer's path without what all paths have: `encoder 3` for encoder.blocks.3.attention."""
-    return path.removesuffix(".attention").replace(".blocks.", " ").replace(".", " ")
+    """A layer's path without what all paths have: `encoder.3` for encoder.blocks.3.attention."""
+    return path.removesuffix(".attention").replace(".blocks.", ".")
 
 
 def places(pieces: Sequence[str], word: str) -> list[int]:

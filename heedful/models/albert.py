@@ -38,6 +38,8 @@ class AlbertSpec(EncoderSpec):
 
     @model_validator(mode="after")
     def _every_group_is_used(self) -> Self:
+        if self.stack != "plain":
+            raise ValueError("model.stack is for blocks that are used once, and these are used again; leave it out")
         if self.distinct > self.depth:
             raise ValueError(
                 f"model.distinct={self.distinct} is more than the {self.depth} layers; give as many or fewer"

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.attention import standing
-from heedful.blocks import Stack
 from heedful.inputs import Sentences
 from heedful.models import spec as parts
 from heedful.models import words
@@ -102,7 +101,7 @@ class Bert(nn.Module):
         super().__init__()
         s = self.spec = spec
         self.inputs = Sentences(s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout)
-        self.encoder: nn.Module = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.encoder: nn.Module = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.outputs = output(s, self.inputs.table)
 

@@ -28,14 +28,14 @@ class WriterSpec(LanguageSpec):
 
 def encoder(spec: Spec) -> Stack:
     """The blocks that read."""
-    return Stack((parts.block(spec) for _ in range(spec.depth)), parts.last_norm(spec))
+    return parts.stack(spec)
 
 
 def decoder(spec: Spec) -> Stack:
     """The blocks that write; numbers that begin with decoder_ are theirs."""
     own = {key: getattr(spec, f"decoder_{key}", None) for key in ("depth", "heads", "hidden")}
     spec = spec.model_copy(update={key: number for key, number in own.items() if number})
-    return Stack((parts.cross_block(spec) for _ in range(spec.depth)), parts.last_norm(spec))
+    return parts.stack(spec, parts.cross_block)
 
 
 class EncoderDecoder(nn.Module):

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Memory
-from heedful.blocks import Stack
 from heedful.inputs import Vectors
 from heedful.models import spec as parts
 from heedful.models.spec import Count, Spec
@@ -33,7 +32,7 @@ class Forecaster(nn.Module):
         self.register_buffer("mean", torch.zeros(s.channels))  # of the training data, channel by channel
         self.register_buffer("deviation", torch.ones(s.channels))
         self.inputs = Vectors(s.channels, s.width, parts.position(s), s.dropout)
-        self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.decoder = parts.stack(s)
         self.mask = parts.mask(s)
         self.bias = parts.bias(s, both_ways=False)
         self.outputs = nn.Linear(s.width, s.channels)

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Documents, Everything, Memory
-from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import spec as parts
 from heedful.models.spec import LanguageSpec, Share
@@ -46,7 +45,7 @@ class GPT(nn.Module):
         s = self.spec = spec
         drops = s.dropout if s.input_dropout is None else s.input_dropout
         self.inputs = Tokens(s.vocab, s.width, parts.position(s), drops, scale=1.0)
-        self.decoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.decoder = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
         self.drop = nn.Dropout(s.output_dropout)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)

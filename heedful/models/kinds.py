@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,9 @@ from heedful.models import words
 from heedful.models.refusals import refusal
 
 SENTENCE = "the cat sat on the mat and the dog sat by the door until the cat and the dog ran out"
-BY_MODEL = ("width", "heads", "length", "both_ways")  # filled in: no word needs to say them
+BY_MODEL = (*words.FILLED, "length", "both_ways", "bias", "groups")  # filled in: no word needs to say them
+BY_KEY = ("bias", "stack", "project", "join")  # roles that have a key of their own
+DRAWN = ("mechanism", "mask", "bias")  # roles that are told by their weights
 SMALL = {"size": 4, "row": 5, "rank": 6, "landmarks": 6, "clusters": 3, "buckets": 4, "back": 0}  # for a sentence
 
 
@@ -27,7 +30,7 @@ class Kind:
     """A kind of attention by its word, and the part that it names."""
 
     name: str
-    role: str  # "mechanism": how weights are made; "mask": softmax among fewer; "bias": what is added to scores
+    role: str  # "mechanism": how weights are made; "mask": softmax among fewer; "bias": what is added; and so on
     part: Any
 
     @property
@@ -44,7 +47,7 @@ class Kind:
     @property
     def key(self) -> str:
         """The key of a spec that takes its word."""
-        return "model.bias" if self.role == "bias" else "model.mechanism"
+        return f"model.{self.role}" if self.role in BY_KEY else "model.mechanism"
 
     def word(self, **chosen: int) -> str:
         """The word with all that a user can choose: `performer(features=128)`; what must be chosen is size=128."""
@@ -60,6 +63,8 @@ class Kind:
 
     def weights(self, causal: bool = False) -> Tensor:
         """The weights that it gives the words of SENTENCE, for two heads: H T T. Queries and keys are by chance."""
+        if self.role not in DRAWN:
+            raise Refusal(f"{self.name} is no matter of weights alone, and has no picture; leave --out out")
         torch.manual_seed(0)
         heads, width, count = 2, 16, len(SENTENCE.split())
         q, k = queries_and_keys(heads, width)
@@ -67,7 +72,7 @@ class Kind:
         mechanism, bias = "softmax", None
         mask: Mask = Everything()
         if self.role == "bias":
-            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True)
+            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True, length=count)
         else:
             mechanism, mask = word, words.mask(word, heads) or Everything()
         sight = ((Causal() if causal else Everything()) & mask).over(q[:, 0], bias=bias)
@@ -76,13 +81,21 @@ class Kind:
 
 
 def every() -> dict[str, Kind]:
-    """All of them by their words: mechanisms, masks and biases."""
-    tables = {"mechanism": words.MECHANISMS, "mask": words.MASKS, "bias": words.BIASES}
+    """All of them by their words, whatever their role; what is plain is no kind."""
+    tables: dict[str, Mapping[str, Any]] = {
+        "mechanism": words.MECHANISMS,
+        "mask": words.MASKS,
+        "pair": words.PAIRS,
+        "bias": words.BIASES,
+        "project": words.PROJECTIONS,
+        "join": words.JOINS,
+        "stack": words.STACKS,
+    }
     return {
         name: Kind(name, role, part)
         for role, table in tables.items()
-        for name, part in table.items()  # type: ignore[attr-defined]
-        if part is not None
+        for name, part in table.items()
+        if hasattr(part, "card")
     }
 
 

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Everything, GridSight
-from heedful.blocks import Stack
 from heedful.inputs import Images, SineGrid
 from heedful.models import spec as parts
 from heedful.models.images import standard
@@ -41,7 +40,12 @@ class MAESpec(ViTSpec):
 
 def decoder(spec: MAESpec) -> MAESpec:
     """The spec of the decoder's blocks."""
-    sizes = {"width": spec.decoder_width, "heads": spec.decoder_heads, "hidden": 4 * spec.decoder_width}
+    sizes = {
+        "depth": spec.decoder_depth,
+        "width": spec.decoder_width,
+        "heads": spec.decoder_heads,
+        "hidden": 4 * spec.decoder_width,
+    }
     return spec.model_copy(update=sizes)
 
 
@@ -52,12 +56,12 @@ class MAE(nn.Module):
         super().__init__()
         s = self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
-        self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.encoder = parts.stack(s)
         inner = decoder(s)
         self.bridge = nn.Linear(s.width, inner.width)
         self.blank = nn.Parameter(torch.randn(inner.width) * 0.02)  # in the place of a patch that was not seen
         self.position = SineGrid(inner.width)
-        self.decoder = Stack((parts.block(inner) for _ in range(s.decoder_depth)), parts.last_norm(inner))
+        self.decoder = parts.stack(inner)
         self.outputs = nn.Linear(inner.width, s.channels * s.patch * s.patch)
 
     def forward(self, images: Tensor, seen: Tensor) -> Tensor:

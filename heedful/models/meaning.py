@@ -9,7 +9,9 @@ from heedful.models import words
 from heedful.models.spec import Spec, key
 
 WORDS: dict[str, Mapping[str, Any]] = {
-    "mechanism": {**words.MECHANISMS, **words.MASKS},
+    "mechanism": {**words.MECHANISMS, **words.MASKS, **words.PAIRS},
+    "join": words.JOINS,
+    "stack": words.STACKS,
     "position": {**words.GRIDS, **words.POSITIONS, **words.ROTARY},
     "bias": words.BIASES,
     "norm": words.NORMS,

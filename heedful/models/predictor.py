@@ -9,7 +9,6 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Padding
-from heedful.blocks import Stack
 from heedful.inputs import Tokens, Vectors
 from heedful.models import spec as parts
 from heedful.models import words
@@ -45,7 +44,7 @@ class Predictor(nn.Module):
             if s.vocab
             else Vectors(s.channels or 1, s.width, parts.position(s), s.dropout)
         )
-        self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.encoder = parts.stack(s)
         self.mask = parts.mask(s)
         self.bias = parts.bias(s)
         self.outputs = words.named("pool", s.pool, words.POOLS)(s.width, s.classes)

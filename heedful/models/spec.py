@@ -15,13 +15,12 @@ from heedful.attention import (
     Bias,
     CrossAttention,
     Everything,
-    Join,
     Mask,
     MultiHead,
     Rotary,
     SharedQK,
 )
-from heedful.blocks import Block, CrossBlock
+from heedful.blocks import Block, CrossBlock, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Position
 from heedful.models import words
@@ -49,6 +48,9 @@ class Spec(BaseModel):
     length: Count = 512  # the longest sequence
     dropout: Share = 0.0
     mechanism: str = "softmax"
+    project: str = "heads"  # what heads share: heads, collaborative
+    join: str = "matrix"  # how they come together: matrix, routed
+    stack: str = "plain"  # what layers exchange: plain, realformer, lazyformer, ...
     position: str = "sine"
     bias: str = "none"
     norm: str = "layer"
@@ -67,7 +69,7 @@ class Spec(BaseModel):
     def _parts_can_be_made(self) -> Self:
         """Builds one of each part and drops it, so that a word or number that does not fit is refused here."""
         with torch.device("meta"):
-            block(self), position(self), bias(self), mask(self)
+            stack(self.model_copy(update={"depth": 1})), position(self), bias(self), mask(self)
         return self
 
 
@@ -118,7 +120,9 @@ def position(spec: Spec) -> Position:
 
 def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
     """What is added to the scores of self-attention."""
-    made: Bias | None = words.choose("bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways)
+    made: Bias | None = words.choose(
+        "bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length
+    )
     return made
 
 
@@ -141,14 +145,26 @@ def _mechanism(spec: Spec) -> Any:
     return words.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
 
 
-def _join(spec: Spec) -> Join:
-    return Join(spec.heads * key(spec), spec.width, bias=spec.join_bias)
+def _join(spec: Spec) -> Any:
+    given = {"heads": spec.heads, "value": key(spec), "width": spec.width, "bias": spec.join_bias}
+    return words.choose("join", spec.join, words.JOINS, **given)
 
 
-def self_attention(spec: Spec) -> Attention:
-    """Attention of a sequence to itself."""
-    mechanism = _mechanism(spec)
-    kind = SharedQK if mechanism.shares else MultiHead
+def self_attention(spec: Spec) -> Any:
+    """Attention of a sequence to itself: one, or a pair of them."""
+    if words.parse(spec.mechanism)[0] in words.PAIRS:
+        return words.choose(
+            "mechanism", spec.mechanism, words.PAIRS, attention=lambda: one_attention(spec), width=spec.width
+        )
+    return one_attention(spec)
+
+
+def one_attention(spec: Spec) -> Attention:
+    """Attention by the spec's own projection, mechanism and join."""
+    mechanism, kind = _mechanism(spec), words.named("project", spec.project, words.PROJECTIONS)
+    if mechanism.shares and kind is not MultiHead:
+        raise Refusal(f"model.mechanism={spec.mechanism} makes its queries its keys; leave model.project out")
+    kind = SharedQK if mechanism.shares else kind
     normed = norm(spec) if spec.key_norm else None
     wide: dict[str, Any] = {"key": spec.key, "value": spec.key, "position": rotary(spec), "bias": spec.project_bias}
     return Attention(kind(spec.width, spec.heads, spec.groups, norm=normed, **wide), mechanism, _join(spec))
@@ -172,6 +188,15 @@ def block(spec: Spec) -> Block:
     """An encoder's block."""
     kind = words.choose("order", spec.order, words.BLOCKS)
     made: Block = kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
+    return made
+
+
+def stack(spec: Spec, make: Callable[[Spec], nn.Module] | None = None) -> Stack:
+    """As many blocks as the spec is deep, an encoder's where none are given, strung together as it says."""
+    if spec.stack != "plain" and words.parse(spec.mechanism)[0] in words.PAIRS:
+        raise Refusal(f"model.stack={spec.stack} wants one attention a block; leave it or model.mechanism out")
+    given = {"blocks": [(make or block)(spec) for _ in range(spec.depth)], "norm": last_norm(spec)}
+    made: Stack = words.choose("stack", spec.stack, words.STACKS, **given, width=spec.width, heads=spec.heads)
     return made
 
 

@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.attention import GridSight
-from heedful.blocks import Stack
 from heedful.errors import Refusal
 from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import spec as parts
@@ -94,7 +93,7 @@ class ViT(nn.Module):
         super().__init__()
         s = self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
-        self.encoder = Stack((parts.block(s) for _ in range(s.depth)), parts.last_norm(s))
+        self.encoder = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.pool = pool(s)
         self.outputs = nn.Linear(self.pool.times * s.width, s.classes) if s.classes else nn.Identity()

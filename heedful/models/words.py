@@ -11,36 +11,55 @@ from typing import Any, TypeVar
 from torch import nn
 
 from heedful.attention import (
+    AdaptiveSpan,
     ALiBi,
     Axial,
     Bias,
     BigBird,
     Blocks,
     Buckets,
+    Collaborative,
     Fixed,
+    GaussianBias,
+    Join,
     Local,
     Local2D,
     Longformer,
     Mask,
+    MultiHead,
+    MultiScale,
     Rotary,
     Rotary2D,
     RotaryByParts,
+    Routed,
     Strided,
+    TaskBlocks,
     Window,
 )
 from heedful.attention import mechanisms as kinds
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
+    ETC,
     BatchNorm,
     Block,
+    BPTransformer,
     CrossBlock,
     FeedForward,
     GatedFeedForward,
+    GlobalRows,
+    Induced,
     LayerNorm,
+    LazyFormer,
+    Luna,
+    Poolingformer,
     PostNormBlock,
     PostNormCrossBlock,
+    Predictive,
+    RealFormer,
     RMSNorm,
     ScaledBlock,
+    Stack,
+    StarTransformer,
 )
 from heedful.errors import Refusal, unknown
 from heedful.inputs import (
@@ -62,6 +81,7 @@ from heedful.inputs import (
 )
 from heedful.outputs import (
     Answer,
+    Attended,
     AttentionPool,
     BothPool,
     Classes,
@@ -97,6 +117,15 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "reformer": kinds.Reformer,
     "sinkhorn": kinds.Sinkhorn,
     "routing": kinds.Routing,
+    "localness": kinds.Localness,
+    "clustered": kinds.Clustered,
+    "informer": kinds.Informer,
+    "rfa": kinds.RFA,
+    "csalr": kinds.CSALR,
+    "memory_compressed": kinds.MemoryCompressed,
+    "average": kinds.Average,
+    "hard_coded": kinds.HardCoded,
+    "low_rank": kinds.LowRank,
 }
 MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
     "window": Window,
@@ -108,8 +137,32 @@ MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to u
     "axial": Axial,
     "local": Local,
     "local2d": Local2D,
+    "multiscale": MultiScale,
 }
-BIASES: dict[str, type[Bias] | None] = {"none": None, "alibi": ALiBi, "buckets": Buckets}
+PAIRS: dict[str, type[nn.Module]] = {  # two attentions in the place of one: a mechanism's name to users
+    "isab": Induced,
+    "poolingformer": Poolingformer,
+    "longformer_own": GlobalRows,
+}
+STACKS: dict[str, type[Stack]] = {
+    "plain": Stack,
+    "realformer": RealFormer,
+    "lazyformer": LazyFormer,
+    "predictive": Predictive,
+    "luna": Luna,
+    "star": StarTransformer,
+    "bp": BPTransformer,
+    "etc": ETC,
+}
+PROJECTIONS: dict[str, type[MultiHead]] = {"heads": MultiHead, "collaborative": Collaborative}
+BIASES: dict[str, type[Bias] | None] = {
+    "none": None,
+    "alibi": ALiBi,
+    "buckets": Buckets,
+    "gaussian": GaussianBias,
+    "span": AdaptiveSpan,
+    "camtl": TaskBlocks,
+}
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
@@ -144,14 +197,14 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "tanh": nn.Tanh,
 }
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
-FILLED = ("width", "heads", "hidden")  # in by the model: no word says them
+FILLED = ("width", "heads", "hidden", "attention", "blocks", "norm", "value")  # in by the model: no word says them
 NAMED = {"True": True, "False": False, "None": None}
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"\s*([^\W\d]\w*)\s*=\s*"
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
-POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "each": Each}
+POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "attention": Attended, "each": Each}
 OUTPUTS: dict[str, type[nn.Module]] = {
     "states": States,
     "pooled": Pooled,
@@ -190,6 +243,14 @@ BLOCKS: dict[str, Callable[..., Callable[..., Block]]] = {
     "post": lambda: PostNormBlock,
     "scaled": scaled,
 }
+
+
+def joined(heads: int, value: int, width: int, bias: bool = True) -> Join:
+    """Heads side by side, mixed by one matrix."""
+    return Join(heads * value, width, bias=bias)
+
+
+JOINS: dict[str, Part] = {"matrix": joined, "routed": Routed}
 FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
 
 
@@ -273,11 +334,13 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
 def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism:
     """The mechanism that a word names, for heads of `width` and sequences up to `length`.
 
-    A mask's word means softmax within that mask.
+    A mask's word means softmax within that mask, and a pair's word softmax for whoever needs one attention alone.
     """
-    if parse(word)[0] in MASKS:
+    if parse(word)[0] in (*MASKS, *PAIRS):
         return Softmax()
-    made: Mechanism = choose("mechanism", word, {**MECHANISMS, **MASKS}, heads=heads, width=width, length=length)
+    made: Mechanism = choose(
+        "mechanism", word, {**MECHANISMS, **MASKS, **PAIRS}, heads=heads, width=width, length=length
+    )
     return made
 
 

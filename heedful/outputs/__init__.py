@@ -1,12 +1,13 @@
 """Outputs: B T M becomes an answer."""
 
-from heedful.outputs.classes import Each, First, Mean
+from heedful.outputs.classes import Attended, Each, First, Mean
 from heedful.outputs.pools import AttentionPool, BothPool, FirstPool, MeanPool
 from heedful.outputs.sentences import Answer, Classes, MaskedToken, Pooled, States, Tags
 from heedful.outputs.tokens import NextToken, Rounded
 
 __all__ = [
     "Answer",
+    "Attended",
     "AttentionPool",
     "BothPool",
     "Classes",

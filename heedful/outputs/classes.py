@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
+
+from heedful.attention import Padding
+from heedful.outputs.pools import AttentionPool
+
+HEADS = 4  # of a pool by attention, or as many as divide the width
 
 
 class Each(nn.Module):
@@ -24,6 +31,17 @@ class Mean(Each):
         there = torch.arange(x.shape[1], device=x.device) < lengths[:, None]  # B T
         total = (x * there.unsqueeze(-1)).sum(1)
         return self.matrix(total / lengths[:, None].clamp(min=1).to(x.dtype))
+
+
+class Attended(Each):
+    """One answer of what a learned query takes of all positions: B T M -> B C (PMA: Lee et al., 2019)."""
+
+    def __init__(self, width: int, size: int) -> None:
+        super().__init__(width, size)
+        self.pool = AttentionPool(width, math.gcd(width, HEADS))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        return self.matrix(self.pool(x, Padding(lengths)))
 
 
 class First(Each):

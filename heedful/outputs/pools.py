@@ -7,8 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Across, Context, CrossAttention, Everything, Join
+from heedful.attention import Across, Context, CrossAttention, Everything, Join, Mask
 from heedful.attention.mechanisms import Softmax
+
+ALL = Everything()
 
 
 class FirstPool(nn.Module):
@@ -51,7 +53,7 @@ class AttentionPool(FirstPool):
         self.query = nn.Parameter(torch.randn(1, width) * 0.02)
         self.cross = CrossAttention(Across(width, heads), Softmax(), Join(width, width))
 
-    def forward(self, x: Tensor) -> Tensor:  # B T M -> B M
+    def forward(self, x: Tensor, mask: Mask = ALL) -> Tensor:  # B T M -> B M
         asking = self.query.to(x.dtype).expand(len(x), 1, -1)
-        context = Context(x, Everything())
+        context = Context(x, mask)
         return self.cross(asking, context.sight(Everything().over(asking)), context).squeeze(1)

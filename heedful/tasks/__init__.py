@@ -32,6 +32,7 @@ from heedful.tasks.pairs import Pairs
 from heedful.tasks.reading import Reading
 from heedful.tasks.rebuilding import Rebuilding
 from heedful.tasks.searching import Searching
+from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
 from heedful.tasks.skip_gram import SkipGram
@@ -44,7 +45,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
-FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation)
+FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation, Sequences)
 OF_IMAGES: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
 OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series)
 TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OF_IMAGES, *OTHERS)}
@@ -89,6 +90,7 @@ __all__ = [
     "Pairs",
     "Rebuilding",
     "Searching",
+    "Sequences",
     "Series",
     "Sets",
     "Task",

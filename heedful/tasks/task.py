@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -44,6 +44,13 @@ class Terms:
     smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
     consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
     guidance: float = 0.0  # of attention, by given alignments (Chen et al., 2016)
+    disagreement: float = 0.0  # of heads with one another (Li et al., 2018)
+    guided: float = 0.0  # heads, towards plain patterns (Deshpande and Narasimhan, 2020)
+
+    @classmethod
+    def of(cls, training: Any) -> Self:
+        """What a run's training asks for."""
+        return cls(**{field.name: getattr(training, field.name) for field in fields(cls)})
 
 
 PLAIN = Terms()

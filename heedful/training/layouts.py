@@ -13,12 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import Stack
+from heedful.blocks import Exchange, Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
+from heedful.looking import attends
+from heedful.tasks.heads import LOOKING
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks
-from heedful.training.spec import TrainingSpec
+from heedful.training.spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor]
 
@@ -221,6 +223,11 @@ def kind_of(training: TrainingSpec) -> str:
     return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
 
 
+def still(parallel: Parallel) -> Parallel:
+    """The layout that a run was begun with, where it can go on so: on one process or on several, as there are now."""
+    return parallel if (parallel in ("ddp", "fsdp")) == distributed() else "auto"
+
+
 def distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
@@ -236,11 +243,17 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         )
     if kind == "none" and distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    if training.recompute and training.guidance:
-        raise Refusal("training.guidance looks into blocks that training.recompute goes through twice; leave one out")
+    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
+        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
+        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
+    looking = next((term for term in ("guidance", *LOOKING) if getattr(training, term)), "")
+    if training.recompute and looking:
+        raise Refusal(f"training.{looking} looks into blocks that training.recompute goes through twice; leave one out")
+    if looking in LOOKING and not attends(model):
+        raise Refusal(f"training.{looking} is for heads, and this model has none; leave it out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
         raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
-    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser in ("muon", "adafactor")):
+    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
         key = "dtype" if training.dtype == "float16" else "optimiser"
         cure = "bfloat16" if key == "dtype" else "adamw"
         told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
@@ -249,5 +262,3 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
     if training.compile and kind == "fsdp":
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")
-    if kind != "none" and any(isinstance(part, nn.modules.batchnorm._BatchNorm) for part in model.modules()):
-        raise Refusal("model.norm=batch would count each process's samples alone; use another norm, or one process")

@@ -23,9 +23,7 @@ def holding(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise Refusal(
-            f"{folder} is held by {holder(folder)}, which trains in it; wait for it, stop it, or choose another --out"
-        ) from None
+        raise Refusal(busy(folder)) from None
     try:
         (folder / HOLDER).write_text(json.dumps({"process": os.getpid(), "host": socket.gethostname()}) + "\n")
         yield
@@ -34,6 +32,24 @@ def holding(folder: Path) -> Iterator[None]:
             (folder / HOLDER).unlink()
             (folder / LOCK).unlink()  # while it is held: who waits for it sees that it has lost its name
         lock.release()
+
+
+def busy(folder: Path) -> str:
+    """Who else trains in a folder, and what can be done about it."""
+    return f"{folder} is held by {holder(folder)}, which trains in it; wait for it, stop it, or choose another --out"
+
+
+def held(folder: Path) -> bool:
+    """Whether a living process trains in a folder."""
+    if not (folder / LOCK).exists():
+        return False
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def holder(folder: Path) -> str:

@@ -17,6 +17,7 @@ from heedful.checkpoints.weights import compare, restore, state
 from heedful.data.batches import Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
+from heedful.tasks.heads import judged
 from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint, shapes
 from heedful.training.ahead import Ahead
@@ -51,7 +52,7 @@ class Loop:
         self.device = next(model.parameters()).device
         captured = captures(self.training, self.device)
         self.portions = Portions(run, task, splits.train, self.shape(captured), ranks)
-        self.terms = Terms(self.training.smoothing, self.training.consistency, self.training.guidance)
+        self.terms = Terms.of(self.training)
         self.precision = Precision(self.training, self.device)
         self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
         self.optimiser = optimiser_of(model, self.training)
@@ -198,7 +199,7 @@ class Loop:
     def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The sum of a batch's losses and their count."""
         with self.precision.autocast():
-            return self.task.loss(self.learner, batch, self.terms)
+            return judged(self.task, self.learner, batch, self.terms)
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""

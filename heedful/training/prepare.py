@@ -17,6 +17,7 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, words
 from heedful.tasks import TASKS, Task
+from heedful.tasks.heads import LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
@@ -48,7 +49,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
     check_terms(run, task)
     working_dtype(run.training, place)
-    task.asked(terms(run), splits)
+    task.asked(Terms.of(run.training), splits)
     task.decoding = run.decoding
     spec = suited(run, task)
     if run.teacher:
@@ -70,20 +71,16 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     return Ready(run, task, splits, model, began)
 
 
-def terms(run: RunSpec) -> Terms:
-    """What a run's loss is asked for beside the task itself."""
-    return Terms(run.training.smoothing, run.training.consistency, run.training.guidance)
-
-
 def check_terms(run: RunSpec, task: Task) -> None:
     """Refuses what the task's loss does not know."""
     for term in (field.name for field in fields(Terms)):
         value = getattr(run.training, term)
-        if value and term not in task.terms:
+        if value and term not in (*task.terms, *LOOKING):
             raise Refusal(f"training.{term}={value} is nothing that task {task.name!r} knows; leave it out")
-    if run.training.guidance and run.training.compile:
+    looking = next((term for term in ("guidance", *LOOKING) if getattr(run.training, term)), "")
+    if looking and run.training.compile:
         raise Refusal(
-            "training.guidance looks into the model, and a compiled one cannot be; leave training.compile out"
+            f"training.{looking} looks into the model, and a compiled one cannot be; leave training.compile out"
         )
     if run.training.graphs and not (task.filled or task.even):
         raise Refusal(

@@ -24,15 +24,15 @@ from heedful.training.adapting import merge
 from heedful.training.before import LIKE, settled
 from heedful.training.comparing import compared, varied
 from heedful.training.cost import operations
-from heedful.training.layouts import check
-from heedful.training.lock import holding
+from heedful.training.layouts import check, still
+from heedful.training.lock import busy, held, holding
 from heedful.training.loop import Loop
 from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.profile import told
 from heedful.training.record import Quiet, Record
 from heedful.training.report import report
-from heedful.training.saving import changed
+from heedful.training.saving import changed, sum_of
 from heedful.training.spec import RunSpec, read, validated
 from heedful.training.telling import introduction
 from heedful.training.trained import samples, trained, usable
@@ -88,6 +88,7 @@ def train(
         for word in ready.run.compare:
             train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
+        loop.saver.made["data"] = sum_of(ready.task, ready.splits)
         go_on(loop)
         kind = Record if ranks.first else Quiet
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
@@ -133,6 +134,8 @@ def occupied(out: Path, resume: bool) -> bool:
         return False
     if not (out / SPEC).exists():
         raise Refusal(f"{out} holds other things and no run; choose another --out")
+    if not resume and held(out):
+        raise Refusal(busy(out))
     if not resume:
         raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
     check_all(out)  # whoever left it there: all that is in it is read, and written anew
@@ -185,9 +188,8 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
         if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
             cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
-    if keys is not None and not any(key in HOW for key in keys):
-        return begun
-    how = {key.removeprefix("training."): now[key] for key in HOW}
+    anew = [key for key in HOW if keys is None or key in keys]
+    how = {"parallel": still(begun.training.parallel)} | {key.removeprefix("training."): now[key] for key in anew}
     return begun.model_copy(update={"training": begun.training.model_copy(update=how)})
 
 

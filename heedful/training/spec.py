@@ -24,6 +24,8 @@ BETAS = [0.9, 0.98]
 
 LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
 
+Parallel = Literal["auto", "none", "ddp", "fsdp"]
+
 
 class Lora(BaseModel):
     """Of which rank and where small products learn in the place of whole matrices (Hu et al., 2022)."""
@@ -59,12 +61,14 @@ class TrainingSpec(BaseModel):
     freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
     lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
     layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
+    disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
     compile: bool = False
     graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
-    parallel: Literal["auto", "none", "ddp", "fsdp"] = "auto"  # over torchrun's processes; auto: ddp if there are some
+    parallel: Parallel = "auto"  # over torchrun's processes; auto: ddp if there are some
     recompute: bool = False  # blocks keep only their inputs, and work the rest out again: less memory, more time
     threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
     evaluate_every: Count = 250  # steps

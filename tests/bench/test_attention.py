@@ -4,6 +4,7 @@ import gc
 import json
 
 import pytest
+from PIL import Image
 
 from heedful.bench import attention
 from heedful.bench.attention import Growth
@@ -22,8 +23,11 @@ def of_small_size(monkeypatch) -> None:
 
 
 def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
+    picture = tmp_path / "growth.png"
     with pytest.raises(SystemExit) as left:
-        main(["bench", "attention", "--rounds", "1", "--json", str(tmp_path / "found.json")])
+        main(["bench", "attention", "--rounds", "1", "--json", str(tmp_path / "found.json"), "--plot", str(picture)])
+    with Image.open(picture) as drawn:
+        assert drawn.size[0] > 1000
     assert left.value.code == 0
     forward, both = json.loads((tmp_path / "found.json").read_text())["cases"]
     fast = {n for n, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"}

@@ -228,6 +228,7 @@ def test_weights_in_several_files_are_read_by_their_index(tmp_path):
     for wrong, said in (
         ({name: "../elsewhere.safetensors"}, "names '../elsewhere.safetensors', which is no safetensors file"),
         ({name: "/etc/passwd"}, "names '/etc/passwd', which is no safetensors file"),
+        ({name: "a\0.safetensors"}, "which is no safetensors file"),
         ({name: "model.bin"}, "names 'model.bin', which is no safetensors file"),
         ({name: "model-00003-of-00002.safetensors"}, "does not exist"),
         ({name: where[[*where][1]]}, f"tensor '{name}' is missing"),

@@ -53,6 +53,7 @@ def test_a_decoder_is_one_graph_of_any_batch_and_length(tmp_path):
 def test_an_encoder_is_one_graph_that_is_told_segments_and_tells_padding(tmp_path):
     model = stirred("bert", output="classes", classes=4).eval()
     heedful.save(model, tmp_path / "there", layout="onnx")
+    assert not any(part.training for part in model.modules())
     for rows, length, _ in SIZES:
         given, segments = tokens(rows, length, pad=model.spec.pad), torch.arange(length).expand(rows, -1) % 2
         out = run(tmp_path / "there" / "model.onnx", tokens=given, segments=segments)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -113,6 +114,17 @@ def test_a_disk_that_is_full_at_any_file_operation_loses_nothing(tmp_path: Path)
         if operation > 60:
             break
     assert failed > 20
+
+
+def test_what_the_system_says_of_a_file_that_finds_no_room_is_told(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+        with pytest.raises(OSError, match="File too large") as full:
+            files.write_tensors({"a": torch.zeros(1 << 16)}, tmp_path / "a.safetensors")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert full.value.errno == errno.EFBIG and full.value.filename == str(tmp_path / "a.safetensors")
 
 
 NAMES = ("model.safetensors", "best.safetensors", "progress.json", "manifest.json")
@@ -240,11 +252,27 @@ def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path: Path, monkeypat
         train(short("reverse"), tmp_path, resume=True)
 
 
+def test_data_that_have_changed_are_told_when_a_run_goes_on(tmp_path: Path) -> None:
+    file, out = tmp_path / "pairs.tsv", tmp_path / "run"
+    lines = [f"{at % 7} {at % 5} {at % 3}\t{at % 3} {at % 5} {at % 7}\n" for at in range(120)]
+    file.write_text("".join(lines))
+    run = short("reverse", data__name=str(file))
+    with killed_at(Loop, "step", 12):
+        train(run, out)
+    file.write_text("".join([*lines[:-1], "6 4\t4 6\n"]))
+    with pytest.warns(UserWarning, match=r"was made with other data: the run goes on, but perhaps not to the same"):
+        train(run, out, resume=True)
+
+
 def test_the_second_trainer_is_told_who_holds_the_folder(tmp_path: Path) -> None:
     out, told = tmp_path / "run", rf"run is held by process {os.getpid()} on .*; wait for it, stop it, or"
     out.mkdir()
     with lock.holding(out), pytest.raises(Refusal, match=told), lock.holding(out):
         raise AssertionError("two hold it")
+    (out / "run.yaml").touch()
+    with lock.holding(out), pytest.raises(Refusal, match=told):
+        train(short("reverse", training__steps=2), out)
+    (out / "run.yaml").unlink()
     train(short("reverse", training__steps=2), out)
     assert not (out / lock.LOCK).exists() and not (out / lock.HOLDER).exists()
 

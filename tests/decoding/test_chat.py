@@ -80,6 +80,12 @@ def test_the_oldest_turns_are_forgotten_where_there_is_no_room() -> None:
     assert chat.fitted([5]) == [5]
 
 
+def test_an_answer_is_no_longer_than_there_is_room() -> None:
+    chat = Chat(talker(["<User:>", "<Assistant:>"], length=24), Decoding(max_new_tokens=256))
+    answers = ["".join(chat.say(text)) for text in ("abc", "dad")]
+    assert all(answers) and max(map(len, answers)) < 24
+
+
 @pytest.mark.parametrize(
     ("model", "said"),
     [

@@ -33,6 +33,7 @@ from heedful.attention import (
     Longformer,
     Mask,
     MultiHead,
+    MultiScale,
     Padding,
     Prefix,
     Rotary,
@@ -93,6 +94,7 @@ def masks(length: int = LENGTH) -> dict[str, Mask]:
         "axial": Axial(HEADS, 3) & Padding(lengths),
         "causal & local": Local(2, memory=3) & Causal(),
         "local of two dimensions": Local2D(2, row=3, memory=1),
+        "multiscale": MultiScale(HEADS, 1),
     }
 
 
@@ -106,6 +108,11 @@ BIASES: dict[str, Callable[[], Bias | None]] = {
     "table of two axes": lambda: Table(HEADS, (3, 3)),
     "alibi of one head for all": lambda: ALiBi(1),
     "table of one head for all": lambda: Table(1, (9,)),
+}
+BIASES |= {  # and whatever else a word names
+    word: functools.partial(words.choose, "bias", word, words.BIASES, heads=HEADS, length=LONGEST)
+    for word in words.BIASES
+    if word not in BIASES
 }
 
 

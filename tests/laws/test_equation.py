@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
-from heedful.attention.mechanisms import softmax
+from heedful.attention.mechanisms import running, softmax
 from heedful.attention.mechanisms.mechanism import shared
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
@@ -36,6 +36,16 @@ def test_forward_is_weights_times_values_in_the_precision_of_training(word):
         one, two = m(q, k, v, sight), defined(m, q, k, v, sight)
         assert one.dtype == two.dtype == torch.float32
         agree(one, two, [q, k, v, *parameters(m, sight.bias)], case, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("word", [w for w in MECHANISMS if isinstance(mechanism(w), running.Running)])
+def test_pieces_of_a_long_sequence_are_the_whole(word, monkeypatch):
+    monkeypatch.setattr(running, "PIECE", 3)
+    m = mechanism(word)
+    for case in cases.cases(word, mask=["everything", "causal", "padding", "causal & padding"], groups=[HEADS, 2]):
+        sight = case.seen()
+        q, k, v = asked(case, sight)
+        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
 
 
 @pytest.mark.parametrize("word", MECHANISMS)

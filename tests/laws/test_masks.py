@@ -58,6 +58,7 @@ PLAIN = {
     "axial": lambda b, h, i, j: [i // 3 == j // 3, i % 3 == j % 3][h % 2] and j < LENGTHS[b],
     "causal & local": lambda b, h, i, j: i - i % 2 - 3 <= j <= i,
     "local of two dimensions": lambda b, h, i, j: j in around(i),
+    "multiscale": lambda b, h, i, j: abs(i - j) < 2**h,
 }
 
 

@@ -85,7 +85,9 @@ def table() -> dict[str, dict]:
 
 def test_what_is_refused_stands_in_the_golden_table():
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
-    assert table() == golden, "write it anew with: python -m tests.laws.test_refusals"
+    assert table() == {part: golden[part] for part in ("mechanisms", "parts")}, (
+        "write it anew with: python -m tests.laws.test_refusals"
+    )
 
 
 @pytest.mark.parametrize("name", PARTS)
@@ -119,4 +121,5 @@ def test_a_mechanism_that_refuses_is_left_out_of_the_laws_and_shown(monkeypatch)
 
 
 if __name__ == "__main__":
-    GOLDEN.write_text(json.dumps(table(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    golden = json.loads(GOLDEN.read_text(encoding="utf-8")) | table()
+    GOLDEN.write_text(json.dumps(golden, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -188,7 +188,8 @@ def test_gradient_flows_through_what_is_seen(name, word):
         assert torch.equal(one, two)
         pairs = [*zip(gradients(one, leaves), gradients(two, leaves), strict=True)]
         assert all(torch.allclose(a, b, atol=1e-12) for a, b in pairs)
-        assert any(a.any() for a, _ in pairs), path
+        looks = any(g.any() for g in gradients(two, [q, k]))  # a mean, and what is hard-coded, does not
+        assert any(a.any() for a, _ in pairs) or not looks, path
 
 
 @FAMILIES

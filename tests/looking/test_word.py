@@ -43,7 +43,7 @@ def test_a_word_is_found_in_its_pieces(pieces: tuple[str, ...], word: str, found
 def test_what_a_word_looks_at_is_its_row_of_every_layer() -> None:
     maps = layers()
     found = gaze(maps, "it", "here")
-    assert found.rows == ("encoder 0", "encoder 1") and found.columns == WORDS
+    assert found.rows == ("encoder.0", "encoder.1") and found.columns == WORDS
     torch.testing.assert_close(found.weights[0], torch.stack([map.weights[:, 6].mean(0) for map in maps]))
     parts = gaze(maps, "tired", "here", "encoder.blocks.1.attention")
     assert parts.rows == ("head 0", "head 1", "head 2")

@@ -44,6 +44,8 @@ CASES = {
     "all twice": case("reverse", 5, training__consistency=1.0, **EXACT, **DDP),
     "gone on": case("sort", 6, **EXACT, **DDP),
     "gone on sharded": case("sort", 6, training__average=0.9, **EXACT, **FSDP),
+    "norms over batches": case("resnet", 6, training__dtype="float64", training__batch=9, **DDP),
+    "norms over batches sharded": case("resnet", 6, training__dtype="float64", training__batch=9, **FSDP),
     "low": case("reverse", 20, training__dtype="bfloat16", model__dropout=0.0, **FSDP),
 }
 FIRST = 5  # steps that one process takes before two go on

@@ -121,9 +121,9 @@ def test_two_processes_that_were_killed_go_on_to_the_same_bits(
 
 
 def test_what_all_processes_refuse_is_said_once(tmp_path: Path) -> None:
-    command = torchrun(2, *words(tmp_path / "run", "model.norm=batch"))
+    command = torchrun(2, *words(tmp_path / "run", "training.parallel=none"))
     done = subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
     assert re.findall(r"^heedful: .*", done.stderr, re.MULTILINE) == [
-        "heedful: model.norm=batch would count each process's samples alone; use another norm, or one process"
+        "heedful: training.parallel=none is for one process and torchrun started more; leave it or torchrun out"
     ]
     assert not (tmp_path / "run").exists()

@@ -1,14 +1,16 @@
-"""The same numbers as the transformers library: Longformer, BigBird, Nystromformer and Reformer, at random weights."""
+"""The same numbers as transformers: Longformer, BigBird, Nystromformer, Reformer and Informer, at random weights."""
 
 import pytest
 import torch
 from transformers.models.big_bird import modeling_big_bird as big_bird
+from transformers.models.informer import modeling_informer as informer
 from transformers.models.longformer import modeling_longformer as longformer
 from transformers.models.nystromformer import modeling_nystromformer as nystromformer
 from transformers.models.reformer import modeling_reformer as reformer
 
-from heedful.attention import BigBird, Everything, Given, Longformer, Padding, SharedQK
-from heedful.attention.mechanisms import Nystromformer, Reformer, Softmax
+from heedful.attention import Attention, BigBird, Everything, Given, Join, Longformer, MultiHead, Padding, SharedQK
+from heedful.attention.mechanisms import Informer, Nystromformer, Reformer, Softmax
+from heedful.blocks import GlobalRows
 from tests.references.copying import copied
 
 BATCH, HEADS, WIDTH = 2, 2, 12
@@ -43,6 +45,39 @@ def test_longformer_is_softmax_within_its_mask(everywhere):
     ours = joined(Softmax()(*projected(theirs, x), sight))
     real = ~is_hidden
     torch.testing.assert_close(ours[real], y[real], **CLOSE)
+
+
+def test_longformer_with_projections_of_its_own_is_theirs():
+    torch.manual_seed(0)
+    config = longformer.LongformerConfig(attention_window=[8], num_hidden_layers=1, **SIZES)
+    theirs, x, lengths = longformer.LongformerSelfAttention(config, 0).eval(), states(32), torch.tensor([32, 27])
+    at = torch.arange(32).expand(BATCH, -1)
+    is_hidden, is_global = at >= lengths[:, None], at < 3
+    mask = torch.where(is_hidden, -10_000.0, torch.where(is_global, 10_000.0, 0.0))
+    y = theirs(x, mask, is_hidden, is_global, True)[0]
+    plain = lambda: Attention(MultiHead(WIDTH, HEADS), Softmax(), Join(WIDTH, WIDTH))  # noqa: E731
+    ours = GlobalRows(plain, 5, everywhere=3)
+    for project, name in ((ours.near.project, "{}"), (ours.project, "{}_global")):
+        parts = [getattr(theirs, name.format(one)) for one in ("query", "key", "value")]
+        for kind in ("weight", "bias"):
+            copied([([getattr(project.to_qkv, kind)], [getattr(part, kind) for part in parts])])
+    torch.nn.init.eye_(ours.near.join.weight)
+    torch.nn.init.zeros_(ours.near.join.bias)
+    real = ~is_hidden
+    torch.testing.assert_close(ours(x, Padding(lengths).over(x))[real], y[real], **CLOSE)
+
+
+@pytest.mark.parametrize("factor", [1, 3])
+def test_informer_is_theirs_where_all_keys_are_asked_who_is_chosen(monkeypatch, factor):
+    torch.manual_seed(0)
+    given = {"num_heads": HEADS, "dropout": 0.0, "is_decoder": False, "bias": True, "sampling_factor": factor}
+    theirs, x = informer.InformerProbSparseAttention(WIDTH, **given).eval(), states(16)
+    monkeypatch.setattr(torch, "randint", lambda *given, **more: torch.arange(16))  # theirs draws some of them
+    y = theirs(x)[0]
+    q, k, v = projected(theirs, x, ("q_proj", "k_proj", "v_proj"))
+    ours = theirs.out_proj(joined(Informer(factor)(q, k, v, Everything().over(x))))
+    torch.testing.assert_close(ours, y, **CLOSE)
+    assert not torch.allclose(theirs.out_proj(joined(Softmax()(q, k, v, Everything().over(x)))), y, atol=1e-3)
 
 
 def test_bigbird_is_softmax_within_its_mask(monkeypatch):

@@ -66,6 +66,9 @@ class DPFP(Running):
         written = self.features(exact(k)), exact(v), self.share(exact(k)) * there
         return self.features(exact(q)), *(shared(x, q.shape[1]) for x in written)
 
+    def added(self, given: Given, past: Tensor | None) -> Tensor:
+        return self.run(given, past)[1]
+
     def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
         q, k, v, share = (chunks(x, CHUNK) for x in given)
         one = torch.eye(k.shape[3], dtype=k.dtype, device=k.device)
@@ -74,10 +77,11 @@ class DPFP(Running):
         values, keys = news.split((v.shape[-1], k.shape[-1]), -1)
         near, read = (q @ k.mT).tril(), []
         state = k.new_zeros(*k.shape[:2], k.shape[-1], v.shape[-1]) if past is None else past
-        for n in range(k.shape[2]):
-            new = values[:, :, n] - keys[:, :, n] @ state
-            read.append(q[:, :, n] @ state + near[:, :, n] @ new)
-            state = state + k[:, :, n].mT @ new
+        # Unbound once, and not cut out one by one: the gradient of a cut is as large as what it was cut out of.
+        for value, key, asked, close, own in zip(*(x.unbind(2) for x in (values, keys, q, near, k)), strict=True):
+            new = value - key @ state
+            read.append(asked @ state + close @ new)
+            state = state + own.mT @ new
         return torch.cat(read, 2)[:, :, : given[0].shape[2]], state
 
 

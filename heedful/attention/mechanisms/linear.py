@@ -34,7 +34,7 @@ class LinearLike(Running):
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         read(sight, self.name)
         products = self.of_queries(exact(q)) @ shared(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
-        return divided(products, products.sum(-1, keepdim=True)).to(q.dtype)
+        return self.portioned(products, products.sum(-1, keepdim=True)).to(q.dtype)
 
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
         one = pad(exact(v), (0, 1), value=1.0)  # behind the values, whose sum is the divisor
@@ -52,7 +52,11 @@ class LinearLike(Running):
         return given[1].mT @ given[2]
 
     def finished(self, y: Tensor) -> Tensor:
-        return divided(y[..., :-1], y[..., -1:])
+        return self.portioned(y[..., :-1], y[..., -1:])
+
+    def portioned(self, y: Tensor, total: Tensor) -> Tensor:
+        """What is left when a row is divided by its sum."""
+        return divided(y, total)
 
 
 class Linear(LinearLike):

@@ -32,6 +32,8 @@ class Nystromformer(Mechanism):
         ordered=True,
     )
 
+    name: ClassVar = "nystromformer"
+
     def __init__(self, landmarks: int = 64, iterations: int = 6) -> None:
         super().__init__()
         if landmarks < 1 or iterations < 1:
@@ -40,14 +42,18 @@ class Nystromformer(Mechanism):
 
     def parts(self, q: Tensor, k: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
         """Weights of rows for landmarks, their inverse among themselves, and of landmarks for columns."""
-        there = read_itself(sight, "nystromformer")
+        there = read_itself(sight, self.name)
         mean = sight.once(("segments", self.landmarks), lambda: segments(there, self.landmarks))  # B|1 1 L T
         k, mean = shared(k, q.shape[1]) * q.shape[-1] ** -0.5, mean.to(q.dtype)
         some_q, some_k, there, marked = mean @ q, mean @ k, there.mT, mean.any(-1, keepdim=True).mT
         one = torch.eye(mean.shape[2], dtype=q.dtype, device=q.device)
         among = hidden_softmax(some_q @ some_k.mT, marked)
-        inverse = inverted(torch.where(marked.mT, among, one), self.iterations)
+        inverse = self.inverse(torch.where(marked.mT, among, one))
         return hidden_softmax(q @ some_k.mT, marked), inverse, hidden_softmax(some_q @ k.mT, there)
+
+    def inverse(self, among: Tensor) -> Tensor:
+        """The inverse of the weights among landmarks, or something like it: B H L L."""
+        return inverted(among, self.iterations)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         to, inverse, of = self.parts(q, k, sight)

@@ -13,6 +13,8 @@ from heedful.attention.sight import Sight
 
 Given = tuple[Tensor, ...]  # what queries (B H T F) ask, then what is written: B H S F, B H S E, ...
 
+PIECE = 2048  # rows that a CPU takes at once
+
 
 class Running(Mechanism):
     """What is written goes into a sum (B H F E), of which queries read: all of it, or what was written before them.
@@ -49,14 +51,34 @@ class Running(Mechanism):
     def looked(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """What `forward` gives."""
         reading = read(sight, self.name)
+        itself = sight.counted and sight.rows is sight.columns
+        if itself and q.shape[2] > PIECE and not q.is_cuda and not torch.compiler.is_compiling():
+            return self.in_pieces(q, k, v, reading.there, reading.causal)
         given = self.given(q, k, v, reading.there)
-        if not (sight.counted and sight.rows is sight.columns):
+        if not itself:
             last = torch.iinfo(torch.long).max // 4
             rows = sight.rows if reading.causal else torch.full_like(sight.rows, last)
             y = self.run_in_order(given, rows, sight.columns)
         else:
             y = self.run(given)[0] if reading.causal else given[0] @ self.written(given)
         return self.finished(y).to(q.dtype)
+
+    def in_pieces(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor, causal: bool) -> Tensor:
+        """The same, piece by piece: a CPU takes new memory for what is large at every call, page by page."""
+        there = there.expand(-1, -1, k.shape[2], -1)
+        past: Tensor | None = None
+        read: list[Tensor] = []
+        for some in zip(*(x.split(PIECE, 2) for x in (q, k, v, there)), strict=True):
+            piece = self.given(*some)
+            y, past = self.run(piece, past) if causal else (piece[0], self.added(piece, past))
+            read.append(self.finished(y).to(q.dtype) if causal else y)
+        if not causal and past is not None:
+            read = [self.finished(asked @ past).to(q.dtype) for asked in read]
+        return torch.cat(read, 2)
+
+    def added(self, given: Given, past: Tensor | None) -> Tensor:
+        """The sum after all of it and of what was written before."""
+        return self.written(given) if past is None else past + self.written(given)
 
     def run_in_order(self, given: Given, rows: Tensor, columns: Tensor) -> Tensor:
         """Rows and columns in one sequence by position, each row behind all columns that stand where it does."""

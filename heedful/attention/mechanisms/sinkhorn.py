@@ -21,14 +21,14 @@ class Sinkhorn(Mechanism):
 
     Scores between the means of blocks are made a matrix whose rows and columns sum to one, nearly a permutation, by
     dividing by rows and columns in turn (Sinkhorn, 1964); a learned matrix for each head says what is compared. Cost:
-    T times size, and the square of the number of blocks. It cannot hide the future, for all blocks are sorted
-    together, look across, or take a bias.
+    T times size, and T^2 / size for the mixtures: T^1.5 where size is about the root of T. It cannot hide the future,
+    for all blocks are sorted together, look across, or take a bias.
     """
 
     card: ClassVar = Card(
         "Sparse Sinkhorn Attention (Tay et al., 2020)",
         2020,
-        "T size + (T / size)^2",
+        "T size + T^2 / size",
         limits="never causal nor across; no bias; no masks but padding",
         causal=False,
         ordered=True,

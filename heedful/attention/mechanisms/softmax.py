@@ -33,8 +33,12 @@ class SoftmaxLike(Mechanism):
         """How well each query matches each key: B H T D, B H S D -> B H T S."""
         raise NotImplementedError
 
+    def placed(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+        """The same where it matters who stands where; what the bias adds comes on top."""
+        return self.scores(q, k)
+
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        scores = self.scores(q, shared(k, q.shape[1]))
+        scores = self.placed(q, shared(k, q.shape[1]), sight)
         return safe_softmax(scores if sight.scores is None else scores + sight.scores.to(scores.dtype), sight)
 
     def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:

@@ -1,0 +1,112 @@
+"""Biases of papers that let heads look near: Gaussians, spans that are learned, and tables for each task."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention.card import Card
+from heedful.attention.seeing import Bias
+
+LEAST = 1e-26  # of a share: its logarithm, -60, leaves a column nothing
+
+
+class GaussianBias(Bias):
+    """A penalty that grows with the square of the distance, -|w d^2 + b|, learned for each head (Guo et al., 2019).
+
+    w is never below 0 and b never above it, so that a position can be let look a little away from itself. Cost: T^2.
+    """
+
+    card: ClassVar = Card(
+        "Gaussian Transformer: A Lightweight Approach for Natural Language Inference (Guo et al., 2019)",
+        2019,
+        "T^2",
+        limits="far away is never looked at sharply",
+        ordered=True,
+        tier="B",
+    )
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.spread, self.away = nn.Parameter(torch.full((heads,), 0.1)), nn.Parameter(torch.full((heads,), 0.1))
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        w, shift = self.spread.square()[self.place(h)], -self.away.square()[self.place(h)]
+        return -(w * (i - j).square() + shift).abs()
+
+
+class AdaptiveSpan(Bias):
+    """How far each head looks is learned, up to `farthest`; over the last `ramp` positions it fades out.
+
+    Sukhbaatar et al. (2019): weights are taken times clamp((ramp + span - distance) / ramp, 0, 1), whose logarithm is
+    added to the scores here. Cost: T^2; the paper leaves out what no head reaches. A loss on `spans` makes them short.
+    """
+
+    card: ClassVar = Card(
+        "Adaptive Attention Span in Transformers (Sukhbaatar et al., 2019)",
+        2019,
+        "T^2",
+        limits="what is beyond the span is not seen, and not left out of the work either",
+        ordered=True,
+        tier="B",
+    )
+
+    def __init__(self, heads: int, farthest: int = 512, ramp: int = 32) -> None:
+        super().__init__()
+        if farthest < 1 or ramp < 1:
+            raise ValueError(f"farthest {farthest} and ramp {ramp} leave nothing to see; choose 1 or more of both")
+        self.heads, self.farthest, self.ramp = heads, farthest, ramp
+        self.share = nn.Parameter(torch.full((heads,), 0.5))
+
+    @property
+    def spans(self) -> Tensor:
+        """How far each head sees without fading: H."""
+        return self.share.clamp(0.0, 1.0) * self.farthest
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        left = (self.ramp + self.spans[self.place(h)] - (i - j).abs()) / self.ramp
+        return left.clamp(LEAST, 1.0).log()
+
+
+class TaskBlocks(Bias):
+    """A learned table along the diagonal, in `blocks`, that each of several `tasks` stretches and shifts for itself.
+
+    CAMTL (Pilault et al., 2021): scores of positions in one block get A * gamma + beta, of which A is shared and gamma
+    and beta are the task's. Which task a sequence is of is said by `of`; without it all are of the first. Cost: T^2.
+    """
+
+    card: ClassVar = Card(
+        "Conditionally Adaptive Multi-Task Learning (Pilault et al., 2021)",
+        2021,
+        "T^2",
+        limits="positions up to the length that it was made for; beyond it nothing is added",
+        ordered=True,
+        tier="B",
+    )
+
+    def __init__(self, length: int, tasks: int = 1, blocks: int = 4) -> None:
+        super().__init__()
+        if tasks < 1 or blocks < 1:
+            raise ValueError(f"{tasks} tasks and {blocks} blocks say nothing; choose 1 or more of both")
+        self.side, self.blocks = -(-length // blocks), blocks
+        self.table = nn.Parameter(torch.randn(blocks, self.side, self.side) * 0.02)
+        self.stretch = nn.Parameter(torch.ones(tasks, self.side, self.side))
+        self.shift = nn.Parameter(torch.zeros(tasks, self.side, self.side))
+        self.ids: Tensor | None = None
+
+    def of(self, ids: Tensor) -> Self:
+        """The same bias for sequences of these tasks (B)."""
+        other = self.__class__.__new__(self.__class__)
+        other.__dict__ = {**self.__dict__, "ids": ids}
+        return other
+
+    def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        block, other = i.clamp(min=0) // self.side, j.clamp(min=0) // self.side
+        task = torch.zeros_like(b) if self.ids is None else self.ids[b]
+        row, column = i.clamp(min=0) % self.side, j.clamp(min=0) % self.side
+        own = self.table[block.clamp(max=self.blocks - 1), row, column]
+        said = own * self.stretch[task, row, column] + self.shift[task, row, column]
+        return said * ((block == other) & (block < self.blocks))

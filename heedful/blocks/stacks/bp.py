@@ -1,0 +1,72 @@
+"""BP-Transformer: near by tokens, far by spans that grow with the distance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Mask
+from heedful.attention.card import Card
+from heedful.blocks.stacks.nodes import WithNodes
+
+LEVEL = 1 << 20  # nodes of each level stand beyond all positions of the one below
+
+
+class Spans(Mask):
+    """Positions of a tree over a sequence: level times LEVEL, and where the span begins; tokens are of level 0.
+
+    A token sees, at each level, the `size` spans nearest to its own on both sides; a span sees its tokens and itself.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+        level, other, start, begin = i // LEVEL, j // LEVEL, i % LEVEL, j % LEVEL
+        near = ((start >> other) - (begin >> other)).abs() <= self.size
+        inside = (other == 0) & (begin >> level == start >> level)
+        return torch.where(level == 0, near, inside | (i == j))
+
+
+class BPTransformer(WithNodes):
+    """A binary tree of spans over the sequence: a token sees what is near in detail and what is far as spans.
+
+    Ye et al. (2019). Spans are of 2, 4, 8, ... positions, up to the whole, and begin as the mean of their tokens. Cost:
+    T log T times size in the paper; T^2 here, by a mask. It cannot hide the future, which spans tell.
+    """
+
+    name = "bp"
+    card: ClassVar = Card(
+        "BP-Transformer: Modelling Long-Range Context via Binary Partitioning (Ye et al., 2019)",
+        2019,
+        "T^2",
+        limits="never causal; no bias; no masks but padding; twice as many nodes as tokens",
+        causal=False,
+        ordered=True,
+        tier="B",
+    )
+
+    def __init__(self, blocks: Iterable[nn.Module], norm: nn.Module | None = None, size: int = 2) -> None:
+        super().__init__(blocks, norm)
+        if size < 1:
+            raise ValueError(f"size {size} leaves nothing to see; choose 1 or more")
+        self.size = size
+
+    def nodes(self, x: Tensor, there: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        made, places = [x[:, :0]], [there[:, :0].long()]
+        level = 1
+        while 1 << (level - 1) < x.shape[1]:
+            starts = torch.arange(0, x.shape[1], 1 << level, device=x.device)
+            within = (at[:, None] >> level == starts[:, None] >> level) & there[:, None]  # B N T
+            weight = within.to(x.dtype)
+            made.append(weight @ x / weight.sum(-1, keepdim=True).clamp(min=1))
+            held = within.any(-1) & (there.sum(-1, keepdim=True) > 1 << (level - 1))  # no level above the whole
+            places.append(torch.where(held, level * LEVEL + starts, -1))
+            level += 1
+        return torch.cat(made, 1), torch.cat(places, 1)
+
+    def mask(self) -> Mask:
+        return Spans(self.size)

@@ -1,0 +1,43 @@
+"""What stacks share whose layers exchange something: they call the parts of their blocks' attention themselves."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from heedful.attention import Attention, Context, Memory, Sight
+from heedful.attention.card import Card
+from heedful.attention.mechanisms.softmax import SoftmaxLike
+from heedful.blocks.stack import Stack
+
+
+class Exchange(Stack):
+    """Blocks one after the other, each of which hears from those before it. A kind says what, in `attend`."""
+
+    card: ClassVar[Card]
+
+    def forward(self, x: Tensor, sight: Sight, *given: Any) -> Tensor:  # B T M -> B T M
+        told: dict[str, Any] = {}  # of this forward
+        context = [one for one in given if isinstance(one, Context)]
+        memory = next((one for one in given if isinstance(one, Memory)), None)
+        for number, block in enumerate(self.blocks):
+            here: Any = block
+            attend = partial(self.attend, number, here.attention, sight=sight, memory=memory, told=told)
+            x = here.around(x, attend, sight, *context)
+        return self.norm(x)
+
+    def attend(
+        self, number: int, attention: Attention, x: Tensor, sight: Sight, memory: Memory | None, told: dict[str, Any]
+    ) -> Tensor:
+        """What a block's attention gives, and what later ones are `told`: B T M -> B T M."""
+        raise NotImplementedError
+
+
+def scoring(attention: Attention, name: str) -> SoftmaxLike:
+    """The mechanism of an attention, where it makes scores that can be handed on."""
+    if not isinstance(attention.mechanism, SoftmaxLike):
+        said = type(attention.mechanism).__name__.lower()
+        raise ValueError(f"{name} hands on scores, and {said} makes none; use softmax")
+    return attention.mechanism

@@ -1,0 +1,59 @@
+"""Losses on where heads look, for any task: they look while the task judges, and what they see carries gradient."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Sight
+from heedful.attention.mechanisms.reading import present
+from heedful.looking import look
+from heedful.tasks.task import Batch, Task, Terms
+
+LOOKING = ("disagreement", "guided")  # terms that every task with attention knows
+
+
+def judged(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
+    """The sum of a task's losses and their count; where asked for, with what heads are told to do, layer by layer."""
+    if not (terms.disagreement or terms.guided):
+        return task.loss(model, batch, terms)
+    with look(model) as seen:
+        total, count = task.loss(model, batch, terms)
+    added = []
+    for path in seen.paths:
+        weights, sight = seen.weights(path), seen.sight(path)
+        said = terms.disagreement * overlap(weights, sight)
+        if sight.rows is sight.columns:
+            said = said + terms.guided * astray(weights, sight)
+        added.append(said)
+    return total + count * torch.stack(added).mean(), count
+
+
+def overlap(weights: Tensor, sight: Sight) -> Tensor:
+    """How much two heads of a layer look at the same, over all pairs of them: 0 where none do, at most 1.
+
+    Disagreement on attended positions (Li et al., 2018), which is this, less than nothing.
+    """
+    heads = weights.shape[1]
+    both = weights.sum(1).square() - weights.square().sum(1)  # B T S, twice each pair
+    return mean_of_rows(both.sum(-1) / max(1, heads * (heads - 1)), sight)
+
+
+def astray(weights: Tensor, sight: Sight) -> Tensor:
+    """How far the first half of the heads are from looking, by turns, at the one before, the next and the first.
+
+    Guided attention (Deshpande and Narasimhan, 2020): the squared distance to that pattern, where it can be seen.
+    """
+    guided = weights[:, : max(1, weights.shape[1] // 2)]
+    i, j = sight.rows[:, None, :, None], sight.columns[:, None, None]
+    turn = torch.arange(guided.shape[1], device=i.device)[:, None, None] % 3
+    wanted = torch.where(turn == 0, i - 1, torch.where(turn == 1, i + 1, 0)) == j  # B|1 H T S
+    wanted = wanted & sight.dense[:, : guided.shape[1]]
+    away = (guided - wanted.to(guided.dtype)).square().sum(-1) * wanted.any(-1)  # B H T
+    return mean_of_rows(away.mean(1), sight)
+
+
+def mean_of_rows(x: Tensor, sight: Sight) -> Tensor:
+    """The mean over rows (B T) that are no padding."""
+    there = present(sight, sight.rows)[:, 0, :, 0].expand_as(x).to(x.dtype)
+    return (x * there).sum() / there.sum().clamp(min=1)

@@ -1,0 +1,68 @@
+"""Losses on where heads look: disagreement and guided heads, by hand, with any task."""
+
+import pytest
+import torch
+
+from heedful.attention import Causal, Everything, Padding
+from heedful.errors import Refusal
+from heedful.tasks.heads import astray, judged, overlap
+from heedful.tasks.task import Terms
+from heedful.training import run
+from tests.training.runs import CPU, loop_of, short
+
+
+def over(mask, batch=1, length=3):
+    return mask.over(torch.empty(batch, length))
+
+
+def test_heads_overlap_where_they_look_at_the_same():
+    """Li et al. (2018), equation 7: the sum over positions of the product of two heads' weights."""
+    one, two = torch.eye(3), torch.full((3, 3), 1 / 3)
+    assert float(overlap(torch.stack((one, one))[None], over(Everything()))) == pytest.approx(1.0)
+    assert float(overlap(torch.stack((one, two))[None], over(Everything()))) == pytest.approx(1 / 3)
+    assert float(overlap(torch.stack((one, one.roll(1, 1)))[None], over(Everything()))) == 0.0
+    three = torch.stack((one, one, two))[None]  # pairs of 1, 1/3 and 1/3
+    assert float(overlap(three, over(Everything()))) == pytest.approx(5 / 9)
+
+
+def test_padding_has_no_say():
+    weights, lengths = torch.rand(2, 2, 3, 3), torch.tensor([3, 2])
+    other = weights.clone()
+    other[1, :, 2] = 9.0
+    for loss in (overlap, astray):
+        sight = over(Padding(lengths), 2)
+        torch.testing.assert_close(loss(weights, sight), loss(other, sight))
+        assert not torch.allclose(loss(weights, over(Everything(), 2)), loss(other, over(Everything(), 2)))
+
+
+def test_guided_heads_look_at_the_one_before_the_next_and_the_first():
+    """Deshpande and Narasimhan (2020): heads of the first half, by turns; what cannot be seen is not asked for."""
+    after, before, first = torch.eye(3).roll(1, 1), torch.eye(3).roll(-1, 1), torch.eye(3)[[0, 0, 0]]
+    heads = torch.stack((before, after, first, *torch.rand(3, 3, 3)))[None]
+    assert float(astray(heads, over(Everything()))) == 0.0
+    turned = torch.stack((after, before, first, *torch.rand(3, 3, 3)))[None]
+    assert float(astray(turned, over(Everything()))) == pytest.approx((2 * 2 / 3 + 2 * 2 / 3 + 0) / 3)
+    hidden = torch.stack((before, before, after, after))[None]  # of two that are guided, one wants what is hidden
+    assert float(astray(hidden, over(Causal()))) == 0.0
+
+
+@pytest.mark.parametrize("term", ["disagreement", "guided"])
+@pytest.mark.parametrize("recipe", ["reverse", "sets", "series"])
+def test_any_task_learns_with_it_and_padding_counts_as_before(tmp_path, recipe, term):
+    loop = loop_of(tmp_path, short(recipe, training__dtype="float64", **{f"training__{term}": 0.5}))
+    batch = loop.portions.at(0).batches[0]
+    plain, count = judged(loop.task, loop.model, batch, Terms())
+    more, same = judged(loop.task, loop.model, batch, Terms(**{term: 0.5}))
+    twice, _ = judged(loop.task, loop.model, batch, Terms(**{term: 1.0}))
+    assert int(count) == int(same)
+    torch.testing.assert_close(twice - plain, 2 * (more - plain))
+    assert float((more - plain).detach()) > 0
+    given = torch.autograd.grad(more - plain, [*loop.model.parameters()], allow_unused=True)
+    assert any(g is not None and g.any() for g in given)
+
+
+def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):
+    with pytest.raises(Refusal, match=r"^training\.guided looks into the model, .*; leave training\.compile out$"):
+        run.prepare(short("sets", training__guided=1, training__compile="true"), CPU)
+    with pytest.raises(Refusal, match=r"^training\.disagreement is for heads, and this model has none; leave it out$"):
+        run.train(short("lenet", training__disagreement=1), tmp_path / "run", False, CPU)
