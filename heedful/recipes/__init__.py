@@ -17,7 +17,7 @@ TOY = ("data", "toy")
 SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
 FIRST = ("start", "model.size", *FILES)  # keys that put others aside
-PUBLIC = ("languages", "form", "bleu", "channels")  # what a recipe says of its own set, and not of another
+PUBLIC = ("languages", "form", "bleu", "channels", "pixels")  # what a recipe says of its own set, and not of another
 KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 

@@ -153,8 +153,8 @@ def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> 
     cells = shape[0] * shape[1]
     layers = [[map.weights[:, -cells:, -cells:] for map in one if map.rows == map.columns] for one in maps]
     far = [torch.stack([distances(w, shape) for w in some]).mean(0) for some in zip(*layers, strict=True)]
-    for head in range(len(far[0]) if far else 0):
-        points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far))
+    for head in range(max(map(len, far), default=0)):  # layers may have more heads than others
+        points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far) if head < len(layer))
         yield Curve(f"head {head}", points, "patches", along="layer")
 
 

@@ -157,3 +157,13 @@ def test_a_teacher_of_other_classes_or_for_a_model_without_a_token_is_refused():
         task.taught_by(teacher, Images(["a", "b"], task.size), taught)
     task.taught_by(teacher, Images(task.labels, task.size), taught)
     assert task.teacher is teacher
+
+
+def test_how_far_heads_look_is_told_of_layers_with_unequal_heads():
+    from heedful.looking.maps import Map
+    from heedful.tasks.seen import reach
+
+    cells = ("0,0", "0,1")
+    layers = [Map(f"layer {at}", torch.full((heads, 2, 2), 0.5), cells, cells) for at, heads in enumerate((1, 3))]
+    curves = list(reach([layers], (1, 2), 0))
+    assert [curve.points for curve in curves] == [((0.0, 0.5), (1.0, 0.5)), ((1.0, 0.5),), ((1.0, 0.5),)]
