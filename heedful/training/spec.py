@@ -47,6 +47,7 @@ class TrainingSpec(BaseModel):
     consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
     guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
     disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    policy: NotNegative = 0.0  # how much mechanisms learn that choose whom to see (sac), by policy gradient
     guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
