@@ -32,6 +32,10 @@ class Seen:
         """How often the attention at a path was called."""
         return len(self._at(path))
 
+    def asked(self, path: str, call: int = -1) -> Call:
+        """The mechanism there, with the queries, keys and sight that it was asked about."""
+        return self._at(path)[call]
+
     def sight(self, path: str, call: int = -1) -> Sight:
         """Who could see whom there."""
         return self._at(path)[call][3]

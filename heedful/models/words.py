@@ -126,6 +126,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "average": kinds.Average,
     "hard_coded": kinds.HardCoded,
     "low_rank": kinds.LowRank,
+    "sac": kinds.SAC,
 }
 MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
     "window": Window,

@@ -6,19 +6,29 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Sight
+from heedful.attention.mechanisms import SAC
 from heedful.attention.mechanisms.reading import present
+from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.look import Seen
 from heedful.tasks.task import Batch, Task, Terms
 
-LOOKING = ("disagreement", "guided")  # terms that every task with attention knows
+LOOKING = ("disagreement", "guided", "policy")  # terms that every task with attention knows
 
 
 def judged(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
     """The sum of a task's losses and their count; where asked for, with what heads are told to do, layer by layer."""
+    if terms.policy:
+        return by_policy(task, model, batch, terms)
     if not (terms.disagreement or terms.guided):
         return task.loss(model, batch, terms)
     with look(model) as seen:
         total, count = task.loss(model, batch, terms)
+    return total + count * heads_told(seen, terms), count
+
+
+def heads_told(seen: Seen, terms: Terms) -> Tensor:
+    """What heads cost that do not do as they are told, as a mean over layers."""
     added = []
     for path in seen.paths:
         weights, sight = seen.weights(path), seen.sight(path)
@@ -26,7 +36,42 @@ def judged(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Te
         if sight.rows is sight.columns:
             said = said + terms.guided * astray(weights, sight)
         added.append(said)
-    return total + count * torch.stack(added).mean(), count
+    return torch.stack(added).mean()
+
+
+def by_policy(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
+    """The losses with edges drawn by chance, which become likelier the better they do than the likeliest ones.
+
+    REINFORCE (Williams, 1992), as Li et al. (2020) train SAC, compared to the loss of the model's own choice.
+    """
+    choosing = choosers(model)
+    with torch.no_grad():
+        settled, _ = task.loss(model, batch, terms)
+    for part in choosing:
+        part.redraw()
+    with look(model) as seen:
+        total, count = task.loss(model, batch, terms)
+    asked = [seen.asked(path) for path in seen.paths]
+    taken = torch.stack([of_edges(one, q, k, sight) for one, q, k, sight in asked if isinstance(one, SAC)])
+    other = heads_told(seen, terms) if terms.disagreement or terms.guided else taken.new_zeros(())
+    for part in choosing:
+        part.settle()
+    better = (total - settled).detach() / count
+    return total + count * (terms.policy * better * taken.mean() + other), count
+
+
+def choosers(model: nn.Module) -> list[SAC]:
+    """The mechanisms of a model that choose whom to see; one without any is refused."""
+    found = [part for part in model.modules() if isinstance(part, SAC)]
+    if not found:
+        raise Refusal("training.policy is for a mechanism that chooses edges; set model.mechanism=sac or leave it out")
+    return found
+
+
+def of_edges(chooser: SAC, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+    """The mean logarithm of the chances of the edges that were drawn."""
+    edges = chooser.chosen(q, k, sight)
+    return (chooser.chances(q, k, sight) * edges).sum() / edges.sum().clamp(min=1)
 
 
 def overlap(weights: Tensor, sight: Sight) -> Tensor:

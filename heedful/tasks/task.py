@@ -45,6 +45,7 @@ class Terms:
     consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
     guidance: float = 0.0  # of attention, by given alignments (Chen et al., 2016)
     disagreement: float = 0.0  # of heads with one another (Li et al., 2018)
+    policy: float = 0.0  # gradient for edges that are chosen (SAC: Li et al., 2020)
     guided: float = 0.0  # heads, towards plain patterns (Deshpande and Narasimhan, 2020)
 
     @classmethod

@@ -62,6 +62,7 @@ class TrainingSpec(BaseModel):
     lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
     layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
     disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    policy: NotNegative = 0.0  # how much mechanisms learn that choose whom to see (sac), by policy gradient
     guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made

@@ -191,7 +191,7 @@ def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
     """The cases that a mechanism obeys, of the product of the axes chosen, less what the golden table says it refuses.
 
     Softmax, on which all else is built, is asked every one of them; the others are asked every pair of parts, or a few
-    where they are made like one that was asked.
+    where they are made like one that was asked, or have no other road than their definition.
     """
     axes = {part: [value for value in values if obeys(word, f"{part} {value}")] for part, values in chosen.items()}
     every = itertools.product(*axes.values())
@@ -205,7 +205,9 @@ def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
 
 
 def alike(word: str) -> bool:
-    """Whether a mechanism has its forward and its weights from one before it, as Performer has them from linear."""
+    """Whether a mechanism is of tier B, or has its forward and weights from one before it, as Performer from linear."""
+    if word in words.MECHANISMS and words.MECHANISMS[word].card.tier == "B":
+        return True
     known, kind = words.MECHANISMS, words.MECHANISMS.get(word)
     before = [known[name] for name in itertools.takewhile(lambda name: name != word, known)]
     return kind is not None and any(one.forward is kind.forward and one.weights is kind.weights for one in before)

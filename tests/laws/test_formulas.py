@@ -9,6 +9,7 @@ from heedful.attention import AdaptiveSpan, Causal, Everything, GaussianBias, Mu
 from heedful.attention.mechanisms import (
     CSALR,
     RFA,
+    SAC,
     Average,
     Clustered,
     HardCoded,
@@ -138,6 +139,29 @@ def test_low_rank_is_the_mean_of_a_far_and_a_near_softmax():
     apart = (torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)).abs() < 2
     near = (q @ k.mT / WIDTH**0.5).masked_fill(~apart, -torch.inf).softmax(-1)
     close(m(q, k, v, over(Everything())), (far + near) @ v / 2)
+
+
+def test_sac_is_softmax_among_the_likeliest_edges_and_others_when_drawn():
+    m, (q, k, v) = SAC(HEADS, WIDTH, edges=2).double(), asked()
+    weights, sight = m.weights(q, k, over(Causal())), over(Causal())
+    likely = ((q @ m.policy[0]) @ (k @ m.policy[1]).mT / WIDTH**0.5).masked_fill(~sight.dense, -torch.inf)
+    for i in range(LENGTH):
+        best = likely[1, 2, i].topk(min(2, i + 1)).indices
+        row = torch.full((LENGTH,), -torch.inf, dtype=torch.float64)
+        row[best] = (k[1, 2] @ q[1, 2, i] / WIDTH**0.5)[best]
+        close(weights[1, 2, i], row.softmax(-1))
+    close(SAC(HEADS, WIDTH, edges=LENGTH).double()(q, k, v, sight), Softmax()(q, k, v, sight))
+    seen = []
+    for seed in range(200):
+        m.redraw(torch.Generator().manual_seed(seed))
+        seen.append(m.chosen(q, k, over(Everything())))
+    assert all(int(one[0, 0, 0].sum()) == 2 for one in seen)
+    first = torch.stack([one[0, 0, 0] for one in seen]).double().mean(0)
+    chances = m.chances(q, k, over(Everything()))[0, 0, 0].exp()
+    assert first.argsort().tolist()[-1] == chances.argsort().tolist()[-1]  # what is likeliest comes most often
+    assert first.min() > 0 and 0.5 < first.max() < 1
+    m.settle()
+    assert torch.equal(m.weights(q, k, over(Causal())), weights)
 
 
 def test_a_gaussian_bias_is_minus_the_size_of_w_times_the_square_and_b():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Causal, Everything, Padding
+from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
 from heedful.tasks.heads import astray, judged, overlap
 from heedful.tasks.task import Terms
@@ -59,6 +60,23 @@ def test_any_task_learns_with_it_and_padding_counts_as_before(tmp_path, recipe, 
     assert float((more - plain).detach()) > 0
     given = torch.autograd.grad(more - plain, [*loop.model.parameters()], allow_unused=True)
     assert any(g is not None and g.any() for g in given)
+
+
+def test_edges_become_likelier_where_they_do_better_than_the_likeliest(tmp_path):
+    """The gradient of the policy is that of the mean log-chance of its edges, times what they gained or lost."""
+    spec = short("sets", training__dtype="float64", training__policy=0.5, model__mechanism="sac(edges=2)")
+    loop = loop_of(tmp_path, spec)
+    batch, (chooser, *_) = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, SAC)]
+    settled = judged(loop.task, loop.model, batch, Terms())[0]
+    torch.manual_seed(3)
+    total, count = judged(loop.task, loop.model, batch, Terms(policy=0.5))
+    assert not chooser.draw.any()  # and then it chooses as before
+    torch.testing.assert_close(judged(loop.task, loop.model, batch, Terms())[0], settled)
+    (given,) = torch.autograd.grad(total, [chooser.policy])
+    torch.manual_seed(3)
+    (twice,) = torch.autograd.grad(judged(loop.task, loop.model, batch, Terms(policy=1.0))[0], [chooser.policy])
+    assert given.any() and int(count) == len(batch["answer"])
+    torch.testing.assert_close(twice, 2 * given)
 
 
 def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):

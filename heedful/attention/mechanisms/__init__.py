@@ -19,6 +19,7 @@ from heedful.attention.mechanisms.performer import Performer
 from heedful.attention.mechanisms.reformer import Reformer
 from heedful.attention.mechanisms.rfa import RFA
 from heedful.attention.mechanisms.routing import Routing
+from heedful.attention.mechanisms.sac import SAC
 from heedful.attention.mechanisms.sinkhorn import Sinkhorn
 from heedful.attention.mechanisms.softmax import Dot, Scaled, Softmax
 from heedful.attention.mechanisms.synthesizer import DenseSynthesizer, FactorisedSynthesizer, RandomSynthesizer
@@ -28,6 +29,7 @@ __all__ = [
     "CSALR",
     "DPFP",
     "RFA",
+    "SAC",
     "Additive",
     "Average",
     "Clustered",
