@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Mapping
@@ -25,7 +26,10 @@ from heedful.checkpoints.weights import check_depths, state
 from heedful.errors import Refusal
 from heedful.models import FAMILIES, Spec, assemble, check_size
 from heedful.models import spec as spec_of
+from heedful.models.bert import EncoderSpec
 from heedful.models.images import ImageSpec
+from heedful.models.spec import BEGIN, END
+from heedful.text.ending import Ending
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
@@ -173,7 +177,7 @@ def check_constants(reckoned: Mapping[str, Tensor], files: Files, there: Mapping
 
 def write(model: nn.Module, folder: Path) -> nn.Module:
     """config.json and weights into a folder that exists, so that transformers reads them; gives what was written."""
-    model = published(model)
+    model = framing(published(model))
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
     tensors = layout.constants(model.spec)
@@ -188,6 +192,16 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
     if getattr(model, "tokenizer", None) is not None:
         (folder / SETTINGS).write_text(json.dumps(settings(model), indent=2) + "\n", encoding="utf-8")
     return model
+
+
+def framing(model: nn.Module) -> nn.Module:
+    """An encoder with a tokenizer of ours, such that others put around a text what it reads around it here."""
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if not isinstance(model.spec, EncoderSpec) or tokenizer is None or not tokenizer.ours:
+        return model
+    other = copy.copy(model)
+    vars(other)["tokenizer"] = Ending(tokenizer, END, BEGIN)
+    return other
 
 
 def settings(model: nn.Module) -> dict[str, Any]:

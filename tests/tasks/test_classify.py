@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tokenizers
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import recipes
+from heedful.checkpoints import store
 from heedful.data.batches import Splits
 from heedful.errors import Refusal
 from heedful.looking import calibration
@@ -107,8 +109,6 @@ def test_a_model_from_elsewhere_gives_its_weights_numbers_and_tokenizer(tmp_path
 
 
 def trained_model(start: Path) -> torch.nn.Module:
-    from heedful.checkpoints import store
-
     return store.load(start)
 
 
@@ -130,3 +130,19 @@ def test_a_class_that_was_not_learned_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match=r"test.tsv, line 1: class 'perhaps' is none that is trained on \(no, yes\)"):
         Classify.open(spec(tmp_path).data, 1)
     assert isinstance(splits, Splits) and task.labels == ["no", "yes"]
+
+
+def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path) -> None:
+    plain = ["model.order=post", "model.norm=layer(eps=1e-12)", "model.feedforward=gelu", "model.output=classes"]
+    small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
+    run.train(spec(rows(tmp_path), *small, *plain), tmp_path / "run", False, CPU)
+    store.convert(tmp_path / "run", tmp_path / "hf", "hf")
+    theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
+    (model, task), (same, again) = trained(tmp_path / "run"), trained(tmp_path / "hf")
+    assert isinstance(task, Classify) and isinstance(again, Classify)
+    for texts in (("the cat sat",), ("the cat", "on the mat")):
+        (ours,), found = task.tokenizer.join([texts]), theirs.encode(*texts)
+        assert (ours.ids, ours.segments) == (found.ids, found.type_ids)
+        assert again.tokenizer.join([texts]) == [ours]
+    asked = ["the cat sat", "a mat\tthe cat"]
+    assert list(task.predict(model, asked)) == list(again.predict(same, asked))
