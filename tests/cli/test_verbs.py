@@ -108,7 +108,7 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     said, rows = heedful("data", "list"), json.loads(heedful("data", "list", "--json").out)
     names = [row["name"] for row in rows]
     assert said.status == 0
-    assert {"reverse", "sort", "clouds", "waves", "invented", "shapes", "toy", *sets.PUBLIC} == set(names)
+    assert {"reverse", "sort", "clouds", "listops", "waves", "invented", "shapes", "toy", *sets.PUBLIC} == set(names)
     assert all(re.search(rf"^  {name} ", said.out, re.MULTILINE) for name in names)
     assert all(row.get("made") or row["licence"] for row in rows)
 
