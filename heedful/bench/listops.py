@@ -136,14 +136,18 @@ def seconds_of(text: str) -> float:
 
 def learned(word: str, seconds: float, changes: Sequence[str]) -> Learned:
     """What a kind comes to in so many seconds, or in as many steps as the recipe says."""
-    ready = prepare(recipes.resolve("listops", [f"model.mechanism={word}", *changes]), device())
-    labels = Counter(line.label for line in ready.splits.train).most_common(1)[0][0]
-    majority = sum(line.label == labels for line in ready.splits.test) / len(ready.splits.test)
-    told: dict[str, Any] = {"word": word, "data": ready.run.data.name, "seed": ready.run.seed, "majority": majority}
-    told |= {"paper": published(words.parse(word)[0], ready.run.data), "where": name_of(device())}
+    run = recipes.resolve("listops", [f"model.mechanism={word}", *changes])
+    told: dict[str, Any] = {"word": word, "data": run.data.name, "seed": run.seed, "where": name_of(device())}
+    told |= {"paper": published(words.parse(word)[0], run.data), "majority": 0.0}
     try:
+        ready = prepare(run, device())
+        commonest = Counter(line.label for line in ready.splits.train).most_common(1)[0][0]
+        told["majority"] = sum(line.label == commonest for line in ready.splits.test) / len(ready.splits.test)
         return Learned(**told, **trained(ready, seconds))
-    except (Failure, RuntimeError) as error:  # a loss without end, or no memory for it
+    except (
+        Failure,
+        RuntimeError,
+    ) as error:  # no memory, or a loss without end: the others are asked all the same
         if not (isinstance(error, Failure) or short_of_memory(error)):
             raise
         why = str(error).split("\n")[0]

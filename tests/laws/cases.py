@@ -109,6 +109,7 @@ BIASES: dict[str, Callable[[], Bias | None]] = {
     "alibi of one head for all": lambda: ALiBi(1),
     "table of one head for all": lambda: Table(1, (9,)),
 }
+PLAIN = tuple(BIASES)  # those that softmax is asked about with everything
 BIASES |= {  # and whatever else a word names
     word: functools.partial(words.choose, "bias", word, words.BIASES, heads=HEADS, length=LONGEST)
     for word in words.BIASES
@@ -238,9 +239,12 @@ def everywhere(word: str) -> Iterator[Case]:
     if word != "softmax":
         yield from cases(word, **axes)
         return
-    yield from cases(word, **axes | {"value": [VALUE], "sight": ["itself"]})
+    yield from cases(word, **axes | {"bias": PLAIN, "value": [VALUE], "sight": ["itself"]})
+    yield from cases(
+        word, **axes | {"bias": sorted({*BIASES} - {*PLAIN}), "groups": [2], "value": [VALUE], "sight": ["itself"]}
+    )
     yield from cases(word, **axes | {"value": [KEY], "bias": ["none", "table"], "sight": ["itself"]})
-    yield from cases(word, **axes | {"groups": [2], "value": [VALUE], "sight": [*SIGHTS][1:]})
+    yield from cases(word, **axes | {"bias": PLAIN, "groups": [2], "value": [VALUE], "sight": [*SIGHTS][1:]})
 
 
 def stirred(module: nn.Module) -> nn.Module:

@@ -1,7 +1,7 @@
 """Does each kind of attention learn? `make prove` lets a two-layer model sort with every one, into docs/attention.md.
 
 `python -m tests.prove.kinds --kinds linear,bigbird --out docs/attention.md` asks a few of them; what is known of the
-others stays as it was. `--seconds 120` is how long each learns.
+others stays as it was, and `--kinds none` writes the page alone. `--seconds 120` is how long each learns.
 """
 
 import argparse
@@ -33,7 +33,7 @@ RECORD = "attention.json"  # beside the page: what was found, kind by kind
 HEADER = f"""# Kinds of attention, and which of them learn
 
 This page is written by `make prove`. A two-layer encoder (width {MODEL["width"]}, {MODEL["heads"]} heads, sines for
-positions) reads {LENGTH} of {len(SYMBOLS)} symbols and says at each place which one stands there when they are sorted.
+positions) reads {LENGTH} symbols of {len(SYMBOLS)} and says at each place which one stands there when they are sorted.
 It learns for at most two minutes on two cores, on sequences that are never the same. A kind has learned where
 {100 * ENOUGH:.0f} % of the tokens of {TESTED} unseen sequences are right.
 
@@ -78,7 +78,8 @@ def learned(kind: Kind, seconds: float) -> dict[str, Any]:
         step += 1
         if step % EVERY == 0:
             score = right(model)
-    return {"tokens": max(score, right(model)), "seconds": round(time.monotonic() - began, 1), "steps": step}
+    spent, threads = round(time.monotonic() - began, 1), torch.get_num_threads()
+    return {"tokens": max(score, right(model)), "seconds": spent, "steps": step, "threads": threads}
 
 
 def page(found: dict[str, dict[str, Any]], where: str) -> str:
@@ -87,7 +88,7 @@ def page(found: dict[str, dict[str, Any]], where: str) -> str:
     for kind in kinds.every().values():
         one = found.get(kind.name)
         score = "not asked yet" if one is None else f"{100 * one['tokens']:.1f} %"
-        spent = "" if one is None else f"{one['seconds']:.0f} s, {one['steps']:,} steps"
+        spent = "" if one is None else f"{one['seconds']:.0f} s, {one['steps']:,} steps, threads: {one['threads']}"
         spent = spent if one is None or one["tokens"] >= ENOUGH else f"not in {spent}: {WHY.get(kind.name, 'unknown')}"
         card = kind.card
         causal = "yes" if card.causal else "no"
@@ -117,11 +118,12 @@ def main() -> None:
     given = parser.parse_args()
     record = given.out.with_name(RECORD)
     found = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    for name in given.kinds.split(",") if given.kinds else kinds.every():
+    asked = [] if given.kinds == "none" else given.kinds.split(",") if given.kinds else list(kinds.every())
+    for name in asked:
         found[name] = learned(kinds.known(name), given.seconds)
         print(f"{name}: {found[name]}", file=sys.stderr, flush=True)
         record.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    where = f"{platform.system()}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+    where = f"{platform.system()}, torch {torch.__version__}, CPU"
     given.out.write_text(page(found, where), encoding="utf-8")
     short = [name for name, one in found.items() if one["tokens"] < ENOUGH and name not in WHY]
     if short:
