@@ -34,7 +34,7 @@ from heedful.text.ending import Ending
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
 PIXELS = "preprocessor_config.json"  # of models of images
-READ = ("Model", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification")  # architectures
+ENDS = "Model", "ForPreTraining", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification"
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
@@ -112,8 +112,8 @@ def read_spec(
     """The spec that a config.json tells of; `ends` are what another file says of the end of a text."""
     values = layout.spec(config, there)
     made = config.values.get("architectures") or []
-    if "architectures" not in config.read and not all(str(one).endswith(READ) for one in made):
-        raise config.refusal("architectures", f"of this family those are read that end in {', '.join(READ)}")
+    if "architectures" not in config.read and not all(str(one).endswith(ENDS) for one in made):
+        raise config.refusal("architectures", f"of this family those are read that end in {', '.join(ENDS)}")
     values |= {key: value for key, value in ends.items() if key in values}
     config.finish()
     try:

@@ -134,7 +134,18 @@ def test_a_peer_that_is_not_installed_is_named_and_left_out(monkeypatch, capsys,
     assert {name for case in found["cases"] for name in case["contenders"]} == {"heedful", "torch.nn.Transformer"}
 
 
-NAMES = {"attention", "generate", "listops", "loading", "saving", "tokenizer", "translate", "waiting"}
+NAMES = {
+    "attention",
+    "generate",
+    "images",
+    "listops",
+    "loading",
+    "saving",
+    "tokenizer",
+    "translate",
+    "vision",
+    "waiting",
+}
 
 
 def test_without_a_name_what_can_be_measured_is_listed(capsys):

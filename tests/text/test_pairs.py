@@ -64,8 +64,11 @@ def test_a_pair_cannot_be_shorter_than_what_is_added(tmp_path):
         made.join([("the", "cat")], 2)
 
 
-def test_a_tokenizer_that_puts_nothing_between_two_texts_refuses_them():
+def test_a_tokenizer_of_ours_puts_its_own_tokens_around_one_text_and_between_two():
     own = tokenizer("wordpiece")
-    assert own.join([("a",)])[0].ids == own.encode("a")
-    with pytest.raises(Refusal, match="puts nothing between two texts; give them to it one by one"):
-        own.join([("a", "b")])
+    a, b = own.encode("a"), own.encode("b")
+    assert own.join([("a",)])[0].ids == [1, *a, 2]
+    pair = own.join([("a", "b")])[0]
+    assert pair.ids == [1, *a, 2, *b, 2] and pair.segments == [0, 0, 0, 1, 1]
+    with pytest.raises(Refusal, match="longest=2 leaves no room"):
+        own.join([("a", "b")], 2)

@@ -59,7 +59,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def assert_same(one: dict[str, bytes], other: dict[str, bytes]) -> None:
     assert one.keys() == other.keys()
-    assert [name for name in one if one[name] != other[name]] == []
+    apart = [name for name in one if one[name] != other[name]]
+    assert apart == [], apart
 
 
 class Killed(BaseException):

@@ -1,5 +1,6 @@
 """A run that was stopped anywhere and goes on is, to the bit, the run that was never stopped."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
 from heedful.training import checkpoint, precision, run
+from heedful.training.before import settled
 from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
 from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
@@ -21,6 +23,8 @@ WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-
 MORE = {
     "series": {"training__smoothing": 0.0},  # it has no labels
     "mae": {"training__smoothing": 0.0},
+    "dino": {"training__smoothing": 0.0},
+    "dvae": {"training__smoothing": 0.0},
     "in-context": {"training__smoothing": 0.0},
     "word2vec": {"training__smoothing": 0.0, "data__longest": 16},
     "glove": {"training__smoothing": 0.0, "data__near": 9, "data__samples": 150},
@@ -45,19 +49,37 @@ def killed(spec: Any, out: Path, owner: Any, name: str, call: int, resume: bool 
         train(spec, out, resume)
 
 
+def counted(spec: Any, out: Path) -> int:
+    """Trains to the end, and says how many steps that took."""
+    own, steps = Loop.step, [0]
+
+    def step(*given: Any) -> Any:
+        steps[0] += 1
+        return own(*given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Loop, "step", step)
+        train(spec, out)
+    return steps[0]
+
+
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: str) -> None:
     spec = short(recipe, **HARD | MORE.get(recipe, {}))
-    killed(spec, tmp_path / "cut", Loop, "step", 17)
-    (place,) = checkpoint.all_of(tmp_path / "cut" / "checkpoints")[-1:]
+    out = Path("run")  # by the same name in two places, for reports name the folders of teachers
+    (tmp_path / "whole").mkdir(), (tmp_path / "cut").mkdir()
+    with contextlib.chdir(tmp_path / "whole"):
+        before = counted(spec, out) - spec.training.steps  # by what is trained first, such as a teacher
+        plan = loop_of(tmp_path, settled(spec, out, lambda *first: None)).portions.plan
+    with contextlib.chdir(tmp_path / "cut"):
+        killed(spec, out, Loop, "step", before + 17)
+        (place,) = checkpoint.all_of(out / "checkpoints")[-1:]
+        train(spec, out, resume=True)
     assert place.name == "step-00000014"
-    plan = loop_of(tmp_path, spec).portions.plan
     assert plan.epoch(14) == plan.epoch(13) and 14 % spec.training.log_every and 14 % spec.training.evaluate_every
     assert recipe == "series" or len({len(plan.at(step)) for step in range(plan.steps)}) > 1  # some are smaller
     assert "translate" not in recipe or plan.starts[1] != plan.starts[2] - plan.starts[1]  # and so are some epochs
-    train(spec, tmp_path / "cut", resume=True)
-    train(spec, tmp_path / "whole")
-    one, other = contents(tmp_path / "cut"), contents(tmp_path / "whole")
+    one, other = contents(tmp_path / "cut" / out), contents(tmp_path / "whole" / out)
     parts = {"model", "optimiser", "average", "best", "log"}
     assert {f"checkpoints/step-00000023/{part}.safetensors" for part in parts} < one.keys()
     assert {"metrics.jsonl", "model/model.safetensors", "result.json", "report.html", "run.yaml"} < one.keys()
