@@ -99,6 +99,9 @@ class Filling(Reading):
             raise Refusal(f"the input has no {name}; put one where a token should be found")
         return super().known(text)
 
+    def seen(self, text: str) -> tuple[str, ...]:
+        return super().known(text)  # with a mask or without one
+
     def answer(self, joined: Joined, given: Tensor) -> str:
         mask, best = self.mask[1], given.argmax(-1).tolist()
         return self.tokenizer.decode([new if at == mask else at for at, new in zip(joined.ids, best, strict=True)])

@@ -62,6 +62,10 @@ class Reading(Use):
             raise Refusal(f"the input has {len(texts) - 1} tabs; give {self.input}")
         return texts
 
+    def seen(self, text: str) -> tuple[str, ...]:
+        """The sentence or sentences of an input that is looked into: what can be answered."""
+        return self.known(text)
+
     def read_by(self, model: nn.Module, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[Joined, Tensor]]:
         """What a model gives for each input, in order."""
         for window in several(texts, WINDOW):
@@ -90,7 +94,7 @@ class Reading(Use):
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         model.eval()
-        joined = self.tokenizer.join([self.known(text)], self.longest)
+        joined = self.tokenizer.join([self.seen(text)], self.longest)
         with look(model) as seen:
             given = given_by(model, joined)[0]
         pieces = self.tokenizer.pieces(joined[0].ids)

@@ -184,6 +184,12 @@ def test_a_mask_is_filled_with_the_likeliest_token(tmp_path):
     assert asked(place, said, "the [MASK] sat") == "the cat sat"
 
 
+def test_a_text_without_a_mask_is_looked_into_all_the_same(tmp_path):
+    model, use = usable(folder(tmp_path / "model", "masked"))
+    example = use.look(model, "the cat sat")
+    assert example.maps and example.maps[0].rows[1:4] == ("the", "cat", "sat")
+
+
 @pytest.mark.parametrize(
     ("output", "text", "said"),
     [
