@@ -59,7 +59,9 @@ def verify(words: Sequence[str], folder: Path, cuts: Sequence[Cut], said: Callab
     """Trains once whole and once with cuts, as `heedful train` does with these words; the first difference, or none."""
     whole, cut = folder / "whole", folder / "cut"
     said("trains without a cut")
-    trained(words, whole, None)
+    trained(words, cut, None)
+    for made in list(folder.iterdir()):  # both are trained in one place, for a run names the folders that it needs
+        made.rename(folder / made.name.replace(cut.name, whole.name, 1))
     killed = 0
     for one in cuts:
         ended = trained(words, cut, one)
