@@ -51,13 +51,18 @@ def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int
 
     place = folder / name_of(progress.step)
     write_folder(place, fill)
+    tidy(folder, progress, keep)
+    return place
+
+
+def tidy(folder: Path, progress: Progress, keep: int) -> None:
+    """Drops what need not be kept, and what was left of saves that came to no end."""
     saved = all_of(folder)
     known = [old for old in saved if step_of(old) <= progress.step]
     kept = {*known[-keep:], folder / name_of(progress.best_step)}
     for old in (*saved, *folder.glob(".*.aside")):
         if old not in kept:
             remove_folder(old)
-    return place
 
 
 def name_of(step: int) -> str:

@@ -204,6 +204,7 @@ def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
     """Tests the best model, writes it, the report, and last of all the result."""
     out = loop.folder
+    checkpoint.tidy(loop.saver.folder, loop.progress, loop.saver.keep)  # where it was killed between save and tidying
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
     merge(ready.model)

@@ -252,6 +252,15 @@ def test_a_run_that_goes_on_with_another_torch_says_so(tmp_path: Path, monkeypat
         train(short("reverse"), tmp_path, resume=True)
 
 
+def test_a_run_killed_between_its_last_save_and_tidying_up_leaves_no_more_than_others(tmp_path: Path) -> None:
+    train(short("reverse"), tmp_path / "whole")
+    with killed_at(checkpoint, "tidy", 4):  # after steps 7, 14, 21 and 23
+        train(short("reverse"), tmp_path / "cut")
+    assert len(checkpoint.all_of(tmp_path / "cut" / "checkpoints")) > 2
+    train(short("reverse"), tmp_path / "cut", resume=True)
+    assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
+
+
 def test_data_that_have_changed_are_told_when_a_run_goes_on(tmp_path: Path) -> None:
     file, out = tmp_path / "pairs.tsv", tmp_path / "run"
     lines = [f"{at % 7} {at % 5} {at % 3}\t{at % 3} {at % 5} {at % 7}\n" for at in range(120)]
