@@ -73,6 +73,18 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
+    try:
+        run(arguments)
+    except SystemExit as left:
+        if "RANK" not in os.environ:
+            raise
+        from heedful.training.parallel import leave
+
+        leave(left.code if isinstance(left.code, int) else 0)
+
+
+def run(arguments: list[str] | None) -> None:
+    """Runs the program, up to the status that it leaves with."""
     warnings.showwarning = one_line
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign is no reason to stop

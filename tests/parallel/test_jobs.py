@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -127,3 +128,18 @@ def test_what_all_processes_refuse_is_said_once(tmp_path: Path) -> None:
         "heedful: training.parallel=none is for one process and torchrun started more; leave it or torchrun out"
     ]
     assert not (tmp_path / "run").exists()
+
+
+def test_a_process_that_leaves_says_all_and_takes_nothing_down() -> None:
+    program = """
+import atexit
+from heedful.training.parallel import leave
+class Hand:
+    def __del__(self): print("taken down")
+hand = Hand()
+atexit.register(print, "heard")
+print("said")
+leave(3)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "said\nheard\n", "")

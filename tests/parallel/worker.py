@@ -54,6 +54,7 @@ def main() -> None:
     with parallel.joined(cpu=True) as ranks:
         for name, case in json.loads((folder / "cases.json").read_text()).items():
             work(case, folder / name, ranks)
+    parallel.leave(0)
 
 
 if __name__ == "__main__":
