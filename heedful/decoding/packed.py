@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, Literal
 from weakref import ref
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from heedful.decoding import row
 from heedful.errors import Refusal
 
 Weights = Literal["float32", "float16"]  # as which matrices are packed: by oneDNN as they are, by fbgemm rounded
@@ -24,21 +26,30 @@ SAMPLE = 1009  # every so many numbers of a matrix are looked at when it was loo
 
 
 class Packed(Tensor):
-    """A matrix that lies beside its packed copy. `linear` multiplies by the copy; all else is told of the parameter."""
+    """A matrix that lies beside its copies. `linear` multiplies by one of them; all else is told of the parameter."""
 
-    copy: Any
     parameter: ref[Tensor]
+    plain: Tensor  # for one row: the matrix itself, or its numbers rounded
+    by_row: row.Product | None
 
     @classmethod
     def of(cls, weight: Tensor, how: Weights) -> Packed:
-        """The matrix and its copy, which is made here."""
-        made, plain = weight.detach().as_subclass(cls), weight.detach()
-        if how == "float16" and plain.abs().amax() <= HALF:
-            made.copy = torch.ops.quantized.linear_prepack_fp16(plain, None)
-        else:
-            made.copy = torch.ops.mkldnn._reorder_linear_weight(plain, ROWS)
-        made.parameter = ref(weight)
+        """The matrix, and what one row is multiplied by."""
+        made = weight.detach().as_subclass(cls)
+        made.parameter, made.plain = ref(weight), weight.detach()
+        if how == "float16" and made.plain.abs().amax() <= HALF:
+            made.plain = made.plain.half()
+        made.by_row = row.of(made.plain.dtype) if weight.shape[1] % row.STEP == 0 else None
         return made
+
+    @cached_property
+    def copy(self) -> Any:
+        """Packed for several rows: by oneDNN, or by fbgemm where its numbers are rounded. Made when first needed."""
+        with torch._C.DisableTorchFunctionSubclass():
+            whole = self.plain.float()
+        if self.plain.dtype is torch.float16:
+            return torch.ops.quantized.linear_prepack_fp16(whole, None)
+        return torch.ops.mkldnn._reorder_linear_weight(whole, ROWS)
 
     @classmethod
     def __torch_function__(
@@ -48,18 +59,21 @@ class Packed(Tensor):
         if func is linear and not kwargs and args[0].dtype is torch.float32 and not torch.is_grad_enabled():
             x, weight, bias = (*args, None)[:3]
             if type(weight) is cls and x.numel() and not torch.is_autocast_enabled("cpu"):
-                return product(x, weight.copy, bias)
+                return product(x, weight, bias)
         with torch._C.DisableTorchFunctionSubclass():
             return func(*(one.parameter() if type(one) is cls else one for one in args), **(kwargs or {}))
 
 
-def product(x: Tensor, packed: Any, bias: Tensor | None) -> Tensor:
+def product(x: Tensor, weight: Packed, bias: Tensor | None) -> Tensor:
     """What `linear` gives, by a packed matrix."""
+    rows = x.numel() // x.shape[-1]
+    if rows == 1 and weight.by_row:
+        return weight.by_row(x, weight.plain, bias)
+    packed = weight.copy
     if not isinstance(packed, Tensor):  # fbgemm's own
         y: Tensor = torch.ops.quantized.linear_dynamic_fp16.default(x, packed)
         return y if bias is None else y.add_(bias)
     by: Callable[..., Tensor] = torch.ops.mkldnn._linear_pointwise.default
-    rows = x.numel() // x.shape[-1]
     if rows >= FEWEST:
         return by(x, packed, bias, "none", [], "")
     few = x.reshape(rows, -1)

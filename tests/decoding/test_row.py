@@ -1,0 +1,83 @@
+"""One row times a matrix: torch's product, in one order of summing; and torch's own where nothing could be compiled."""
+
+import stat
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.functional import linear
+
+from heedful.decoding import row
+from heedful.decoding.packed import packed
+
+
+@pytest.fixture
+def anew(monkeypatch, tmp_path):
+    """Nothing compiled yet, and an empty folder to keep it in; afterwards what was known is asked for again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    forget()
+    yield tmp_path / "heedful"
+    forget()
+
+
+def forget() -> None:
+    row.compiled.cache_clear()
+    row.of.cache_clear()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 70), st.integers(1, 40), st.booleans(), st.integers(0, 99), st.sampled_from(["float32", "float16"])
+)
+def test_it_is_the_product(rows, steps, bias, seed, name):
+    product = row.of(getattr(torch, name))
+    assert product is not None, "there is a compiler, and yet no product"
+    torch.manual_seed(seed)
+    matrix, x = torch.randn(rows, row.STEP * steps).to(getattr(torch, name)), torch.randn(1, 1, row.STEP * steps)
+    beside = torch.randn(rows) if bias else None
+    expected = linear(x.double(), matrix.double(), None if beside is None else beside.double())
+    torch.testing.assert_close(product(x, matrix, beside).double(), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_how_many_threads_work_changes_no_bit():
+    product, threads = row.of(torch.float32), torch.get_num_threads()
+    matrix, x = torch.randn(301, 640), torch.randn(640)
+    try:
+        found = []
+        for count in (1, 2, 3):
+            torch.set_num_threads(count)
+            found.append(product(x, matrix, None))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+
+
+def test_what_was_compiled_is_kept_for_the_user_alone_and_used_again(anew: Path):
+    assert row.of(torch.float32) is not None
+    (made,) = anew.iterdir()
+    assert stat.S_IMODE(anew.stat().st_mode) == 0o700
+    before = made.stat().st_mtime_ns
+    forget()
+    assert row.of(torch.float32) is not None
+    assert made.stat().st_mtime_ns == before and list(anew.iterdir()) == [made]
+
+
+def test_a_folder_that_others_may_write_to_is_not_trusted(anew: Path):
+    anew.mkdir()
+    anew.chmod(0o777)
+    assert row.of(torch.float32) is not None
+    assert not list(anew.iterdir())
+
+
+@pytest.mark.parametrize("compiler", ["/no/such/compiler", "false", "true"])
+@pytest.mark.parametrize("weights", ["float32", "float16"])
+def test_without_a_working_compiler_torch_multiplies(anew, monkeypatch, compiler, weights):
+    monkeypatch.setenv("CXX", compiler)
+    assert row.of(torch.float32) is None
+    one, x = nn.Linear(512, 256), torch.randn(1, 512)
+    with torch.no_grad(), packed([one], weights):
+        torch.testing.assert_close(one(x), linear(x, one.weight.detach()[:], one.bias), rtol=1e-2, atol=1e-2)
+    assert not anew.exists() or not list(anew.iterdir())
