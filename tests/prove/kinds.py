@@ -22,12 +22,14 @@ import heedful
 from heedful.data.toys import SYMBOLS
 from heedful.models import kinds
 from heedful.models.kinds import Kind
+from heedful.training.optimiser import optimiser_of
+from heedful.training.spec import TrainingSpec
 
 LENGTH, BATCH, TESTED, ENOUGH = 64, 32, 500, 0.95
 FIRST = 4  # the id of the first symbol, behind the special tokens
 MODEL = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "length": LENGTH, "pool": "each", "position": "sine"}
 SMALL = {"size": 16, "row": 8, "rank": 32, "landmarks": 32, "clusters": 4, "buckets": 8, "features": 64}  # for T = 64
-RATE, WARMUP = 3e-3, 100
+TRAINING = TrainingSpec(optimiser="muon", rate=8e-3, warmup=100)
 EVERY = 50  # steps after which it is asked whether it has learned
 RECORD = "attention.json"  # beside the page: what was found, kind by kind
 
@@ -66,11 +68,12 @@ def learned(kind: Kind, seconds: float) -> dict[str, Any]:
     torch.manual_seed(1)
     said = MODEL | {kind.key.removeprefix("model."): kind.word(**SMALL)}
     model = heedful.build("predictor", vocab=FIRST + len(SYMBOLS), classes=len(SYMBOLS), **said)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, betas=(0.9, 0.98), weight_decay=0.01)
+    optimiser = optimiser_of(model, TRAINING)
     coins, began, step, score = torch.Generator().manual_seed(1), time.process_time(), 0, 0.0
     while (spent := time.process_time() - began) < seconds and score < ENOUGH:
+        fallen = (1 + math.cos(math.pi * spent / seconds)) / 2
         for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1.0, (step + 1) / WARMUP) * (1 + math.cos(math.pi * spent / seconds)) / 2
+            group["lr"] = TRAINING.rate * min(1.0, (step + 1) / TRAINING.warmup) * fallen
         x, y = batch(BATCH, coins)
         optimiser.zero_grad()
         cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
