@@ -16,6 +16,7 @@ from heedful.data.batches import Splits
 from heedful.data.images import Picture, Pixels, opened_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
+from heedful.decoding.steps import answering
 from heedful.errors import Refusal
 from heedful.looking import attends, look
 from heedful.looking.page import Confusion, Example, Figures, Samples, Section
@@ -154,18 +155,17 @@ class Images(Task):
         right = [one.label == said for one, (said, _) in zip(samples, self.answers(model, samples), strict=True)]
         return {"accuracy": sum(right) / max(1, len(right))}
 
-    @torch.no_grad()
     def answers(
         self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500
     ) -> list[tuple[str, float]]:
         """The likeliest class of each picture and its chance."""
-        model.eval()
         made: list[tuple[str, float]] = []
-        for some in several(pictures, size):
-            images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
-            chances, places = precise(model(images)).softmax(-1).max(-1)
-            made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
-            self.tell(len(places))
+        with answering(model):
+            for some in several(pictures, size):
+                images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
+                likeliest, places = precise(model(images)).softmax(-1).max(-1)
+                made += zip([self.labels[at] for at in places.tolist()], likeliest.tolist(), strict=True)
+                self.tell(len(places))
         return made
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:

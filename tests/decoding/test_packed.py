@@ -71,6 +71,19 @@ def test_products_by_halves_are_those_of_rounded_weights(shape, bias, seed):
             assert not torch.equal(one(x), halves)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.booleans(), st.integers(0, 99))
+def test_under_autocast_products_are_those_that_autocast_makes(shape, bias, seed):
+    one, x = layer(bias=bias, seed=seed), torch.randn(*shape, WIDE)
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        plain = one(x)
+        with packed([one]):
+            found = one(x)
+            assert "low" in vars(one.weight) and "copy" not in vars(one.weight)
+    assert found.dtype == plain.dtype == torch.bfloat16
+    torch.testing.assert_close(found, plain, rtol=2**-7, atol=2**-7)
+
+
 def test_a_weight_too_large_to_be_rounded_is_packed_as_it_is():
     one = layer()
     with torch.no_grad():
