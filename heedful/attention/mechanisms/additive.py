@@ -27,5 +27,5 @@ class Additive(SoftmaxLike):
         self.vector = nn.Parameter(torch.randn(heads, width, 1) / width**0.5)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        together = (q.unsqueeze(-2) + k.unsqueeze(-3)).tanh()  # B H T S D
-        return (together @ self.vector.to(q.dtype).unsqueeze(1)).squeeze(-1)
+        together = (q.mT.unsqueeze(-1) + k.mT.unsqueeze(-2)).tanh()  # B H D T S: lanes run along S, half the time of D
+        return (self.vector.to(q.dtype).mT @ together.flatten(-2)).view(*together.shape[:2], *together.shape[3:])
