@@ -27,5 +27,6 @@ class Additive(SoftmaxLike):
         self.vector = nn.Parameter(torch.randn(heads, width, 1) / width**0.5)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        together = (q.mT.unsqueeze(-1) + k.mT.unsqueeze(-2)).tanh()  # B H D T S: lanes run along S, half the time of D
+        q, k = q.mT.contiguous(), k.mT.contiguous()  # so that lanes run along S: half the time of B H T S D
+        together = (q.unsqueeze(-1) + k.unsqueeze(-2)).tanh()  # B H D T S
         return (self.vector.to(q.dtype).mT @ together.flatten(-2)).view(*together.shape[:2], *together.shape[3:])
