@@ -23,6 +23,12 @@ class Attention(nn.Module):
         y = self.mechanism(q, k, v, sight) if memory is None else self.mechanism.recall(q, k, v, sight, memory)
         return self.join(y)
 
+    def across(self, x: Tensor, other: Tensor, here: tuple[Sight, Sight], seen: Sight) -> Tensor:  # B T M
+        """What x takes of another sequence by the same projection, each projected by the sight of where it stands."""
+        q = self.project(x, here[0])[0]
+        _, k, v = self.project(other, here[1])
+        return self.join(self.mechanism(q, k, v, seen))
+
 
 class CrossAttention(nn.Module):
     """Queries of one sequence look at another: at each step of writing, the source is read again where it matters."""

@@ -27,6 +27,10 @@ class Turns(Mask):
     def take(self, index: Tensor) -> Mask:
         return Turns(self.heads, *(mask.take(index) for mask in self.masks))
 
+    def near(self, rows: Tensor, length: int) -> Tensor | None:
+        near = [at for mask in self.masks if (at := mask.near(rows, length)) is not None]
+        return torch.cat(near).unique() if len(near) == len(self.masks) else None
+
     def turns(self) -> tuple[Mask, ...]:
         return self.masks
 

@@ -35,12 +35,19 @@ NEAR = 1024  # the length at which the distance to softmax is told
 class Growth:
     """What was measured of each kind at each length: seconds in every round, and bytes; and the distance to softmax."""
 
-    name: str
+    direction: str
+    sizes: str
+    device: str
     lengths: list[int]
     seconds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
     memory: dict[str, dict[int, int]] = field(default_factory=dict)
     apart: dict[str, float] = field(default_factory=dict)
     why: dict[str, str] = field(default_factory=dict)  # a kind stopped before the longest
+
+    @property
+    def name(self) -> str:
+        """What was done, to what, and where."""
+        return f"{self.direction}, {self.sizes}, {self.device}"
 
     def exponent(self, kind: str) -> float | None:
         """By which power of T the time grows, fitted to the lengths from FIT_FROM up; none where there are too few."""
@@ -101,7 +108,8 @@ class Growth:
             }
             for kind, times in self.seconds.items()
         }
-        return {"case": self.name, "base": base, "kinds": rows}
+        where = {"case": self.name, "direction": self.direction, "device": self.device}
+        return {**where, "base": base, "kinds": rows}
 
 
 def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Growth, str]]:
@@ -116,7 +124,7 @@ def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, sa
     """Every kind at every length, the lengths in order; a kind that takes too long is left out of the longer ones."""
     heads, width, lengths = sizes["heads"], sizes["width"], sizes["lengths"]
     what = "forward and backward" if backward else "forward"
-    growth = Growth(f"{what}, {heads} heads of {width}, {device}", lengths)
+    growth = Growth(what, f"{heads} heads of {width}", device, lengths)
     names = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
     names = [name for name in names if name not in ALIKE]
     peers = {"flex attention, bare, window": bare} if device == "cuda" else {}

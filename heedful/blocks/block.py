@@ -56,8 +56,8 @@ class ScaledBlock(Block):
         super().__init__(width, attention, feedforward, norm, dropout)
         self.scale1, self.scale2 = (nn.Parameter(torch.full((width,), first)) for _ in range(2))
 
-    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
-        x = x + self.drop(self.scale1 * self.attention(self.norm1(x), sight, memory))
+    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
+        x = x + self.drop(self.scale1 * attend(self.norm1(x)))
         return x + self.drop(self.scale2 * self.feedforward(self.norm2(x)))
 
 

@@ -23,6 +23,8 @@ BY_MODEL = (*words.FILLED, "length", "both_ways", "bias", "groups")  # filled in
 BY_KEY = ("bias", "stack", "project", "join")  # roles that have a key of their own
 DRAWN = ("mechanism", "mask", "bias")  # roles that are told by their weights
 SMALL = {"size": 4, "row": 5, "rank": 6, "landmarks": 6, "clusters": 3, "buckets": 4, "back": 0}  # for a sentence
+SMALL |= {"farthest": 6, "ramp": 2, "edges": 3, "factor": 1, "points": 3, "memory": 3, "everywhere": 2, "stride": 3}
+SHARP = 3.0  # times as large queries and keys as a model begins with: where it looks can be seen
 
 
 @dataclass(frozen=True)
@@ -61,10 +63,27 @@ class Kind:
         """The kind as JSON's own types."""
         return {"name": self.name, "kind": self.role, "word": self.word(), **vars(self.card)}
 
+    def can_be_drawn(self) -> None:
+        """Refuses what works on heads that have looked already."""
+        if self.role == "join":
+            raise Refusal(f"{self.name} changes nobody's weights, and has no picture; leave --out out")
+
+    def model(self) -> nn.Module:
+        """A small model with it, for the words of SENTENCE, as it begins."""
+        from heedful.models import build  # which knows all families, and is no part of what a word is
+
+        torch.manual_seed(0)
+        sizes: dict[str, Any] = {"width": 32, "heads": 2, "depth": 2, "length": 32, "pool": "each"}
+        said = {self.key.removeprefix("model."): self.word(**SMALL)}
+        made: nn.Module = build("predictor", vocab=4 + len(SENTENCE.split()), classes=2, **sizes | said)
+        with torch.no_grad():
+            for path, one in made.named_parameters():
+                if path.endswith("to_qkv.weight"):
+                    one.mul_(SHARP)
+        return made.eval()
+
     def weights(self, causal: bool = False) -> Tensor:
         """The weights that it gives the words of SENTENCE, for two heads: H T T. Queries and keys are by chance."""
-        if self.role not in DRAWN:
-            raise Refusal(f"{self.name} is no matter of weights alone, and has no picture; leave --out out")
         torch.manual_seed(0)
         heads, width, count = 2, 16, len(SENTENCE.split())
         q, k = queries_and_keys(heads, width)
@@ -73,6 +92,8 @@ class Kind:
         mask: Mask = Everything()
         if self.role == "bias":
             bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True, length=count)
+            if isinstance(table := getattr(bias, "table", None), nn.Parameter):  # which begins as next to nothing
+                nn.init.normal_(table)
         else:
             mechanism, mask = word, words.mask(word, heads) or Everything()
         sight = ((Causal() if causal else Everything()) & mask).over(q[:, 0], bias=bias)
@@ -105,6 +126,12 @@ def known(name: str) -> Kind:
     if name not in kinds:
         raise unknown("kind of attention", name, kinds)
     return kinds[name]
+
+
+def tokens() -> Tensor:
+    """SENTENCE as ids behind those of special tokens, the same word the same: 1 T."""
+    spoken = SENTENCE.split()
+    return torch.tensor([[4 + spoken.index(word) for word in spoken]])
 
 
 def queries_and_keys(heads: int, width: int) -> tuple[Tensor, Tensor]:

@@ -6,9 +6,10 @@ import json
 import pytest
 from PIL import Image
 
-from heedful.bench import attention
+from heedful.bench import attention, recorded
 from heedful.bench.attention import Growth
 from heedful.cli import main
+from heedful.cli.bench import measurable
 from heedful.models import kinds
 
 SMALL = {"lengths": [32, 64], "heads": 2, "width": 4}
@@ -42,7 +43,7 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
 
 def grown(**seconds):
     lengths = [2048, 4096, 8192, 16384]
-    growth = Growth("a", lengths)
+    growth = Growth("forward and backward", "1 head of 1", "cpu", lengths)
     for kind, one in seconds.items():
         growth.seconds[kind] = {n: [one(n)] for n in lengths}
         growth.memory[kind] = dict.fromkeys(lengths, 0)
@@ -64,3 +65,33 @@ def test_a_kind_that_takes_too_long_is_left_out_of_longer_ones(monkeypatch):
     growth = attention.measured("cpu", SMALL, False, 1, lambda: None)
     assert all(list(times) == [32] for times in growth.seconds.values())
     assert set(growth.why) == set(growth.seconds)
+
+
+def test_records_are_no_bench():
+    assert "attention" in measurable() and "recorded" not in measurable()
+
+
+def test_what_was_recorded_is_told_of_each_kind_and_device(tmp_path, monkeypatch, capsys):
+    growth = grown(softmax=lambda n: 1e-9 * n**2, linear=lambda n: 5e-6 * n, performer=lambda n: 1.0)
+    record = {"cases": [{"bench": "attention", **growth.to_json("softmax")}]}
+    (tmp_path / "cpu.json").write_text(json.dumps(record))
+    monkeypatch.setattr(recorded, "RECORDS", tmp_path)
+
+    def said(*given):
+        with pytest.raises(SystemExit):
+            main(["attention", *given])
+        return capsys.readouterr().out
+
+    rows = {row["name"]: row["overtakes"] for row in json.loads(said("list", "--json"))}
+    assert rows["linear"] == {"cpu": {"forward and backward": 8192}, "cuda": {}}
+    assert rows["performer"]["cpu"] == {"forward and backward": "never"}
+    assert rows["luna"] == {"cpu": {}, "cuda": {}}
+    lines = {line.split()[0]: line for line in said("list").splitlines()}
+    assert "cpu 8,192" in lines["linear"] and "gpu not measured" in lines["linear"]
+    assert "cpu never" in lines["performer"]
+    pays = lambda name: [line for line in said("explain", name).splitlines() if line.startswith("pays")]  # noqa: E731
+    assert pays("linear") == ["pays    cpu: from T = 8,192 up, forward and backward; gpu: not measured"]
+    assert pays("performer") == ["pays    cpu: never up to T = 16,384, forward and backward; gpu: not measured"]
+    assert pays("realformer") == [
+        "pays    not in time: it costs as much as full attention or more; if at all, in what it learns"
+    ]

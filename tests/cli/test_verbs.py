@@ -129,6 +129,11 @@ def test_a_kind_of_attention_is_explained_and_drawn_beside_softmax(heedful: Prog
     assert all(part in said.out for part in ("Choromanski", "cost    T,", 'model.mechanism="performer(features=128)"'))
     maps = json.loads((tmp_path / "performer.json").read_text())["maps"]
     assert [one["path"] for one in maps] == ["performer", "softmax"]
+    assert heedful("attention", "explain", "luna", "--out", tmp_path / "luna.json").status == 0
+    maps = {one["path"]: one for one in json.loads((tmp_path / "luna.json").read_text())["maps"]}
+    assert len(maps) == 6 and sum(path.startswith("softmax: ") for path in maps) == 2
+    packing = maps["luna: encoder.packs.0"]
+    assert packing["rows"] == ["(1)", "(2)", "(3)"] and packing["columns"][:3] == ["the", "cat", "sat"]
 
 
 def test_a_set_is_fetched_and_what_is_there_already_is_said(

@@ -85,7 +85,7 @@ def test_a_compound_hides_the_future_or_refuses_to_as_its_card_says(compound):
     assert kinds.known(compound).card.causal == ("future" not in refused(compound))
 
 
-@pytest.mark.parametrize("order", ["pre", "post"])
+@pytest.mark.parametrize("order", ["pre", "post", "scaled(first=0.5)"])
 @pytest.mark.parametrize("compound", COMPOUNDS)
 def test_padding_changes_nothing_and_everything_learns(compound, order):
     name = "predictor of labels"

@@ -3,7 +3,26 @@
 import pytest
 import torch
 
-from heedful.attention import Causal, Everything, Padding, Window
+from heedful.attention import (
+    AdaptiveSpan,
+    Attention,
+    BigBird,
+    Blocks,
+    Causal,
+    Collaborative,
+    Everything,
+    Fixed,
+    GaussianBias,
+    Join,
+    Local,
+    Local2D,
+    Longformer,
+    MultiHead,
+    MultiScale,
+    Padding,
+    TaskBlocks,
+    Window,
+)
 from heedful.attention.mechanisms import (
     DPFP,
     Linformer,
@@ -15,6 +34,7 @@ from heedful.attention.mechanisms import (
     Softmax,
     TalkingHeads,
 )
+from heedful.blocks import Block, FeedForward, LazyFormer, Predictive, Stack
 from tests.laws.cases import EXACT
 
 BATCH, HEADS, LENGTH, WIDTH = 2, 3, 11, 8
@@ -37,6 +57,60 @@ def over(mask, length=LENGTH):
 def test_a_window_as_long_as_the_sequence_is_softmax(mask):
     q, k, v = asked()
     torch.testing.assert_close(Softmax()(q, k, v, over(mask & Window(LENGTH))), Softmax()(q, k, v, over(mask)), **EXACT)
+
+
+WIDE = {
+    "blocks": Blocks(LENGTH),
+    "fixed": Fixed(LENGTH),
+    "longformer": Longformer(LENGTH),
+    "bigbird": BigBird(LENGTH),
+    "local": Local(LENGTH),
+    "local2d": Local2D(LENGTH, row=LENGTH),
+    "multiscale": MultiScale(HEADS, LENGTH),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_a_sparse_mask_whose_size_is_the_sequence_hides_nothing(name):
+    assert over(WIDE[name]).dense.all()
+
+
+def test_biases_that_say_nothing_are_softmax():
+    span, gaussian, table = AdaptiveSpan(HEADS, 2 * LENGTH), GaussianBias(HEADS), TaskBlocks(LENGTH)
+    with torch.no_grad():
+        gaussian.spread.zero_(), gaussian.away.zero_(), table.table.zero_()
+    (q, k, v), exact = asked(), Softmax()(*asked(), over(Everything()))
+    for bias in (span, gaussian, table):
+        seen = Everything().over(torch.empty(BATCH, LENGTH), bias=bias.double())
+        torch.testing.assert_close(Softmax()(q, k, v, seen), exact, **EXACT)
+
+
+def blocks():
+    torch.manual_seed(0)
+    plain = lambda: Attention(MultiHead(WIDTH, 2), Softmax(), Join(WIDTH, WIDTH))  # noqa: E731
+    return [Block(WIDTH, plain(), FeedForward(WIDTH, 4)) for _ in range(2)]
+
+
+def test_stacks_that_exchange_nothing_are_plain():
+    """LazyFormer whose every layer makes its weights, and Predictive whose share of what was foretold is none."""
+    lazy, predictive, x = LazyFormer(blocks(), every=1), Predictive(blocks(), heads=2), draw(BATCH, LENGTH, WIDTH)
+    with torch.no_grad():
+        predictive.share.zero_()
+    exact = Stack(blocks()).double()(x, over(Everything()))
+    for stack in (lazy, predictive):
+        torch.testing.assert_close(stack.double()(x, over(Everything())), exact, **EXACT)
+
+
+def test_collaborative_heads_that_share_no_channel_are_plain_heads():
+    """Cordonnier et al. (2020), section 3: concatenated heads are the case where each mixes channels of its own."""
+    plain, heads = MultiHead(WIDTH, 2).double(), Collaborative(WIDTH, 2, key=WIDTH, value=WIDTH // 2).double()
+    heads.to_qkv.load_state_dict(plain.to_qkv.state_dict())
+    with torch.no_grad():
+        heads.mixing.zero_()[0, 0, : WIDTH // 2] = heads.mixing[1, 0, WIDTH // 2 :] = 1.0
+    x = draw(BATCH, LENGTH, WIDTH)
+    (q, k, v), (one, two, three) = (project(x, over(Everything())) for project in (plain, heads))
+    torch.testing.assert_close(one @ two.mT, q @ k.mT, **EXACT)
+    torch.testing.assert_close(three, v, **EXACT)
 
 
 LIKE_SOFTMAX = {

@@ -17,7 +17,8 @@ class Induced(nn.Module):
     """Learned `points` look at the whole set, and its members look at what those found (Lee et al., 2019).
 
     The induced set attention block, ISAB; the pool of the same paper, PMA, is `model.pool=attention`. Cost: T times
-    points. It cannot hide the future, for every point holds some of it, take a bias, or write token by token.
+    points. It cannot hide the future, for every point holds some of it, take a bias, or write token by token. The
+    paper's feed-forward on the points is no part of it.
     """
 
     card: ClassVar = Card(
@@ -41,13 +42,6 @@ class Induced(nn.Module):
         points = self.points.to(x.dtype).expand(len(x), -1, -1)
         here = sight.once("points", lambda: Everything().over(points))
         to = sight.once("gather", lambda: Sight(sight.mask, here.rows, sight.columns, sight.batch))
-        found = self.norm(points + looked(self.gather, points, x, here, sight, to))
+        found = self.norm(points + self.gather.across(points, x, (here, sight), to))
         back = sight.once("spread", lambda: Everything().across(points, sight.rows))
-        return looked(self.spread, x, found, sight, here, back)
-
-
-def looked(attention: Attention, x: Tensor, other: Tensor, here: Sight, there: Sight, seen: Sight) -> Tensor:
-    """What x takes of another sequence by an attention, each projected where it stands: B T M."""
-    q = attention.project(x, here)[0]
-    _, k, v = attention.project(other, there)
-    return attention.join(attention.mechanism(q, k, v, seen))
+        return self.spread.across(x, found, (sight, here), back)

@@ -16,14 +16,15 @@ from heedful.attention.mechanisms.reading import read_itself
 class Poolingformer(nn.Module):
     """Attention within a window of `size`, and upon it one within `far`, over means of `stride` (Zhang et al., 2021).
 
-    What the two give is added. Cost: T times size and far / stride in the paper; a window's mask here. It cannot hide
-    the future, for a mean holds some of it, take a bias, or write token by token.
+    What the two give is added. Cost: T times size and far / stride in the paper; T^2 / stride here, where every row
+    has a mask over all means. It cannot hide the future, for a mean holds some of it, take a bias, or write token by
+    token.
     """
 
     card: ClassVar = Card(
         "Poolingformer: Long Document Modeling with Pooling Attention (Zhang et al., 2021)",
         2021,
-        "T",
+        "T^2 / stride",
         limits="never causal; no bias; no masks but padding; means, where the paper also tries convolutions",
         causal=False,
         ordered=True,

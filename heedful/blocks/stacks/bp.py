@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Mask
+from heedful.attention import Mask, Sight
 from heedful.attention.card import Card
 from heedful.blocks.stacks.nodes import WithNodes
 
@@ -55,8 +55,8 @@ class BPTransformer(WithNodes):
             raise ValueError(f"size {size} leaves nothing to see; choose 1 or more")
         self.size = size
 
-    def nodes(self, x: Tensor, there: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        made, places = [x[:, :0]], [there[:, :0].long()]
+    def laid(self, x: Tensor, there: Tensor, sight: Sight) -> tuple[Tensor, Sight]:
+        at, made, places = sight.rows, [x[:, :0]], [torch.where(there, sight.rows, -1)]
         level = 1
         while 1 << (level - 1) < x.shape[1]:
             starts = torch.arange(0, x.shape[1], 1 << level, device=x.device)
@@ -64,9 +64,7 @@ class BPTransformer(WithNodes):
             weight = within.to(x.dtype)
             made.append(weight @ x / weight.sum(-1, keepdim=True).clamp(min=1))
             held = within.any(-1) & (there.sum(-1, keepdim=True) > 1 << (level - 1))  # no level above the whole
-            places.append(torch.where(held, level * LEVEL + starts, -1))
+            places.insert(-1, torch.where(held, level * LEVEL + starts, -1))
             level += 1
-        return torch.cat(made, 1), torch.cat(places, 1)
-
-    def mask(self) -> Mask:
-        return Spans(self.size)
+        everywhere = torch.cat(places, 1)
+        return torch.cat(made, 1), Spans(self.size).over(everywhere, positions=everywhere)

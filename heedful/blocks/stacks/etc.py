@@ -8,12 +8,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Longformer, Mask
 from heedful.attention.card import Card
-from heedful.blocks.stacks.nodes import WithNodes
+from heedful.blocks.stacks.nodes import WithGlobal
 
 
-class ETC(WithNodes):
+class ETC(WithGlobal):
     """Global tokens of their own, `everywhere` of them, see all and are seen by all; others see `size` near ones.
 
     Extended Transformer Construction (Ainslie et al., 2020). The paper gives global tokens the structure of the input
@@ -44,12 +43,5 @@ class ETC(WithNodes):
             raise ValueError(f"size {size} and everywhere {everywhere} leave nothing to see; choose 1 or more of both")
         self.size, self.tokens = size, nn.Parameter(torch.randn(everywhere, width))
 
-    def nodes(self, x: Tensor, there: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        here = torch.arange(len(self.tokens), device=x.device)
-        return self.tokens.to(x.dtype).expand(len(x), -1, -1), here.expand(len(x), -1)
-
-    def mask(self) -> Mask:
-        return Longformer(self.size, everywhere=len(self.tokens))
-
-    def shifted(self, at: Tensor) -> Tensor:
-        return at + len(self.tokens)
+    def nodes(self, x: Tensor, there: Tensor) -> Tensor:
+        return self.tokens.to(x.dtype).expand(len(x), -1, -1)

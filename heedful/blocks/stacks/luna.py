@@ -16,10 +16,10 @@ from heedful.blocks.stacks.exchange import Exchange
 
 
 class Luna(Exchange):
-    """Each layer packs the sequence into `memory` states and looks at those, then hands them on (Ma et al., 2021).
+    """Each layer packs the sequence into `memory` states, looks at what was packed, and hands it on (Ma et al., 2021).
 
-    Cost: T times memory. It cannot hide the future, for every packed state holds some of it, take a bias, or write
-    token by token.
+    What is packed is added to the states and normed for the next layer. Cost: T times memory. It cannot hide the
+    future, for every packed state holds some of it, take a bias, or write token by token.
     """
 
     card: ClassVar = Card(
@@ -46,20 +46,20 @@ class Luna(Exchange):
         self.packs = nn.ModuleList(
             CrossAttention(Across(width, heads), Softmax(), Join(width, width)) for _ in self.blocks
         )
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in self.blocks)
+        later = len(self.blocks) - 1  # what the last layer packs is handed to none
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(later))
 
     def attend(
         self, number: int, attention: Attention, x: Tensor, sight: Sight, memory: Memory | None, told: dict[str, Any]
     ) -> Tensor:
         read_itself(sight, "luna")
-        packed = told.get("packed", self.memory.to(x.dtype).expand(len(x), -1, -1))
-        here = sight.once("packed", lambda: Everything().over(packed))
+        states = told.get("memory", self.memory.to(x.dtype).expand(len(x), -1, -1))
+        here = sight.once("packed", lambda: Everything().over(states))
         pack = cast(CrossAttention, self.packs[number])
         seen = sight.once("pack", lambda: Sight(sight.mask, here.rows, sight.columns, sight.batch))
         keys, values = pack.project.answers(x, seen)
-        made = pack.join(pack.mechanism(pack.project.queries(packed, here), keys, values, seen))
-        told["packed"] = packed = self.norms[number](packed + made)
+        packed = pack.join(pack.mechanism(pack.project.queries(states, here), keys, values, seen))
+        if number < len(self.norms):
+            told["memory"] = self.norms[number](states + packed)
         back = sight.once("unpack", lambda: Everything().across(packed, sight.rows))
-        q = attention.project(x, sight)[0]
-        _, k, v = attention.project(packed, here)
-        return attention.join(attention.mechanism(q, k, v, back))
+        return attention.across(x, packed, (sight, here), back)

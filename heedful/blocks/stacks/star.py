@@ -6,19 +6,18 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from heedful.attention import Longformer, Mask
 from heedful.attention.card import Card
-from heedful.blocks.stacks.nodes import WithNodes, mean_of
+from heedful.blocks.stacks.nodes import WithGlobal
 
 
-class StarTransformer(WithNodes):
+class StarTransformer(WithGlobal):
     """Each position sees itself, its two neighbours and a relay node, which sees all of them (Guo et al., 2019).
 
     The relay begins as the mean of the sequence. The paper lets positions see their first embedding too, and the relay
     hear after them in each layer; here both look at once. Cost: T. It cannot hide the future, which the relay tells.
     """
 
-    name = "star"
+    name, size = "star", 2
     card: ClassVar = Card(
         "Star-Transformer (Guo et al., 2019)",
         2019,
@@ -29,11 +28,6 @@ class StarTransformer(WithNodes):
         tier="B",
     )
 
-    def nodes(self, x: Tensor, there: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
-        return mean_of(x, there).unsqueeze(1), there[:, :1].long() * 0
-
-    def mask(self) -> Mask:
-        return Longformer(2, everywhere=1)
-
-    def shifted(self, at: Tensor) -> Tensor:
-        return at + 1
+    def nodes(self, x: Tensor, there: Tensor) -> Tensor:
+        weight = there.unsqueeze(-1).to(x.dtype)
+        return (x * weight).sum(1, keepdim=True) / weight.sum(1, keepdim=True).clamp(min=1)
