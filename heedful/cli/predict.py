@@ -114,10 +114,18 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
     from heedful.data.sentences import read
     from heedful.decoding.few import Few
 
-    shown = Few(model, [(one.texts, one.label) for one in read(str(path))])
+    examples = [(one.texts, one.label) for one in read(str(path))]
+    shown, inputs = Few(model, examples), [tuple(text.split("\t")) for text in asked]
     if best > len(shown.choices):
         raise Refusal(f"--best {best} asks for more answers than the {len(shown.choices)} in {path}; lower it")
-    return (shown.chosen(tuple(text.split("\t")))[:best] for text in asked)
+    for at, texts in enumerate(inputs, 1):
+        if not all(text.strip() for text in texts) or len(texts) != len(examples[0][0]):
+            wanted = "a text" if len(examples[0][0]) == 1 else "two texts with a tab between them"
+            raise Refusal(f"input {at}: {' '.join(texts)[:40]!r} is not as the examples are; give {wanted}")
+    if (least := min(map(shown.fitting, inputs))) < len(examples):
+        line = f"heedful: warning: there is room for {least} of the {len(examples)} examples, the last ones"
+        typer.echo(line, err=True)
+    return (shown.chosen(texts)[:best] for texts in inputs)
 
 
 def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[str]:

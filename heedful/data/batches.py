@@ -117,6 +117,15 @@ def opened(
     return Splits(train, valid, test)
 
 
+def taught(splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]]) -> Splits[Sample]:
+    """The same, but what is of a class that none to learn from has is learned from: it could not be answered."""
+    seen = {label for sample in splits.train for label in classes(sample)}
+    sides = (splits.valid, splits.test)
+    rare = [sample for side in sides for sample in side if not seen.issuperset(classes(sample))]
+    valid, test = ([sample for sample in side if seen.issuperset(classes(sample))] for side in sides)
+    return Splits([*splits.train, *rare], valid, test)
+
+
 def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str, seed: int = 0) -> Splits[Sample]:
     """Samples without files of their own for choosing and testing: a tenth each, the same key never on two sides.
 
@@ -127,7 +136,10 @@ def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str, 
         share = int.from_bytes(hashlib.sha256(f"{seed} {key(sample)!r}".encode()).digest()[:4], "big") % 10
         sides[max(0, share - 7)].append(sample)
     if not all(sides):
+        kinds = len({repr(key(sample)) for sample in samples})  # columns that were swapped show here
+        alike = f", {kinds} of them different" if kinds < len(samples) else ""
         raise Refusal(
-            f"{what} has {len(samples)} samples, too few to hold some out; add more, or give data.valid and data.test"
+            f"{what} has {len(samples)} samples{alike}, too few to hold some out; "
+            "add more, or give data.valid and data.test"
         )
     return Splits(*sides)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.data import files, sets
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.batches import Splits, divided, opened, taught
 from heedful.data.mentions import mentions
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
@@ -47,7 +47,11 @@ def tagged(data: DataSpec, seed: int) -> Splits[Tagged]:
     if data.name == "wnut17":
         home = sets.home("wnut17")
         return Splits(*(read(str(sets.there(home / f"{split}.conll"))) for split in ("train", "dev", "test")))
-    return opened(data, read, lambda all, what: divided(all, lambda one: one.words, what, data.split_seed), SETS)
+
+    def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
+        return taught(divided(all, lambda one: one.words, what, data.split_seed), lambda one: one.tags)
+
+    return opened(data, read, divide, SETS)
 
 
 def read(place: str | Sides) -> list[Tagged]:
@@ -64,15 +68,19 @@ def sentences(path: Path) -> Iterator[Tagged]:
     """The sentences of a file, one after the other."""
     words: list[str] = []
     tags: list[str] = []
+    width = 0
     for number, line in enumerate([*files.lines(path), ""], 1):
         fields = line.split("\t") if "\t" in line.strip() else line.split()
         if not line.strip() or fields[0] == DOCUMENT:
             if words:
                 yield Tagged(tuple(words), tuple(tags), str(path), number - len(words))
-            words, tags = [], []
-        elif not line.startswith("# ") or "\t" in line:  # else a remark
+            words, tags, width = [], [], 0
+        elif words or not line.startswith("# ") or "\t" in line:  # else a remark, which stands before a sentence
             if len(fields) < 2 or not fields[0].strip() or not fields[-1].strip():
                 raise Refusal(f"{path}, line {number}: {line[:40]!r} has no tag; write a word, a tab and its tag, or O")
+            width = width or len(fields)
+            if len(fields) != width:
+                raise Refusal(f"{path}, line {number}: {len(fields)} columns and not {width}; give each as many")
             words.append("_".join(fields[0].split()))  # or one word would be read as two
             tags.append(checked(fields[-1].strip(), path, number))
 

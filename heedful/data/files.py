@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -39,7 +40,7 @@ def decoded(path: str | Path) -> str:
         raise Refusal(f"{path} cannot be read: {error.strerror}; name another file") from None
     if data.startswith(GZIP):
         data = unzipped(data, path)
-    if not data.strip():
+    if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
         return data.decode("utf-8-sig")

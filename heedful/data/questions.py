@@ -81,10 +81,13 @@ def squad(text: str, path: Path) -> Iterator[dict[str, Any]]:
 
 def made(row: dict[str, Any], path: Path, number: int) -> Question:
     """The question of an object."""
-    question, context, answers = row.get("question"), row.get("context"), row.get("answers", row.get("answer", []))
+    question, context, answers = row.get("question"), row.get("context"), row.get("answers", row.get("answer"))
     if isinstance(answers, dict) and isinstance(answers.get("text"), list):  # two lists, as some write them
-        starts = answers.get("answer_start", [])
-        answers = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], starts, strict=False)]
+        starts = answers.get("answer_start")
+        starts = starts if isinstance(starts, list) else [None] * len(answers["text"])
+        if len(starts) != len(answers["text"]):
+            raise Refusal(f"{path}, question {number}: as many answer_start as answers are needed; mend them")
+        answers = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], starts, strict=True)]
     answers = [answers] if isinstance(answers, str | dict) else answers
     if not isinstance(question, str) or not isinstance(context, str) or not isinstance(answers, list):
         raise Refusal(f"{path}, question {number}: write {HOW}")

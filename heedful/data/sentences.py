@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any
 from unicodedata import normalize
 
 from heedful.data import files, opinions
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.batches import Splits, divided, opened, taught
 from heedful.data.spec import DataSpec, Sides
 from heedful.data.treebank import sst
 from heedful.errors import Refusal
 
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")
 SECOND = ("text2", "sentence2", "hypothesis", "question2", "pair")
-LABEL = ("label", "class", "target", "category", "gold_label")
+LABEL = ("label", "class", "target", "category", "gold_label", "sentiment")
 HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folders of a set that is divided already
 HOW = "write a text, a tab and its class, or two texts and the class of the pair"
 
@@ -53,7 +54,11 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
     folder = Path(data.name)
     if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
         return of_halves(folder, data)
-    return opened(data, read, lambda all, what: divided(all, lambda one: one.key, what, data.split_seed), SETS)
+
+    def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
+        return taught(divided(all, lambda one: one.key, what, data.split_seed), lambda one: [one.label])
+
+    return opened(data, read, divide, SETS)
 
 
 SETS = ("opinions", "sst")  # by name
@@ -88,7 +93,10 @@ def read(place: str | Sides) -> list[Sentence]:
         return list(in_folders(path))
     ending = path.name.removesuffix(".gz").lower().rpartition(".")[2]
     made = of_objects(path) if ending in ("jsonl", "ndjson") else of_columns(path, ending == "csv")
-    return [filled(one) for one in made]
+    found = [filled(one) for one in made]
+    if not found:
+        raise Refusal(f"{path} holds no samples below the names of its columns; add some")
+    return found
 
 
 def filled(one: Sentence) -> Sentence:
@@ -114,6 +122,11 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     rows = list(files.rows(path)) if commas else tabbed(path)
     head = [field.strip().lower() for field in rows[0][1]]
     places = columns({name: at for at, name in reversed(list(enumerate(head)))})
+    if not places and unlike_the_rest(rows):
+        names = ", ".join(field.strip() for field in rows[0][1])
+        raise Refusal(
+            f"{path}, line {rows[0][0]}: {names} are names of columns; call them text and label, or drop them"
+        )
     for number, row in rows[1:] if places else rows:
         at = places or list(range(len(row)))
         if not 2 <= len(at) <= 3 or len(row) <= max(at):
@@ -121,6 +134,17 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
             raise Refusal(f"{path}, line {number}: {many}; {HOW}")
         *texts, label = (row[place].strip() for place in at)
         yield Sentence(tuple(texts), label, str(path), number)
+
+
+def unlike_the_rest(rows: Sequence[tuple[int, list[str]]]) -> bool:
+    """Whether the first row is single words, the last of them a class that it has alone, though others share theirs.
+
+    Names of columns that nobody knows are such, and would become a class of their own.
+    """
+    first, labels = [field.strip() for field in rows[0][1]], Counter(row[-1].strip() for _, row in rows)
+    others = [count for label, count in labels.items() if label != first[-1]]
+    words = len(first) > 1 and all(len(field.split()) == 1 for field in first)
+    return words and labels[first[-1]] == 1 and len(others) > 1 and min(others) > 1
 
 
 def tabbed(path: Path) -> list[tuple[int, list[str]]]:

@@ -32,18 +32,32 @@ class Few:
 
     def chosen(self, texts: tuple[str, ...]) -> list[tuple[str, float]]:
         """The answers, the likeliest first, each with the log-probability of its being written next."""
-        found = [(choice, self.chance(texts, choice)) for choice in self.choices]
+        count = self.fitting(texts)
+        found = [(choice, self.chance(texts, choice, count)) for choice in self.choices]
         return sorted(found, key=lambda one: -one[1])
 
-    def chance(self, texts: tuple[str, ...], choice: str) -> float:
-        """The log-probability of an answer and of the end of its line, behind the examples that there is room for."""
-        for first in range(len(self.examples) + 1):
-            prompt = "".join(f"{written(*one)}\n\n" for one in self.examples[first:]) + written(texts)
-            before, whole = (self.ids(text) for text in (prompt, f"{prompt} {choice}\n"))
-            shared = alike(before, whole)
-            if len(whole) <= self.room:
-                return math.fsum(token.chance for token in judged(self.model, whole[:shared], whole[shared:]))
-        raise Refusal(f"{texts[0][:60]!r} and so on is {len(whole):,} tokens long, and the model reads {self.room:,}")
+    def fitting(self, texts: tuple[str, ...]) -> int:
+        """How many of the last examples there is room for with any of the answers, so that all answers see the same."""
+        for count in range(len(self.examples) + 1):
+            prompt = self.prompt(texts, count)
+            longest = max(len(self.ids(f"{prompt} {choice}\n")) for choice in self.choices)
+            if longest > self.room and count == 0:
+                raise Refusal(f"{texts[0][:60]!r} and so on is {longest:,} tokens long; the model reads {self.room:,}")
+            if longest > self.room:
+                return count - 1
+        return len(self.examples)
+
+    def prompt(self, texts: tuple[str, ...], count: int) -> str:
+        """The last examples, so many of them, and what is asked."""
+        shown = self.examples[len(self.examples) - count :]
+        return "".join(f"{written(*one)}\n\n" for one in shown) + written(texts)
+
+    def chance(self, texts: tuple[str, ...], choice: str, count: int) -> float:
+        """The log-probability of an answer and of the end of its line, behind so many examples."""
+        prompt = self.prompt(texts, count)
+        before, whole = (self.ids(text) for text in (prompt, f"{prompt} {choice}\n"))
+        shared = alike(before, whole)
+        return math.fsum(token.chance for token in judged(self.model, whole[:shared], whole[shared:]))
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text, without what a tokenizer puts behind it."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from heedful.data.batches import Splits
 from heedful.data.questions import Question, asked
 from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.tasks.asking import Answering
 from heedful.tasks.fitted import Asked, Fitted, last_layer
@@ -37,6 +38,10 @@ class Answer(Answering, Fitted):
         return asked(data, seed)
 
     def learn(self, samples: Sequence[Question]) -> None:
+        if not any(sample.answers for sample in samples):
+            raise Refusal(
+                "no question to learn from has an answer, so that there is nothing to find; add some that have"
+            )
         self.always = all(sample.answers for sample in samples)
 
     def judge(self, sample: Question, joined: Joined) -> tuple[int, int]:

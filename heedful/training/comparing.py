@@ -10,19 +10,27 @@ from heedful.looking.page import Curve, Curves, Figures, Section
 from heedful.training.adapting import OUTPUTS
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
-from heedful.training.spec import RunSpec
+from heedful.training.spec import RunSpec, TrainingSpec
 
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference
 
 
+PLAIN = {
+    "freeze": [],
+    "lora": None,
+    "layer_decay": TrainingSpec().layer_decay,
+}  # what spares a beginning, and no chance
+
+
 def varied(ready: Ready, word: str) -> RunSpec:
-    """The same run, begun with chance, or with all but its outputs left as it was begun."""
+    """The same run, begun with chance, all of it learning; or with all but its outputs left as it was begun."""
     run = ready.run  # whose model is told in full
     about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."
     changes: dict[str, Any] = {"compare": [], "about": about, "expected": None}
     if word == "scratch":
-        return run.model_copy(update=changes | {"start": ""})
+        whole = run.training.model_copy(update=PLAIN)  # what was never learned must not be left as it is
+        return run.model_copy(update=changes | {"start": "", "training": whole})
     tops = dict.fromkeys(name.split(".")[0] for name, _ in ready.model.named_parameters())
     frozen = run.training.model_copy(update={"freeze": [top for top in tops if top != OUTPUTS], "lora": None})
     return run.model_copy(update=changes | {"training": frozen})

@@ -42,6 +42,21 @@ def test_pairs_of_sentences_have_a_class_together(tmp_path: Path) -> None:
     assert (one.texts, one.label) == (("it rains", "it is wet"), "1")
 
 
+def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_path: Path) -> None:
+    rows = [f"text {at}\t{'good' if at % 2 else 'bad'}\n" for at in range(100)]
+    for at in range(12):
+        (tmp_path / "a.tsv").write_text("".join([*rows, f"something else {at}\trare\n"]))
+        splits = labelled(DataSpec(name=str(tmp_path / "a.tsv")), 0)
+        assert "rare" in {one.label for one in splits.train}
+        assert "rare" not in {one.label for one in (*splits.valid, *splits.test)}
+
+
+def test_examples_with_a_class_each_have_no_names_of_columns(tmp_path: Path) -> None:
+    for text in ("fine\tgood\ndull\tbad\n", "hm\tnone\nfine\tgood\nnice\tgood\n"):
+        (tmp_path / "a.tsv").write_text(text)
+        assert len(read(str(tmp_path / "a.tsv"))) == text.count("\n")
+
+
 def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path) -> None:
     for half, count in (("train", 40), ("test", 5)):
         for label in ("neg", "pos"):
@@ -82,6 +97,9 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
         ("a.tsv", "a\tb\tc\td\n", "line 1: 4 fields; write a text"),
         ("a.tsv", "text\tlabel\n\tgood\n", "line 2: the text is empty"),
         ("a.csv", "film,\n", "line 1: the class is empty"),
+        ("a.csv", "text,label\n", "holds no samples below the names of its columns"),
+        ("a.csv", "headline,mood\na,good\nb,bad\nc,good\nd,bad\n", "line 1: headline, mood are names of columns"),
+        ("a.tsv", "\ufeff", "a.tsv is empty"),
         ("a.jsonl", '{"text": 3, "label": "x"}\n', 'line 1: write {"text"'),
         ("a.jsonl", "{nothing\n", "line 1: cannot be read as JSON"),
     ],

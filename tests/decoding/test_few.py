@@ -44,13 +44,22 @@ def test_a_choice_is_scored_by_the_chance_of_its_being_written(kind: str) -> Non
 def test_examples_for_which_there_is_no_room_are_left_out_from_the_front() -> None:
     whole = talker()
     few, fewer = Few(whole, EXAMPLES), Few(whole, EXAMPLES[-2:])
-    assert few.chance(("a film",), "good") != (last := fewer.chance(("a film",), "good"))
+    assert few.fitting(("a film",)) == 3 and few.chosen(("a film",)) != (last := fewer.chosen(("a film",)))
     prompt = "\n\n".join([*(written(*one) for one in EXAMPLES), written(("a film",))])
-    few.room = len(whole.tokenizer.encode(f"{prompt} good\n")) - 1
-    assert few.chance(("a film",), "good") == last
+    sizes = [len(whole.tokenizer.encode(f"{prompt} {choice}\n")) for choice in ("good", "bad")]
+    few.room = max(sizes) - 1  # too little for one of the answers: then none sees more examples than another
+    assert few.fitting(("a film",)) == 2 and few.chosen(("a film",)) == last
     short = talker(length=40)
     with pytest.raises(Refusal, match="the model reads 40"):
         Few(short, EXAMPLES).chosen(("a fine film " * 40,))
+
+
+def test_many_examples_are_not_all_read_to_find_the_few_that_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, read = Few(talker(length=64), EXAMPLES * 1000), []
+    whole = few.ids
+    monkeypatch.setattr(few, "ids", lambda text: read.append(len(text)) or whole(text))
+    found = few.chosen(("a film",))
+    assert found == Few(talker(length=64), EXAMPLES).chosen(("a film",)) and sum(read) < 5000
 
 
 def test_one_answer_alone_is_no_choice() -> None:
@@ -70,3 +79,15 @@ def test_predict_takes_a_file_of_examples(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit, match="0"):
         main([*asked, "a film", "--best", "2"])
     assert len(capsys.readouterr().out.splitlines()) == 2
+    for wrong in ("", "a film\tanother"):
+        with pytest.raises(SystemExit, match="2"):
+            main([*asked, "fine", wrong])
+        assert "input 2: " in capsys.readouterr().err
+
+
+def test_how_many_examples_have_room_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    heedful.save(talker(length=64), tmp_path / "gpt")
+    (tmp_path / "a.tsv").write_text("a fine film\tgood\na dull film\tbad\n" * 9)
+    with pytest.raises(SystemExit, match="0"):
+        main(["predict", str(tmp_path / "gpt"), "--examples", str(tmp_path / "a.tsv"), "a film"])
+    assert "warning: there is room for 4 of the 18 examples, the last ones" in capsys.readouterr().err

@@ -58,6 +58,7 @@ LISTS = {"question": "who sat ?", "context": "the cat sat", "answers": {"text": 
         ("a.json", json.dumps({"data": [{"paragraphs": [{"context": "the cat sat", "qas": [ONE]}]}]})),
         ("a.jsonl", json.dumps(ONE | {"context": "the cat sat"})),
         ("a.jsonl", json.dumps(LISTS)),
+        ("a.jsonl", json.dumps(LISTS | {"answers": {"text": ["cat"]}})),
         ("a.jsonl", json.dumps({"question": "who sat ?", "context": "the cat sat", "answer": "cat"})),
     ],
 )
@@ -70,7 +71,9 @@ def test_every_layout_gives_the_same_question(tmp_path: Path, name: str, text: s
     ("row", "said"),
     [
         ({"question": "who ?"}, "question 1: write"),
-        ({"question": "who ?", "context": " "}, "is empty"),
+        ({"question": "who ?", "context": " ", "answers": []}, "is empty"),
+        ({"question": "who ?", "context": "a cat"}, "question 1: write"),  # none is said by an empty list
+        (LISTS | {"answers": {"text": ["cat"], "answer_start": []}}, "as many answer_start as answers are needed"),
         ({"question": "who ?", "context": "a cat", "answer": "dog"}, "'dog' does not stand in the text"),
         (
             {"question": "who ?", "context": "a cat", "answers": [{"text": "cat", "answer_start": 1}]},
@@ -95,8 +98,8 @@ def ready(tmp_path: Path, *rows: dict[str, Any]) -> Any:
 
 def test_an_answer_is_where_its_words_stand_and_none_is_the_first_token(tmp_path: Path) -> None:
     context = "the mats sat on a cat"  # "mats" is two pieces
-    none = {"question": "where ?", "context": context}
-    made = ready(tmp_path, none | {"answer": "mats sat"}, none)
+    asked = {"question": "where ?", "context": context}
+    made = ready(tmp_path, asked | {"answer": "mats sat"}, asked | {"answers": []})
     one, two = made.splits.train  # [CLS] where ? [SEP] the mat ##s sat on a cat [SEP]
     assert (one.answer, two.answer) == ((5, 7), (0, 0)) and not made.task.always
     assert made.task.noted(made.splits) == "questions 50.0 % without an answer"
@@ -108,6 +111,11 @@ def test_an_answer_is_where_its_words_stand_and_none_is_the_first_token(tmp_path
     assert int(count) == 4
     wider = {name: torch.nn.functional.pad(one, (*(0, 3) * (one.dim() - 1), 0, 2)) for name, one in batch.items()}
     torch.testing.assert_close(made.task.loss(made.model, wider)[0], loss)
+
+
+def test_questions_none_of_which_has_an_answer_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="no question to learn from has an answer, so that there is nothing to find"):
+        ready(tmp_path, {"question": "who ?", "context": "the cat sat", "answers": []})
 
 
 def test_where_every_question_has_an_answer_one_is_always_given(tmp_path: Path) -> None:

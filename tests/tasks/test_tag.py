@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful import recipes
-from heedful.data.columns import read, spans
+from heedful.data.columns import read, spans, tagged
+from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.tag import counted, follows, likeliest, scores
 from heedful.training.prepare import prepare
@@ -75,7 +76,33 @@ def test_words_and_tags_are_read_from_columns(tmp_path: Path) -> None:
     assert (two.words, two.tags, two.line) == (("a_mat", "#"), ("B-thing", "O"), 8)
 
 
-@pytest.mark.parametrize(("line", "said"), [("cat", "'cat' has no tag; write"), ("cat NN", "'NN' is no tag; write O")])
+def test_a_sign_that_begins_remarks_is_a_word_within_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text("# sent 1\nrun O\n# B-sign\n1 I-sign\n")
+    (one,) = read(str(tmp_path / "a.conll"))
+    assert (one.words, one.tags, one.line) == (("run", "#", "1"), ("O", "B-sign", "I-sign"), 2)
+
+
+def test_a_rare_tag_of_one_file_is_learned_wherever_its_sentence_would_have_been(tmp_path: Path) -> None:
+    rows = [f"word{at}\tO\n" for at in range(200)]
+    sides = set()
+    for at in range(12):
+        rare = f"odd{at}\tB-rare\nmore\tI-rare\n"
+        (tmp_path / "a.conll").write_text("\n".join([*rows, rare]))
+        splits = tagged(DataSpec(name=str(tmp_path / "a.conll")), 0)
+        sides.add(len(splits.train))
+        assert any("B-rare" in one.tags for one in splits.train) and splits.valid and splits.test
+        assert sum(map(len, (splits.train, splits.valid, splits.test))) == 201
+    assert len(sides) == 1
+
+
+LINES = [
+    ("cat", "'cat' has no tag; write"),
+    ("cat NN", "'NN' is no tag; write O"),
+    ("cat NN O", "3 columns and not 2; give each as many"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), LINES)
 def test_a_word_without_a_tag_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "a.conll").write_text(f"the\tO\n{line}\n")
     with pytest.raises(Refusal) as refused:

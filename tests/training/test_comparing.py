@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
+import yaml
 
 from heedful.checkpoints import store
 from heedful.errors import Refusal
-from heedful.recipes import resolve
+from heedful.recipes import resolve, validated
 from heedful.training.loop import Loop
 from heedful.training.spec import RunSpec
 from tests.training.runs import assert_same, contents, killed_at, short, train
@@ -48,6 +50,21 @@ def test_both_runs_go_on_to_the_same_bits(tmp_path: Path, start: Path, call: int
     train(begun(start), tmp_path / "cut", resume=True)
     train(begun(start), tmp_path / "whole")
     assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
+
+
+def test_from_scratch_all_of_a_model_learns_whatever_is_spared_of_a_beginning(tmp_path: Path, start: Path) -> None:
+    spared = {"training__freeze": "[inputs, encoder.blocks.0]", "training__layer_decay": 0.5}
+    train(short("classify", start=start, compare="scratch", **TINY, **spared), tmp_path / "run")
+    own, other = (
+        validated(yaml.safe_load((tmp_path / "run" / name / "run.yaml").read_text())).training
+        for name in ("", "scratch")
+    )
+    assert own.freeze == ["inputs", "encoder.blocks.0"] and own.layer_decay == 0.5
+    assert (other.freeze, other.lora, other.layer_decay) == ([], None, 1.0)
+    assert other.model_copy(update={"freeze": own.freeze, "layer_decay": 0.5}) == own  # and else it is the same run
+    begun, fresh = (store.load(tmp_path / "run" / name).state_dict() for name in ("model", "scratch/model"))
+    table = store.load(start).state_dict()["inputs.table.weight"]
+    assert torch.equal(begun["inputs.table.weight"], table) and not torch.equal(fresh["inputs.table.weight"], table)
 
 
 def test_without_a_start_there_is_nothing_to_compare() -> None:
