@@ -26,7 +26,7 @@ from heedful.checkpoints.weights import check_depths, state
 from heedful.errors import Refusal
 from heedful.models import FAMILIES, Spec, assemble, check_size
 from heedful.models import spec as spec_of
-from heedful.models.bert import EncoderSpec
+from heedful.models.answers import NEXT, asked
 from heedful.models.images import ImageSpec
 from heedful.models.spec import BEGIN, END
 from heedful.text.ending import Ending
@@ -113,7 +113,8 @@ def read_spec(
     values = layout.spec(config, there)
     made = config.values.get("architectures") or []
     if "architectures" not in config.read and not all(str(one).endswith(ENDS) for one in made):
-        raise config.refusal("architectures", f"of this family those are read that end in {', '.join(ENDS)}")
+        known = ", ".join((*ENDS, *layout.ends))
+        raise config.refusal("architectures", f"of this family those are read that end in {known}")
     values |= {key: value for key, value in ends.items() if key in values}
     config.finish()
     try:
@@ -195,9 +196,10 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
 
 
 def framing(model: nn.Module) -> nn.Module:
-    """An encoder with a tokenizer of ours, such that others put around a text what it reads around it here."""
+    """A model that is asked of a text, with a tokenizer of ours, such that others put around it what is read here."""
     tokenizer: Any = getattr(model, "tokenizer", None)
-    if not isinstance(model.spec, EncoderSpec) or tokenizer is None or not tokenizer.ours:
+    assert isinstance(model.spec, Spec)
+    if asked(model.spec) == NEXT or tokenizer is None or not tokenizer.ours:
         return model
     other = copy.copy(model)
     vars(other)["tokenizer"] = Ending(tokenizer, END, BEGIN)

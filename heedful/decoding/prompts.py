@@ -21,7 +21,11 @@ class Asked:
     def __init__(self, model: nn.Module, prompts: Prompts) -> None:
         if not hasattr(model, "special"):
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
-            raise Refusal(f"a model of family {family!r} does not write; generate is for one that does, such as a gpt")
+            told = getattr(getattr(model, "spec", None), "output", "")
+            asked = f" that is asked for {told}" if told else ""
+            raise Refusal(
+                f"a model of family {family!r}{asked} does not write; generate is for one that does, such as a gpt"
+            )
         self.writer, self.spec = cast(Writer, model), cast(Any, model).spec
         self.tokenizer = cast(Any, getattr(model, "tokenizer", None))
         prompts = list(prompts) if isinstance(prompts, tuple) else prompts

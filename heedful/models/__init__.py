@@ -11,6 +11,7 @@ from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.models.albert import Albert, AlbertSpec
+from heedful.models.answers import NEXT, asked
 from heedful.models.autoformer import AutoFormer, AutoFormerSpec
 from heedful.models.bart import Bart, BartSpec, MarianSpec
 from heedful.models.beit import BEiT, BEiTSpec
@@ -19,7 +20,7 @@ from heedful.models.convit import ConViT, ConViTSpec
 from heedful.models.dino import DINO, DINOSpec
 from heedful.models.dvae import DVAE, DVAESpec
 from heedful.models.forecaster import Forecaster, ForecasterSpec
-from heedful.models.gpt import GPT, GPTSpec
+from heedful.models.gpt import GPT, GPTSpec, ReadingGPT
 from heedful.models.lenet import LeNet, LeNetSpec
 from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.mae import MAE, MAESpec
@@ -59,6 +60,7 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "lenet": (LeNetSpec, LeNet),
     "word_vectors": (WordVectorsSpec, WordVectors),
 }
+READING: dict[type[nn.Module], type[nn.Module]] = {GPT: ReadingGPT, Llama: ReadingGPT}  # in place of those that write
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
 
@@ -87,7 +89,8 @@ def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
 
 def assemble(spec: Spec) -> nn.Module:
     """The model that a spec describes, with fresh weights."""
-    return FAMILIES[spec.family][1](spec)
+    kind = FAMILIES[spec.family][1]
+    return (kind if asked(spec) == NEXT else READING.get(kind, kind))(spec)
 
 
 def check_size(spec: Spec) -> None:

@@ -8,14 +8,14 @@ import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from heedful.attention import standing
 from heedful.inputs import Sentences
+from heedful.models import answers, words
 from heedful.models import spec as parts
-from heedful.models import words
-from heedful.models.spec import Count, Id, LanguageSpec
+from heedful.models.answers import AskedSpec
+from heedful.models.spec import Id
 
 
-class EncoderSpec(LanguageSpec):
+class EncoderSpec(AskedSpec):
     """Numbers and words of an encoder of text. `output` says what it is asked."""
 
     position: str = "learned"
@@ -26,19 +26,11 @@ class EncoderSpec(LanguageSpec):
     begin: Id | None = None
     end: Id | list[Id] | None = None
     output: str = "states"
-    classes: Count | None = None  # of the outputs classes and tags
-    labels: list[str] | None = None  # their names
     pooler: str = "tanh"  # what bends the vector of the first token
     transform: str = "gelu"  # what bends states before a masked token is named
 
     @model_validator(mode="after")
     def _output_can_be_made(self) -> Self:
-        if words.parse(self.output)[0] in ("classes", "tags") and self.classes is None:
-            raise ValueError(f"model.output={self.output} needs to know among how many; give model.classes")
-        if self.labels is not None and len(self.labels) != self.classes:
-            raise ValueError(
-                f"model.labels has {len(self.labels)} names and there are {self.classes} classes; name each"
-            )
         with torch.device("meta"):
             output(self, nn.Embedding(self.vocab, self.width))
         return self
@@ -113,22 +105,17 @@ class Bert(nn.Module):
 
     def positions(self, tokens: Tensor) -> Tensor:
         """Where tokens stand, counted without padding, which may be on either side: B T -> B T."""
-        return standing(torch.ones_like(tokens, dtype=torch.bool) if self.spec.pad is None else tokens != self.spec.pad)
+        return answers.places(tokens, self.spec.pad)
 
 
 def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
     """What the encoder is asked; masked tokens are read off a table."""
-    made: nn.Module = words.choose(
-        "output",
-        spec.output,
+    return answers.output(
+        spec,
         words.OUTPUTS,
-        width=spec.width,
-        classes=spec.classes,
         table=table,
         tied=spec.tied,
         pooler=words.named("pooler", spec.pooler, words.ACTIVATIONS),
         activation=words.named("transform", spec.transform, words.ACTIVATIONS),
         norm=parts.norm(spec),
-        dropout=spec.dropout,
     )
-    return made

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
+import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Documents, Everything, Memory
 from heedful.inputs import Tokens
+from heedful.models import answers, words
 from heedful.models import spec as parts
-from heedful.models.spec import LanguageSpec, Share
+from heedful.models.answers import AskedSpec
+from heedful.models.spec import Share
 from heedful.models.special import Special
-from heedful.outputs import NextToken
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
 
 
-class DecoderSpec(LanguageSpec):
+class DecoderSpec(AskedSpec):
     """What decoders alone share: dropout of what comes in and of what goes out, where it is not that of the blocks."""
 
     input_dropout: Share | None = None
     output_dropout: Share = 0.0
+
+    @model_validator(mode="after")
+    def _output_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            output(self)
+        return self
 
 
 class GPTSpec(DecoderSpec):
@@ -37,8 +46,8 @@ class GPTSpec(DecoderSpec):
     feedforward: str = "gelu_tanh"
 
 
-class GPT(nn.Module):
-    """Predicts each next token from the ones before it (Radford et al., 2019)."""
+class Decoder(nn.Module):
+    """Reads a text from its beginning: each token sees those before it."""
 
     def __init__(self, spec: DecoderSpec) -> None:
         super().__init__()
@@ -48,7 +57,23 @@ class GPT(nn.Module):
         self.decoder = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
         self.drop = nn.Dropout(s.output_dropout)
-        self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
+        self.outputs = output(s, self.inputs.table if s.tied else None)
+
+    def read(
+        self,
+        tokens: Tensor,
+        memory: Memory | None = None,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+    ) -> Tensor:
+        """The states of what is read, of which answers are made: B T -> B T M."""
+        apart = Everything() if documents is None else Documents(documents)
+        sight = (Causal() & self.mask & apart).over(tokens, memory, self.bias, positions)
+        return self.drop(self.decoder(self.inputs(tokens, sight), sight, memory))
+
+
+class GPT(Decoder):
+    """Predicts each next token from the ones before it (Radford et al., 2019)."""
 
     @property
     def special(self) -> Special:
@@ -70,14 +95,16 @@ class GPT(nn.Module):
         """
         return self.outputs(self.read(tokens, memory, positions, documents))
 
-    def read(
-        self,
-        tokens: Tensor,
-        memory: Memory | None = None,
-        positions: Tensor | None = None,
-        documents: Tensor | None = None,
-    ) -> Tensor:
-        """The states of what is read, of which scores are made: B T -> B T M."""
-        apart = Everything() if documents is None else Documents(documents)
-        sight = (Causal() & self.mask & apart).over(tokens, memory, self.bias, positions)
-        return self.drop(self.decoder(self.inputs(tokens, sight), sight, memory))
+
+class ReadingGPT(Decoder):
+    """Reads a text and writes none: its last token, which has seen all others, is asked for a class, say."""
+
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+        """What is asked of tokens (B T); those below 0 in `positions` are padding."""
+        positions = answers.places(tokens, self.spec.pad) if positions is None else positions
+        return self.outputs(self.read(tokens, positions=positions), positions)
+
+
+def output(spec: DecoderSpec, table: nn.Embedding | None = None) -> nn.Module:
+    """What the decoder is asked; the next token is read off a table, where one is given."""
+    return answers.output(spec, words.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)

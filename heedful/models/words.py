@@ -88,9 +88,11 @@ from heedful.outputs import (
     Each,
     First,
     FirstPool,
+    LastClasses,
     MaskedToken,
     Mean,
     MeanPool,
+    NextToken,
     Pooled,
     States,
     Tags,
@@ -213,6 +215,12 @@ OUTPUTS: dict[str, type[nn.Module]] = {
     "tags": Tags,
     "answer": Answer,
     "masked": MaskedToken,
+}
+DECODER_OUTPUTS: dict[str, type[nn.Module]] = {
+    "next": NextToken,
+    "classes": LastClasses,
+    "tags": Tags,
+    "answer": Answer,
 }
 IMAGE_POOLS: dict[str, type[FirstPool]] = {
     "first": FirstPool,

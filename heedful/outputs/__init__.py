@@ -2,7 +2,7 @@
 
 from heedful.outputs.classes import Attended, Each, First, Mean
 from heedful.outputs.pools import AttentionPool, BothPool, FirstPool, MeanPool
-from heedful.outputs.sentences import Answer, Classes, MaskedToken, Pooled, States, Tags
+from heedful.outputs.sentences import Answer, Classes, LastClasses, MaskedToken, Pooled, States, Tags
 from heedful.outputs.tokens import NextToken, Rounded
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Each",
     "First",
     "FirstPool",
+    "LastClasses",
     "MaskedToken",
     "Mean",
     "MeanPool",

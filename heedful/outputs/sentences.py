@@ -1,4 +1,4 @@
-"""What an encoder of text is asked: its states, a class, tags, a span that answers, the tokens behind a mask.
+"""What a model that reads a text is asked: its states, a class, tags, a span that answers, the tokens behind a mask.
 
 Each takes states (B T M) and where they stand (B T); one that stands below 0 is padding.
 """
@@ -23,6 +23,12 @@ def mean(x: Tensor, positions: Tensor) -> Tensor:
     """The mean of each sequence's states, without padding: B T M, B|1 T -> B M (Reimers and Gurevych, 2019)."""
     there = (positions >= 0).unsqueeze(-1).to(x.dtype)
     return (x * there).sum(1) / there.sum(1).clamp(min=1)
+
+
+def last(x: Tensor, positions: Tensor) -> Tensor:
+    """The state of each sequence that stands last, wherever padding is: B T M, B|1 T -> B M."""
+    at = positions.argmax(-1).expand(len(x))
+    return x[torch.arange(len(x), device=x.device), at]
 
 
 POOLS = {"first": first, "mean": mean}
@@ -68,6 +74,17 @@ class Classes(nn.Module):
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.matrix(self.drop(self.pooler(x, positions)))
+
+
+class LastClasses(nn.Module):
+    """One class for the text, of the state that has seen all others, which is a decoder's last: B T M -> B C."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        super().__init__()
+        self.matrix = nn.Linear(width, classes, bias=False)
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.matrix(last(x, positions))
 
 
 class Tags(nn.Module):

@@ -9,7 +9,9 @@ from typing import Any
 
 import yaml
 
+from heedful.checkpoints import store
 from heedful.errors import Refusal, unknown
+from heedful.models.gpt import DecoderSpec
 from heedful.tasks import TASKS
 from heedful.training.spec import RunSpec, read, validated
 
@@ -99,12 +101,21 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         for k in PUBLIC:
             base["data"].pop(k, None)
     if key == "start" and TASKS[base["task"]].inherits:
-        base["model"] = {name: base["model"][name] for name in KEPT if name in base["model"]}
+        kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
+        base["model"] = {name: base["model"][name] for name in kept}
         base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
         base["data"] |= {"tokenizer": str(value)}
     if key == "model.size":
         base["model"] = place = {name: number for name, number in place.items() if name not in SIZED}
     place[last] = value
+
+
+def decodes(folder: str) -> bool:
+    """Whether a folder holds a decoder, to which a recipe's output means nothing: its last token has read all."""
+    try:
+        return isinstance(store.load(folder).spec, DecoderSpec)
+    except Refusal:  # which is told when the run begins
+        return False
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

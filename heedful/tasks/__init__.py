@@ -8,11 +8,10 @@ from torch import nn
 
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.models.bert import EncoderSpec
+from heedful.models.answers import NEXT, asked
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.images import ImageSpec
 from heedful.models.spec import LanguageSpec
-from heedful.models.words import parse
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.answer import Answer
 from heedful.tasks.asking import Answering, Classification, Filling, Tagging
@@ -59,13 +58,13 @@ USES: dict[str, type[Use]] = {
 
 
 def use_of(model: nn.Module, folder: Path) -> Use:
-    """What a model is for that does not say it: encoders are asked what their output answers, others write."""
+    """What a model is for that does not say it: it is asked what its output answers, or it writes."""
     spec = model.spec
+    word = asked(spec) if isinstance(spec, Spec) else NEXT
+    if isinstance(spec, Spec) and word != NEXT:
+        return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
     if isinstance(spec, WriterSpec):
         return suited(Writing.of(folder), spec)
-    if isinstance(spec, EncoderSpec):
-        word = parse(spec.output)[0]
-        return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
     if isinstance(spec, ImageSpec):
         return seeing(spec, folder)
     if not isinstance(spec, LanguageSpec):
@@ -75,6 +74,8 @@ def use_of(model: nn.Module, folder: Path) -> Use:
 
 def suited(use: Use, spec: Spec) -> Use:
     """A use of a model that it suits."""
+    if use.writes and asked(spec) != NEXT:
+        raise Refusal(f"{use.name} asks for model.output={NEXT}, and this model's is {asked(spec)}; use another task")
     use.suits(spec)
     return use
 

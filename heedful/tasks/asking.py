@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from heedful.errors import Refusal
+from heedful.models import Spec
+from heedful.models.answers import AskedSpec
 from heedful.tasks.reading import Reading
 from heedful.text import Joined
 from heedful.text.pieces import goals_of
@@ -17,12 +19,24 @@ FARTHEST = 30  # tokens of the longest answer
 
 
 class Classification(Reading):
-    """The likeliest class of a sentence or pair, by its name; where there is one alone, the number it is given."""
+    """The likeliest class of a sentence or pair, by its name; where there is one alone, the number it is given.
+
+    Where several may hold at once, each of them with its chance.
+    """
 
     name: ClassVar[str] = "classification"
     outputs: ClassVar[frozenset[str]] = frozenset({"classes"})
 
+    several: bool = False
+
+    def suits(self, spec: Spec) -> None:
+        super().suits(spec)
+        self.several = isinstance(spec, AskedSpec) and spec.several
+
     def answer(self, joined: Joined, given: Tensor) -> str:
+        if self.several:
+            chances = given.sigmoid().tolist()
+            return "\t".join(f"{label} {chance:.4f}" for label, chance in zip(self.labels, chances, strict=True))
         return f"{float(given):.4f}" if len(self.labels) == 1 else self.labels[int(given.argmax())]
 
 

@@ -12,6 +12,7 @@ from heedful.attention import Memory
 from heedful.models import GPT, MAE, Forecaster, LeNet, Predictor, ResNet, Spec, Swin, ViT
 from heedful.models.bert import Bert
 from heedful.models.encoder_decoder import EncoderDecoder
+from heedful.models.gpt import ReadingGPT
 
 
 class Cases:
@@ -92,11 +93,11 @@ class Predictions(Cases):
 
 
 class Readings(Cases):
-    """An encoder of text: sentences of unequal length, padded on either side."""
+    """A model that is asked of a text: sentences of unequal length, padded on either side."""
 
-    model: Bert
-    remembered = "an encoder writes nothing step by step"
-    leak = "an encoder reads its input whole"
+    model: Bert | ReadingGPT
+    remembered = "a model that is asked of a text writes nothing step by step"
+    leak = "what is asked of a text is asked of it whole"
 
     def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
         spec = self.model.spec
@@ -220,6 +221,7 @@ KINDS: dict[type[nn.Module], type[Cases]] = {
     Forecaster: Forecasts,
     GPT: Continuations,
     Bert: Readings,
+    ReadingGPT: Readings,
     ViT: Pictures,
     Swin: Pictures,
     ResNet: Pictures,

@@ -18,6 +18,7 @@ from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import calibration
 from heedful.looking.page import Confusion, Figures, Samples
+from heedful.models import Spec
 from heedful.tasks.asking import Classification
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding
@@ -49,6 +50,11 @@ class Classify(Classification, Fitted):
                 f"{sample.place}: class {sample.label!r} is none that is trained on ({known}); train on it or drop it"
             )
         return list(self.labels).index(sample.label)
+
+    def suits(self, spec: Spec) -> None:
+        super().suits(spec)
+        if self.several:
+            raise Refusal("model.several=True: a model learns one class for each text here; leave it out")
 
     def numbers(self) -> dict[str, Any]:
         return {"classes": len(self.labels), "labels": list(self.labels)}

@@ -1,4 +1,4 @@
-"""Fine-tuning: an encoder of text, begun by chance or by what it learned before, is fitted to samples of its use."""
+"""Fine-tuning: a model of text, begun by chance or by what it learned before, is fitted to samples of its use."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class Asked:
 
 
 class Fitted(Reading, Task):
-    """A reading that is learned: sentences are tokenised once, read by an encoder, and its answers judged."""
+    """A reading that is learned: sentences are tokenised once, read by a model, and its answers judged."""
 
     family: ClassVar[str] = "bert"
-    also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert")
+    also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert", "gpt", "llama")
     ordered: ClassVar[bool] = True
     inherits: ClassVar[bool] = True
     filled: bool = True
@@ -78,6 +78,9 @@ class Fitted(Reading, Task):
     def tokenised(self, samples: Sequence[Any], longest: int | None = None) -> list[Asked]:
         """Samples with their tokens, cut where they are longer than asked for."""
         joined = self.tokenizer.join([sample.texts for sample in samples], longest) if samples else []
+        for one, made in zip(samples, joined, strict=True):
+            if not made.ids:  # where a tokenizer puts nothing around a text
+                raise Refusal(f"{one.place}: no token is left of the text; drop it")
         return [Asked(one, made, self.judge(one, made)) for one, made in zip(samples, joined, strict=True)]
 
     def shortened(self, sample: Asked, longest: int) -> Asked:

@@ -1,4 +1,4 @@
-"""Reading: what is asked of an encoder of text, for one sentence or a pair of them."""
+"""Reading: what is asked of a model of text, for one sentence or a pair of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.models import Spec
-from heedful.models.bert import EncoderSpec
-from heedful.models.words import parse
+from heedful.models.answers import AskedSpec, asked
 from heedful.tasks.task import Batch, device_of, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
@@ -43,8 +42,8 @@ class Reading(Use):
         """The answer to one input, of what the model gives for it: T ..., or what it gives for all of it."""
 
     def suits(self, spec: Spec) -> None:
-        word = parse(spec.output)[0] if isinstance(spec, EncoderSpec) else "none"
-        if not isinstance(spec, EncoderSpec) or word not in self.outputs:
+        word = asked(spec)
+        if not isinstance(spec, AskedSpec) or word not in self.outputs:
             known = " or ".join(sorted(self.outputs))
             raise Refusal(f"{self.name} asks for model.output={known}, and this model's is {word}; use another task")
         if len(self.tokenizer) > spec.vocab:
@@ -70,6 +69,8 @@ class Reading(Use):
         """What a model gives for each input, in order."""
         for window in several(texts, WINDOW):
             joined = self.tokenizer.join(window, self.longest)
+            for empty in (one for one in joined if not one.ids):  # where a tokenizer puts nothing around a text
+                raise Refusal(f"{' '.join(empty.texts)!r} has no token that the model knows; give another text")
             yield from zip(joined, self.given(model, joined), strict=True)
 
     @torch.no_grad()
@@ -137,10 +138,9 @@ def batch_of(joined: Sequence[Joined]) -> Batch:
 
 
 def read(model: nn.Module, batch: Batch) -> Tensor:
-    """What an encoder gives for a batch of inputs."""
-    spec, tokens = model.spec, batch["tokens"]
-    assert isinstance(spec, EncoderSpec)
+    """What a model gives for a batch of inputs; segments are told to those that know them."""
+    tokens, known = batch["tokens"], getattr(model.spec, "segments", 0)
     positions = standing(torch.arange(tokens.shape[1], device=tokens.device) < batch["lengths"][:, None])
-    told = {"segments": batch["segments"].clamp(max=spec.segments - 1)} if spec.segments else {}
+    told = {"segments": batch["segments"].clamp(max=known - 1)} if known else {}
     answer: Tensor = model(tokens, positions=positions, **told)
     return answer

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from heedful import models
+from heedful import models, tasks
 from heedful.data.batches import Splits
 from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
@@ -124,7 +124,7 @@ def suited(run: RunSpec, task: Task) -> Spec:
         if run.model.get(key, value) != value:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
     spec = models.spec(**({"family": family} | told | numbers))
-    task.suits(spec)
+    tasks.suited(task, spec)
     return spec
 
 

@@ -21,7 +21,7 @@ LEAST = 0.5  # of the weights, below which it is another model altogether
 NAMED = 4  # tensors that begin anew and are told by name
 
 
-ASKED = ("output", "classes", "labels")  # of a model, which the task says anew
+ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
 
 
 def inherited(run: RunSpec, task: Task) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from heedful.errors import Refusal
 from heedful.models.bert import EncoderSpec
 from heedful.models.spec import LanguageSpec
 from heedful.recipes import TOY, parse, put, toy_data
-from heedful.tasks import USES, Task, Use, use_of
+from heedful.tasks import USES, Task, Use, suited, use_of
 from heedful.training.spec import read, validated
 
 TASK = "task.json"
@@ -52,7 +52,7 @@ def usable(folder: Path) -> tuple[nn.Module, Use]:
     for key, value in task.numbers().items():
         if getattr(model.spec, key, None) != value:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
-    task.suits(model.spec)  # type: ignore[arg-type]
+    suited(task, model.spec)  # type: ignore[arg-type]
     return model, task
 
 

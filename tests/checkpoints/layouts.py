@@ -26,6 +26,8 @@ NAMED = {"id2label": {"0": "good", "1": "bad", "2": "neither"}, "label2id": {"go
 SEEING = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "patch_size": 4}
 DINO = {key: value for key, value in SEEING.items() if key != "intermediate_size"} | {"mlp_ratio": 2}
 TWO = {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}
+GPT2 = {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, **IDS}
+MANY = {"problem_type": "multi_label_classification"}
 CONFIGS: dict[str, list[dict[str, Any]]] = {
     "vit": [
         {**SEEING, "image_size": 16, "num_channels": 3, **TWO},
@@ -72,12 +74,15 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "gpt2": [
-        {"n_embd": 12, "n_layer": 2, "n_head": 3, "vocab_size": 20, "n_positions": 8, "n_inner": None, **IDS},
+        {**GPT2, "n_inner": None},
         {
             **{"n_embd": 8, "n_layer": 1, "n_head": 1, "vocab_size": 20, "n_positions": 8, "n_inner": 5, **IDS},
             **{"activation_function": "relu", "scale_attn_weights": False, "tie_word_embeddings": False},
             **{"layer_norm_epsilon": 1e-3, "attn_pdrop": 0.0, "resid_pdrop": 0.3, "eos_token_id": [2, 3]},
         },
+        {**GPT2, "architectures": ["GPT2ForSequenceClassification"], **NAMED},
+        {**GPT2, "architectures": ["GPT2ForTokenClassification"], "classifier_dropout": 0.3},
+        {**GPT2, "architectures": ["GPT2ForQuestionAnswering"], "tie_word_embeddings": False},
     ],
     "t5": [
         {"d_model": 12, "d_kv": 3, "d_ff": 20, "num_layers": 2, "num_heads": 3, "vocab_size": 20, **TEXT},
@@ -98,6 +103,7 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             **{**ENCODER, "architectures": ["BertForSequenceClassification"], "hidden_act": "relu", **NAMED},
             **{"classifier_dropout": 0.3, "type_vocab_size": 3, "layer_norm_eps": 1e-5, "bos_token_id": 3},
         },
+        {**ENCODER, "architectures": ["BertForSequenceClassification"], **NAMED, **MANY},
     ],
     "roberta": [
         {**ENCODER, "architectures": ["RobertaForMaskedLM"], "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2},
@@ -126,8 +132,13 @@ CONFIGS |= {
         LLAMA | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True, "head_dim": 2},
         LLAMA | {"rope_theta": 500.0, "rope_scaling": {"rope_type": "llama3", **PARTS}, "attention_dropout": 0.2},
         LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 2.0}, "hidden_act": "relu", "eos_token_id": [2, 5]},
+        LLAMA | {"architectures": ["LlamaForSequenceClassification"], **NAMED, "tie_word_embeddings": True},
+        LLAMA | {"architectures": ["LlamaForTokenClassification"], "classifier_dropout": 0.2},
     ],
-    "mistral": [LLAMA | {"sliding_window": 3}],
-    "qwen2": [LLAMA, LLAMA | WINDOWS],
+    "mistral": [
+        LLAMA | {"sliding_window": 3},
+        LLAMA | {"architectures": ["MistralForSequenceClassification"], **NAMED},
+    ],
+    "qwen2": [LLAMA, LLAMA | WINDOWS, LLAMA | {"architectures": ["Qwen2ForSequenceClassification"], **NAMED, **MANY}],
     "qwen3": [LLAMA, LLAMA | {"attention_bias": True, "tie_word_embeddings": True} | WINDOWS],
 }

@@ -8,20 +8,18 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from heedful.checkpoints.names.asked import READING, labels, named
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped
-from heedful.errors import Refusal
 from heedful.models.words import parse
 
-ASKED = {  # of a class, by the end of its name
+ASKED = {
     "Model": "states",
     "ForMaskedLM": "masked",
     "ForPreTraining": "masked",
-    "ForSequenceClassification": "classes",
-    "ForTokenClassification": "tags",
-    "ForQuestionAnswering": "answer",
+    **READING,
 }
 CLASSES = {word: end for end, word in reversed(ASKED.items())} | {"pooled": "Model"}
 Inside = Mapping[str, str | tuple[str, ...]]
@@ -64,8 +62,8 @@ class Encoder(Layout):
         word = self.asked(config, there)
         if word == "masked":
             config.only("tie_word_embeddings", True)
-        named = labels(config) if word in ("classes", "tags") else {}
-        return said | named | {"output": self.own_dropout(word, config, said["dropout"])}
+        known = labels(config) if word in ("classes", "tags") else {}
+        return said | known | {"output": self.own_dropout(word, config, said["dropout"])}
 
     def asked(self, config: Config, there: Mapping[str, Tensor]) -> str:
         """The word of the output."""
@@ -103,7 +101,7 @@ class Encoder(Layout):
         }
         if word in self.dropping:
             said[self.dropping[word]] = given.get("dropout", None if self.share is None else spec.dropout)
-        return said | (written(spec.labels or usual(spec.classes)) if word in ("classes", "tags") else {})
+        return said | named(spec)
 
     # ------------------------------------------------------------------ names
 
@@ -125,31 +123,3 @@ class Encoder(Layout):
                 rows = {f"{self.prefix}{there}.{one}.{both}": spec.width for one in theirs}
                 made.append(Stacked(f"{here}.{ours}.{both}", rows))
         return made + [Same(*names) for names in self.outputs.get(parse(spec.output)[0], {}).items()]
-
-
-def labels(config: Config) -> dict[str, Any]:
-    """How many classes there are, and their names where somebody has named them."""
-    if config.take("problem_type", None) == "multi_label_classification":
-        raise config.refusal("problem_type", "only models that choose one of their classes are read")
-    named = config.take("id2label", None)
-    if named is None:
-        return {"classes": config.whole("num_labels", 2)}
-    if not isinstance(named, dict) or set(named) != {str(at) for at in range(len(named))}:
-        raise config.refusal("id2label", "it should name the classes 0, 1, ...")
-    names = [str(named[str(at)]) for at in range(len(named))]
-    return {"classes": len(names), "labels": None if names == usual(len(names)) else names}
-
-
-def usual(count: int) -> list[str]:
-    """The names of classes that nobody has named."""
-    return [f"LABEL_{at}" for at in range(count)]
-
-
-def written(names: Sequence[str]) -> dict[str, Any]:
-    """Names of classes as a config.json tells them, both ways."""
-    if len(set(names)) < len(names):
-        raise Refusal("model.labels has a name twice, which config.json cannot tell; name each class otherwise")
-    return {
-        "id2label": {str(at): name for at, name in enumerate(names)},
-        "label2id": {n: at for at, n in enumerate(names)},
-    }

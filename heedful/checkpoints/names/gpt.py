@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from heedful.checkpoints.names.asked import Asked
 from heedful.checkpoints.names.config import Config
-from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same, Transposed
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
 from heedful.models.gpt import GPTSpec
@@ -23,10 +23,17 @@ MATRICES = {
 }
 
 
-class GPT2(Layout):
+class GPT2(Asked):
     """The layout of GPT-2 (Radford et al., 2019)."""
 
     kind, family, prefix = "gpt2", "gpt", "transformer."
+    stem, writes = "GPT2", "LMHeadModel"
+    answers: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "next": {"outputs.matrix.weight": "lm_head.weight"},
+        "classes": {"outputs.matrix.weight": "score.weight"},
+        "tags": {"outputs.matrix.{kind}": "classifier.{kind}"},
+        "answer": {"outputs.matrix.{kind}": "qa_outputs.{kind}"},
+    }
     ignored = (r"transformer\.h\.\d+\.attn\.(bias|masked_bias)",)
     tied: ClassVar[Mapping[str, str]] = {"lm_head.weight": "transformer.wte.weight"}
 
@@ -39,7 +46,7 @@ class GPT2(Layout):
             config.only(key, *allowed)
         config.harmless("n_ctx", "embd_pdrop", *(key for key in config.values if key.startswith("summary_")))
         score = "softmax" if config.flag("scale_attn_weights", True) else "dot"
-        width = config.whole("n_embd", 768)
+        width, dropout = config.whole("n_embd", 768), config.number("resid_pdrop", 0.1)
         return {
             "width": width,
             "depth": config.whole("n_layer", 12),
@@ -47,7 +54,7 @@ class GPT2(Layout):
             "hidden": config.count("n_inner") or 4 * width,
             "length": config.whole("n_positions", 1024),
             "vocab": config.whole("vocab_size", 50257),
-            "dropout": config.number("resid_pdrop", 0.1),
+            "dropout": dropout,
             "mechanism": dropped(score, config.number("attn_pdrop", 0.1)),
             "norm": normed("layer", config.positive("layer_norm_epsilon", 1e-5)),
             "feedforward": config.among("activation_function", ACTIVATIONS, "gelu_new"),
@@ -55,12 +62,13 @@ class GPT2(Layout):
             "pad": config.ids("pad_token_id"),
             "begin": config.ids("bos_token_id", 50256),
             "end": config.ids("eos_token_id", 50256),
+            **self.asked(config, dropout),
         }
 
     def config(self, spec: GPTSpec) -> dict[str, Any]:
         score, given = parse(spec.mechanism)
         return {
-            "architectures": ["GPT2LMHeadModel"],
+            **self.asking(spec),
             "model_type": self.kind,
             "n_embd": spec.width,
             "n_layer": spec.depth,
@@ -89,5 +97,5 @@ class GPT2(Layout):
             Same(f"{BLOCK}.norm1.{{kind}}", f"{THEIRS}.ln_1.{{kind}}"),
             Same(f"{BLOCK}.norm2.{{kind}}", f"{THEIRS}.ln_2.{{kind}}"),
             Same("decoder.norm.{kind}", "transformer.ln_f.{kind}"),
-            Same("outputs.matrix.weight", "lm_head.weight"),
+            *self.answering(spec),
         ]

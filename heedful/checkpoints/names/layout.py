@@ -23,6 +23,11 @@ class Layout:
     compared: ClassVar[bool] = False  # whether its constants in a file must be those that we reckon
     tied: ClassVar[Mapping[str, str]] = {}  # names that a file may hold too, and whose numbers they then are
 
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """Ends of names of classes that are asked something else than such models mostly are."""
+        return ()
+
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         """Numbers and words of our spec; `there` are the tensors in the files, without their numbers."""
         raise NotImplementedError

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from heedful.checkpoints.names.asked import Asked
 from heedful.checkpoints.names.config import Config
-from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rotary import position, rope
 from heedful.checkpoints.names.rules import Rule, Same, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
@@ -19,15 +19,20 @@ from heedful.models.words import parse
 BLOCK, THEIRS = "decoder.blocks.{n}", "model.layers.{n}"
 
 
-class Llama(Layout):
+class Llama(Asked):
     """The layout of Llama (Touvron et al., 2023)."""
 
     kind, family, prefix = "llama", "llama", "model."
     ignored = (r"model\.(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq",)
     tied: ClassVar[Mapping[str, str]] = {"lm_head.weight": "model.embed_tokens.weight"}
-    written: ClassVar[str] = "LlamaForCausalLM"
+    stem, writes = "Llama", "ForCausalLM"
+    answers: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "next": {"outputs.matrix.weight": "lm_head.weight"},
+        "classes": {"outputs.matrix.weight": "score.weight"},
+        "tags": {"outputs.matrix.{kind}": "score.{kind}"},
+    }
     defaults: ClassVar[Mapping[str, Any]] = {"intermediate_size": 11008, "max_position_embeddings": 2048}
-    ends: ClassVar[tuple[int | None, int | None]] = (1, 2)  # the ids of begin and end, where the config has none
+    around: ClassVar[tuple[int | None, int | None]] = (1, 2)  # the ids of begin and end, where the config has none
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only("rope_interleaved", False)
@@ -50,9 +55,10 @@ class Llama(Layout):
             "mechanism": self.mechanism(config),
             "tied": config.flag("tie_word_embeddings", False),
             "pad": config.ids("pad_token_id"),
-            "begin": config.ids("bos_token_id", self.ends[0]),
-            "end": config.ids("eos_token_id", self.ends[1]),
+            "begin": config.ids("bos_token_id", self.around[0]),
+            "end": config.ids("eos_token_id", self.around[1]),
             **self.switches(config),
+            **self.asked(config, 0.0),
         }
 
     def gated(self, config: Config) -> str:
@@ -71,7 +77,7 @@ class Llama(Layout):
 
     def config(self, spec: LlamaSpec) -> dict[str, Any]:
         return {
-            "architectures": [self.written],
+            **self.asking(spec),
             "model_type": self.kind,
             "hidden_size": spec.width,
             "num_hidden_layers": spec.depth,
@@ -116,14 +122,14 @@ class Llama(Layout):
             Same(f"{BLOCK}.norm1.weight", f"{THEIRS}.input_layernorm.weight"),
             Same(f"{BLOCK}.norm2.weight", f"{THEIRS}.post_attention_layernorm.weight"),
             Same("decoder.norm.weight", "model.norm.weight"),
-            Same("outputs.matrix.weight", "lm_head.weight"),
+            *self.answering(spec),
         ]
 
 
 class Mistral(Llama):
     """The layout of Mistral (Jiang et al., 2023): each token sees a window of those before it."""
 
-    kind, written = "mistral", "MistralForCausalLM"
+    kind, stem = "mistral", "Mistral"
     defaults: ClassVar[Mapping[str, Any]] = {
         "intermediate_size": 14336,
         "max_position_embeddings": 131072,
@@ -144,14 +150,14 @@ class Mistral(Llama):
 class Qwen2(Llama):
     """The layout of Qwen2 (Yang et al., 2024): queries, keys and values have biases."""
 
-    kind, written = "qwen2", "Qwen2ForCausalLM"
+    kind, stem = "qwen2", "Qwen2"
     defaults: ClassVar[Mapping[str, Any]] = {
         "intermediate_size": 22016,
         "max_position_embeddings": 32768,
         "num_key_value_heads": 32,
         "vocab_size": 151936,
     }
-    ends = (None, None)
+    around = (None, None)
 
     def mechanism(self, config: Config) -> str:
         size = config.count("sliding_window", 4096)
@@ -182,7 +188,7 @@ class Qwen2(Llama):
 class Qwen3(Qwen2):
     """The layout of Qwen3 (Yang et al., 2025): queries and keys are normed, head by head."""
 
-    kind, written = "qwen3", "Qwen3ForCausalLM"
+    kind, stem = "qwen3", "Qwen3"
     defaults: ClassVar[Mapping[str, Any]] = {**Qwen2.defaults, "head_dim": 128}
 
     def switches(self, config: Config) -> dict[str, bool]:

@@ -1,0 +1,93 @@
+"""What is asked of models, as layouts tell it: by the end of a class's name, with the names of its classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from heedful.checkpoints.names.config import Config
+from heedful.checkpoints.names.layout import Layout
+from heedful.checkpoints.names.rules import Rule, Same
+from heedful.errors import Refusal
+from heedful.models.answers import NEXT, AskedSpec, asked
+from heedful.models.words import parse
+
+READING = {  # of a class, by the end of its name
+    "ForSequenceClassification": "classes",
+    "ForTokenClassification": "tags",
+    "ForQuestionAnswering": "answer",
+}
+SEVERAL = "multi_label_classification"
+DROPS, SHARE = ("classifier_dropout", "hidden_dropout"), 0.1  # the keys of a tagger's dropout, and what it is
+
+
+class Asked(Layout):
+    """The layout of a model that writes, or is asked something else in place of what comes next."""
+
+    stem: ClassVar[str]  # with which the names of its classes begin
+    writes: ClassVar[str]  # with which that of one that writes ends
+    answers: ClassVar[Mapping[str, Mapping[str, str]]]  # by output: our names of its tensors, and theirs
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        return tuple(end for end, word in READING.items() if word in self.answers)
+
+    def asked(self, config: Config, dropout: float) -> dict[str, Any]:
+        """What is asked; nothing is told of a model that writes."""
+        made = config.values.get("architectures")
+        end = next((end for end in self.ends if isinstance(made, list) and str(made[0]).endswith(end)), None)
+        if end is None:
+            return {}
+        config.harmless("architectures", *DROPS)
+        word = READING[end]
+        named = labels(config) if word in ("classes", "tags") else {}
+        share = next((config.number(key) for key in DROPS if config.take(key, None) is not None), SHARE)
+        dropped = word == "tags" and share != dropout
+        return named | {"output": f"{word}(dropout={share!r})" if dropped else word}
+
+    def asking(self, spec: AskedSpec) -> dict[str, Any]:
+        """The same as a config.json tells it."""
+        word = asked(spec)
+        ends = {one: end for end, one in READING.items()} | {NEXT: self.writes}
+        said: dict[str, Any] = {"architectures": [self.stem + ends[word]]}
+        if word == "tags":
+            said[DROPS[0]] = parse(spec.output)[1].get("dropout", spec.dropout)
+        return said | named(spec)
+
+    def answering(self, spec: AskedSpec) -> list[Rule]:
+        """The rules of what answers."""
+        return [Same(*names) for names in self.answers.get(asked(spec), {}).items()]
+
+
+def labels(config: Config) -> dict[str, Any]:
+    """How many classes there are, their names where somebody has named them, and whether several may hold at once."""
+    several = {"several": True} if config.take("problem_type", None) == SEVERAL else {}
+    named = config.take("id2label", None)
+    if named is None:
+        return {"classes": config.whole("num_labels", 2), **several}
+    if not isinstance(named, dict) or set(named) != {str(at) for at in range(len(named))}:
+        raise config.refusal("id2label", "it should name the classes 0, 1, ...")
+    names = [str(named[str(at)]) for at in range(len(named))]
+    return {"classes": len(names), "labels": None if names == usual(len(names)) else names, **several}
+
+
+def usual(count: int) -> list[str]:
+    """The names of classes that nobody has named."""
+    return [f"LABEL_{at}" for at in range(count)]
+
+
+def written(names: Sequence[str]) -> dict[str, Any]:
+    """Names of classes as a config.json tells them, both ways."""
+    if len(set(names)) < len(names):
+        raise Refusal("model.labels has a name twice, which config.json cannot tell; name each class otherwise")
+    return {
+        "id2label": {str(at): name for at, name in enumerate(names)},
+        "label2id": {n: at for at, n in enumerate(names)},
+    }
+
+
+def named(spec: AskedSpec) -> dict[str, Any]:
+    """The classes of a spec as a config.json tells them, where it has some."""
+    if asked(spec) not in ("classes", "tags"):
+        return {}
+    return written(spec.labels or usual(spec.classes or 0)) | ({"problem_type": SEVERAL} if spec.several else {})

@@ -1,0 +1,54 @@
+"""What is asked of a model of text: the token that comes next, a class, tags, a span that answers."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from heedful.attention import standing
+from heedful.models import words
+from heedful.models.spec import Count, LanguageSpec, Spec
+
+NEXT = "next"  # is asked of a model that writes
+
+
+class AskedSpec(LanguageSpec):
+    """What the specs of models share that can be asked several things. `output` says which."""
+
+    output: str = NEXT
+    classes: Count | None = None  # of the outputs classes and tags
+    labels: list[str] | None = None  # their names
+    several: bool = False  # whether a text may be of several classes at once
+
+    @model_validator(mode="after")
+    def _classes_are_told(self) -> Self:
+        word = words.parse(self.output)[0]
+        if word in ("classes", "tags") and self.classes is None:
+            raise ValueError(f"model.output={self.output} needs to know among how many; give model.classes")
+        if self.labels is not None and len(self.labels) != self.classes:
+            raise ValueError(
+                f"model.labels has {len(self.labels)} names and there are {self.classes} classes; name each"
+            )
+        if self.several and word != "classes":
+            raise ValueError(f"model.several is of classes, and model.output={self.output}; leave one of them out")
+        return self
+
+
+def asked(spec: Spec) -> str:
+    """The word of what a model is asked; those that cannot be asked several things write."""
+    return words.parse(spec.output)[0] if isinstance(spec, AskedSpec) else NEXT
+
+
+def output(spec: AskedSpec, known: dict[str, type[nn.Module]], **more: Any) -> nn.Module:
+    """The part that answers, of those that are known."""
+    given = {"width": spec.width, "classes": spec.classes, "dropout": spec.dropout}
+    made: nn.Module = words.choose("output", spec.output, known, **given, **more)
+    return made
+
+
+def places(tokens: Tensor, pad: int | None) -> Tensor:
+    """Where tokens stand, counted without padding, which may be on either side: B T -> B T."""
+    return standing(torch.ones_like(tokens, dtype=torch.bool) if pad is None else tokens != pad)
