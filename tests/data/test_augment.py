@@ -95,6 +95,18 @@ def test_a_turned_moved_or_sheared_image_is_pils():
         assert gap.max() < 3, (shears, turn, gap.max())
 
 
+def test_what_is_turned_stays_as_far_from_the_middle_and_turns_both_ways_up_to_its_degrees():
+    y, x = torch.meshgrid(torch.arange(33.0) - 16, torch.arange(33.0) - 16, indexing="ij")
+    dot = torch.exp(-((x - 9) ** 2 + y**2) / 4).expand(200, 1, -1, -1)
+    made = VARIATIONS["turn"](degrees=60)(dot, dice_of(1, 1, np.arange(200)))[:, 0]
+    across, down = ((made * one).sum((1, 2)) / made.sum((1, 2)) for one in (x, y))
+    assert ((across**2 + down**2).sqrt() - 9).abs().max() < 0.1
+    angles = torch.rad2deg(torch.atan2(down, across))
+    assert angles.min() < -50 and angles.max() > 50 and angles.abs().max() < 60.5
+    plain = torch.full((3, 1, 8, 12), 0.3)
+    torch.testing.assert_close(VARIATIONS["turn"]()(plain, dice_of(1, 1, np.arange(3))), plain)
+
+
 @pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "trivial", "crop(padding=3, reflect=True)"])
 def test_an_image_is_varied_alike_whatever_batch_it_is_in(word):
     variety = Variety([word], seed=3)
@@ -175,6 +187,7 @@ def test_each_change_of_trivial_augment_changes_an_image_alone():
         ("erase(chance=2)", "from 0 to 1"),
         ("randaugment(changes=9)", "choose 1 to 8"),
         ("resized_crop(least=0)", "above 0"),
+        ("turn(degrees=181)", "up to 180"),
     ],
 )
 def test_words_that_are_none_are_refused(word, said):

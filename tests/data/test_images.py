@@ -113,7 +113,10 @@ def bomb(side: int) -> bytes:
 def test_what_is_broken_is_said_in_a_few_words(tmp_path):
     whole = io.BytesIO()
     photo(200, 200).save(whole, "PNG")
+    deep = io.BytesIO()
+    Image.fromarray(np.full((4, 4), 200, dtype=np.int32)).save(deep, "TIFF")
     cases = {
+        "deep.tiff": deep.getvalue(),
         "cut.png": whole.getvalue()[:-3000],
         "text.jpg": b"no picture at all",
         "empty.png": b"",

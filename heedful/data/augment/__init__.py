@@ -1,7 +1,7 @@
 """How images are varied while learning: on whole batches, on any device, each image by dice of its own."""
 
 from heedful.data.augment.dice import dice_of, draw, mixed
-from heedful.data.augment.geometry import Crop, Flip, ResizedCrop
+from heedful.data.augment.geometry import Crop, Flip, ResizedCrop, Turn
 from heedful.data.augment.mixing import CutMix, Mix, MixUp
 from heedful.data.augment.policies import Colour, Erase, RandAugment, TrivialAugment
 from heedful.data.augment.variation import Variation
@@ -10,6 +10,7 @@ VARIATIONS: dict[str, type[Variation]] = {
     "flip": Flip,
     "crop": Crop,
     "resized_crop": ResizedCrop,
+    "turn": Turn,
     "colour": Colour,
     "trivial": TrivialAugment,
     "randaugment": RandAugment,

@@ -11,7 +11,7 @@ from torch.nn.functional import grid_sample, pad
 from heedful.data.augment.dice import draw
 from heedful.data.augment.variation import Variation, each, share
 
-FLIP, CROP, RESIZED = 1, 2, 3  # purposes of dice
+FLIP, CROP, RESIZED, TURN = 1, 2, 3, 18  # purposes of dice
 GREY = 0.5  # what comes in from outside, where an image is moved
 
 
@@ -63,6 +63,20 @@ class ResizedCrop(Variation):
         zero = torch.zeros_like(high)
         matrix = torch.stack((wide, zero, (2 * across - 1) * (1 - wide), zero, high, (2 * down - 1) * (1 - high)), 1)
         return taken(images, matrix.view(-1, 2, 3), size=size)
+
+
+class Turn(Variation):
+    """Turned about its middle by up to so many degrees either way; what comes in is the edge, drawn out."""
+
+    def __init__(self, degrees: float = 180.0) -> None:
+        if not 0.0 < degrees <= 180.0:
+            raise ValueError(f"degrees={degrees} turns nothing or too far; choose one above 0 and up to 180")
+        self.most = math.radians(degrees)
+
+    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+        turn = (2 * draw(dice, 1, TURN)[:, 0] - 1) * self.most
+        zero = torch.zeros_like(turn)
+        return taken(images, affine((zero, zero), turn, (zero, zero), images.shape[-2] / images.shape[-1]))
 
 
 def taken(images: Tensor, matrix: Tensor, outside: float | None = None, size: tuple[int, int] | None = None) -> Tensor:

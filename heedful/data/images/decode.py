@@ -46,6 +46,8 @@ def opened(source: Path | str, least: tuple[int, int]) -> Image.Image:
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
             if image.width * image.height > MOST:
                 raise Broken(f"it unfolds to {image.width} x {image.height} pixels, and {MOST:,} are the most")
+            if image.mode == "I" and image.format == "TIFF":
+                raise Broken("its pixels are of 32 bits, and nobody says which is white; save it in 8 or 16 bits")
             side = 2 * max(least)
             image.draft(None, (side, side))  # a JPEG can be decoded at an eighth of its size
             image.load()
