@@ -14,13 +14,8 @@ from heedful.training.spec import RunSpec, TrainingSpec
 
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference
-
-
-PLAIN = {
-    "freeze": [],
-    "lora": None,
-    "layer_decay": TrainingSpec().layer_decay,
-}  # what spares a beginning, and no chance
+# What spares a beginning, and from scratch spares nothing.
+PLAIN: dict[str, Any] = {"freeze": [], "lora": None, "layer_decay": TrainingSpec().layer_decay}
 
 
 def varied(ready: Ready, word: str) -> RunSpec:
