@@ -30,6 +30,7 @@ FIRST = 4  # the id of the first symbol, behind the special tokens
 MODEL = {"width": 64, "depth": 2, "heads": 4, "hidden": 128, "length": LENGTH, "pool": "each", "position": "sine"}
 SMALL = {  # for T = 64
     "size": 16, "row": 8, "rank": 32, "landmarks": 32, "clusters": 2, "summary": 4, "buckets": 8, "features": 64,
+    "edges": 32,
 }  # fmt: skip
 TRAINING = TrainingSpec(optimiser="muon", rate=8e-3, warmup=100)
 EVERY = 50  # steps after which it is asked whether it has learned
