@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Padding
 from heedful.errors import Failure, Refusal
+from heedful.models.answers import NEXT, asked
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.spec import LanguageSpec
 
@@ -86,7 +87,7 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
     spec: Any = model.spec
     weight = next(model.parameters())
     tokens = torch.ones(BATCH, LENGTH, dtype=torch.long, device=weight.device)
-    if isinstance(model, EncoderDecoder):
+    if isinstance(model, EncoderDecoder) and asked(spec) == NEXT:
         target = torch.ones(BATCH, LENGTH + 1, dtype=torch.long, device=weight.device)
         states = torch.zeros(BATCH, LENGTH, spec.width, dtype=weight.dtype, device=weight.device)
         written = {"target": target, "states": states, "source": tokens}

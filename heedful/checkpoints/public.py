@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -53,6 +54,7 @@ def read(folder: Path) -> nn.Module:
     rules = rules_of(own, layout.table(spec))
     ties = layout.ties(spec)
     compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, ties, str(folder))
+    tell_left(layout, spec, rules, there, str(folder))
     check_size(spec)
     check_tied(ties, rules, files, there, str(folder))
     if layout.compared:
@@ -150,6 +152,16 @@ def compare(
             raise Refusal(f"{where}: tensor {name!r} holds {there[name].dtype}, which are no weights; copy it again")
 
 
+def tell_left(layout: Layout, spec: Spec, rules: Mapping[str, Rule], there: Mapping[str, str], where: str) -> None:
+    """Warns of tensors that were learned for an output that the model has not: they are lost when it is saved."""
+    own = {name for rule in rules.values() for name in rule.names}
+    left = sorted({name.rpartition(".")[0] for name in there if layout.is_left(name) and name not in own})
+    if left:
+        warnings.warn(
+            f"{where}: {' and '.join(left)} are left out: {asked(spec)!r} is asked without them", stacklevel=4
+        )
+
+
 def check_tied(
     ties: Mapping[str, str], rules: Mapping[str, Rule], files: Files, there: Mapping[str, str], where: str
 ) -> None:
@@ -187,7 +199,7 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
         tensors |= zip(rule.names, rule.write(own[name]), strict=True)
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    if how := layout.generation(model.spec):
+    if asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
     if getattr(model, "tokenizer", None) is not None:

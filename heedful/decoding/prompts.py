@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from heedful.decoding.writers import Writer, translates
 from heedful.errors import Refusal
+from heedful.models.answers import NEXT
+from heedful.models.words import parse
 
 One = str | Tensor | list[int]  # a prompt
 Prompts = One | list[str] | list[Tensor] | list[list[int]]
@@ -19,9 +21,9 @@ class Asked:
     """Prompts as the model reads them, and the kind in which answers are given: that of the prompts."""
 
     def __init__(self, model: nn.Module, prompts: Prompts) -> None:
-        if not hasattr(model, "special"):
+        told = getattr(getattr(model, "spec", None), "output", "")
+        if not hasattr(model, "special") or parse(told or NEXT)[0] != NEXT:
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
-            told = getattr(getattr(model, "spec", None), "output", "")
             asked = f" that is asked for {told}" if told else ""
             raise Refusal(
                 f"a model of family {family!r}{asked} does not write; generate is for one that does, such as a gpt"

@@ -13,7 +13,7 @@ from heedful.errors import Refusal, unknown
 from heedful.models.albert import Albert, AlbertSpec
 from heedful.models.answers import NEXT, asked
 from heedful.models.autoformer import AutoFormer, AutoFormerSpec
-from heedful.models.bart import Bart, BartSpec, MarianSpec
+from heedful.models.bart import Bart, BartSpec, MarianSpec, ReadingBart
 from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
 from heedful.models.convit import ConViT, ConViTSpec
@@ -60,7 +60,11 @@ FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
     "lenet": (LeNetSpec, LeNet),
     "word_vectors": (WordVectorsSpec, WordVectors),
 }
-READING: dict[type[nn.Module], type[nn.Module]] = {GPT: ReadingGPT, Llama: ReadingGPT}  # in place of those that write
+READING: dict[type[nn.Module], type[nn.Module]] = {  # in place of those that write
+    GPT: ReadingGPT,
+    Llama: ReadingGPT,
+    Bart: ReadingBart,
+}
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import torch
@@ -42,7 +43,7 @@ def asked(spec: Spec) -> str:
     return words.parse(spec.output)[0] if isinstance(spec, AskedSpec) else NEXT
 
 
-def output(spec: AskedSpec, known: dict[str, type[nn.Module]], **more: Any) -> nn.Module:
+def output(spec: AskedSpec, known: Mapping[str, words.Part], **more: Any) -> nn.Module:
     """The part that answers, of those that are known."""
     given = {"width": spec.width, "classes": spec.classes, "dropout": spec.dropout}
     made: nn.Module = words.choose("output", spec.output, known, **given, **more)

@@ -6,20 +6,26 @@ does not. With `order="pre"` the one is mBART (Liu et al., 2020), the other Pega
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
+import torch
+from pydantic import model_validator
+from torch import Tensor, nn
+
+from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
+from heedful.models import answers, words
 from heedful.models import spec as parts
+from heedful.models.answers import AskedSpec
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
 from heedful.models.spec import Count, Id
 from heedful.models.special import Special
-from heedful.outputs import NextToken
 
 BARTS = {"vocab": 50265, "length": 1024, "pad": 1, "begin": 2, "end": 2, "first": 0}
 OPUS = {"vocab": 58101, "length": 512, "pad": 58100, "begin": 58100, "end": 0}
 
 
-class BartSpec(WriterSpec):
+class BartSpec(WriterSpec, AskedSpec):
     """Numbers and words of a BART."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -41,6 +47,12 @@ class BartSpec(WriterSpec):
     @property
     def special(self) -> Special:
         return Special(self.pad, self.begin, self.end, first=self.first)
+
+    @model_validator(mode="after")
+    def _output_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            output(self)
+        return self
 
 
 class MarianSpec(BartSpec):
@@ -76,10 +88,31 @@ class Bart(EncoderDecoder):
         self.encoder, self.decoder = encoder(s), decoder(s)
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
-        self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None, bias=s.output_bias)
+        self.outputs = output(s, self.inputs.table if s.tied else None)
 
     @staticmethod
     def tokens(s: BartSpec, vocab: int) -> Tokens:
         """The inputs of one side; positions and norms are its own, whoever else reads the table."""
         given = vocab, s.width, parts.position(s), s.dropout, None if s.scaled else 1.0
         return NormedTokens(*given, norm=parts.norm(s)) if s.normed else Tokens(*given)
+
+
+class ReadingBart(Bart):
+    """Reads a text twice, whole and then token by token, and is asked something of it (Lewis et al., 2020)."""
+
+    def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+        """What is asked of tokens (B T), a class at the last that ends them; those below 0 in `positions` are padding.
+
+        Where no token ends a text, its last one is asked.
+        """
+        positions = answers.places(tokens, self.spec.pad) if positions is None else positions
+        before = tokens.roll(1, 1).masked_fill(positions == 0, self.spec.begin)
+        sight = (Causal() & self.mask).over(before, bias=self.decoder_bias, positions=positions)
+        states = self.decoder(self.inputs(before, sight), sight, self.encode(tokens, positions))
+        return self.outputs(states, positions + tokens.shape[1] * ((tokens == self.spec.end) & (positions >= 0)))
+
+
+def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
+    """What the model is asked; the next token is read off a table, where one is given."""
+    more = {"vocab": spec.vocab, "tied_to": table, "bias": spec.output_bias}
+    return answers.output(spec, words.BART_OUTPUTS, **more)

@@ -222,6 +222,7 @@ DECODER_OUTPUTS: dict[str, type[nn.Module]] = {
     "tags": Tags,
     "answer": Answer,
 }
+BART_OUTPUTS: dict[str, Part] = {"next": NextToken, "classes": partial(Classes, pool="last"), "answer": Answer}
 IMAGE_POOLS: dict[str, type[FirstPool]] = {
     "first": FirstPool,
     "mean": MeanPool,

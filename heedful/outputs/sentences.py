@@ -31,7 +31,7 @@ def last(x: Tensor, positions: Tensor) -> Tensor:
     return x[torch.arange(len(x), device=x.device), at]
 
 
-POOLS = {"first": first, "mean": mean}
+POOLS = {"first": first, "mean": mean, "last": last}
 
 
 class States(nn.Module):

@@ -11,6 +11,7 @@ import yaml
 
 from heedful.checkpoints import store
 from heedful.errors import Refusal, unknown
+from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.gpt import DecoderSpec
 from heedful.tasks import TASKS
 from heedful.training.spec import RunSpec, read, validated
@@ -111,9 +112,9 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
 
 
 def decodes(folder: str) -> bool:
-    """Whether a folder holds a decoder, to which a recipe's output means nothing: its last token has read all."""
+    """Whether a folder holds what decodes, to which a recipe's output means nothing: its last token has read all."""
     try:
-        return isinstance(store.load(folder).spec, DecoderSpec)
+        return isinstance(store.load(folder).spec, DecoderSpec | WriterSpec)
     except Refusal:  # which is told when the run begins
         return False
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Memory
 from heedful.models import GPT, MAE, Forecaster, LeNet, Predictor, ResNet, Spec, Swin, ViT
+from heedful.models.bart import ReadingBart
 from heedful.models.bert import Bert
 from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.gpt import ReadingGPT
@@ -95,7 +96,7 @@ class Predictions(Cases):
 class Readings(Cases):
     """A model that is asked of a text: sentences of unequal length, padded on either side."""
 
-    model: Bert | ReadingGPT
+    model: Bert | ReadingGPT | ReadingBart
     remembered = "a model that is asked of a text writes nothing step by step"
     leak = "what is asked of a text is asked of it whole"
 
@@ -216,6 +217,7 @@ def largest(one: Tensor, two: Tensor) -> float:
 
 
 KINDS: dict[type[nn.Module], type[Cases]] = {
+    ReadingBart: Readings,
     EncoderDecoder: Pairs,
     Predictor: Predictions,
     Forecaster: Forecasts,

@@ -38,7 +38,7 @@ class Fitted(Reading, Task):
     """A reading that is learned: sentences are tokenised once, read by a model, and its answers judged."""
 
     family: ClassVar[str] = "bert"
-    also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert", "gpt", "llama")
+    also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert", "gpt", "llama", "bart")
     ordered: ClassVar[bool] = True
     inherits: ClassVar[bool] = True
     filled: bool = True

@@ -93,8 +93,12 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             **{"layer_norm_epsilon": 1e-3, "scale_decoder_outputs": False},
         },
     ],
-    "bart": [BART | ODD],
-    "mbart": [BART],
+    "bart": [
+        BART | ODD,
+        BART | {"architectures": ["BartForSequenceClassification"], "classifier_dropout": 0.2, **NAMED},
+        BART | {"architectures": ["BartForQuestionAnswering"]},
+    ],
+    "mbart": [BART, BART | {"architectures": ["MBartForSequenceClassification"], "dropout": 0.0, **NAMED}],
     "marian": [BART | ODD, BART | {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 9}],
     "pegasus": [BART],
     "bert": [

@@ -78,6 +78,36 @@ def test_answers_and_gradients_are_those_of_transformers(stem, end, tmp_path):
     assert torch.equal(answer_of(again.eval()(tokens, **told)), answer_of(theirs(tokens, **told)))
 
 
+BART = {"d_model": 12, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 3, "encoder_ffn_dim": 10}
+BART |= {"decoder_attention_heads": 2, "decoder_ffn_dim": 9, "max_position_embeddings": LENGTH}
+NUMBERS |= {"Bart": BART | {"decoder_start_token_id": 2}}
+
+
+@pytest.mark.parametrize("end", ["SequenceClassification", "QuestionAnswering"])
+def test_an_encoder_decoder_is_asked_as_that_of_transformers_is(end, tmp_path):
+    theirs = made("Bart", end)
+    theirs.save_pretrained(tmp_path / "theirs")
+    ours = heedful.load(tmp_path / "theirs")
+    for side in ("none", "right"):  # on the left, theirs counts padding among the positions
+        tokens, there = batch(side)
+        tokens[0, 2] = tokens[0, 6] = tokens[1, 1] = tokens[1, 3 if side == "right" else 5] = 2
+        told = {"attention_mask": there.long()}
+        one, two = ours(tokens), answer_of(theirs(tokens, **told))
+        kept = there if one.dim() == 3 else slice(None)
+        torch.testing.assert_close(one[kept], two[kept], **CLOSE)
+        assert two.std() > 0.1
+    left = torch.cat((tokens.new_zeros(2, 2), tokens), 1)
+    moved = ours(left)
+    torch.testing.assert_close((moved[:, 2:] if one.dim() == 3 else moved)[kept], one[kept], **CLOSE)
+    same_gradients(ours, theirs, one[kept], two[kept])
+    heedful.save(ours, tmp_path / "ours", layout="hf")
+    again, lost = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not any(lost[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    assert torch.equal(answer_of(again.eval()(tokens, **told)), answer_of(theirs(tokens, **told)))
+    with pytest.raises(Refusal, match=r"family 'bart' that is asked for .* does not write"):
+        heedful.generate(ours, [3, 4, 2])
+
+
 @pytest.mark.parametrize("family", ["gpt", "llama"])
 @pytest.mark.parametrize("output", ["classes", "tags"])
 def test_one_that_was_made_here_is_read_by_transformers(family, output, tmp_path):

@@ -52,9 +52,6 @@ class Albert(Bert):
     ids = (0, 2, 3)
     inputs, inside, outputs = INPUTS, INSIDE, OUTPUTS
     block = ("encoder.groups.{group}.blocks.{n}", "encoder.albert_layer_groups.{group}.albert_layers.{n}")
-    ignored = (
-        r"albert\.embeddings\.(position|token_type)_ids",
-        r"albert\.pooler\.(weight|bias)",
-        r"sop_classifier\.classifier\.(weight|bias)",
-    )
+    ignored = (r"albert\.embeddings\.(position|token_type)_ids",)
+    left = (r"albert\.pooler\.(weight|bias)", r"sop_classifier\.classifier\.(weight|bias)")
     idle = ("down_scale_factor", "gap_size", "layers_to_keep", "net_structure_type", "num_memory_blocks")

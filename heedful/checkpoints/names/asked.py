@@ -18,7 +18,7 @@ READING = {  # of a class, by the end of its name
     "ForQuestionAnswering": "answer",
 }
 SEVERAL = "multi_label_classification"
-DROPS, SHARE = ("classifier_dropout", "hidden_dropout"), 0.1  # the keys of a tagger's dropout, and what it is
+DROPS = ("classifier_dropout", "hidden_dropout")  # the keys of an output's own dropout
 
 
 class Asked(Layout):
@@ -26,6 +26,7 @@ class Asked(Layout):
 
     stem: ClassVar[str]  # with which the names of its classes begin
     writes: ClassVar[str]  # with which that of one that writes ends
+    drops: ClassVar[tuple[str, float]] = ("tags", 0.1)  # the output that has a dropout of its own, and what it is
     answers: ClassVar[Mapping[str, Mapping[str, str]]]  # by output: our names of its tensors, and theirs
 
     @property
@@ -41,8 +42,8 @@ class Asked(Layout):
         config.harmless("architectures", *DROPS)
         word = READING[end]
         named = labels(config) if word in ("classes", "tags") else {}
-        share = next((config.number(key) for key in DROPS if config.take(key, None) is not None), SHARE)
-        dropped = word == "tags" and share != dropout
+        share = next((config.number(key) for key in DROPS if config.take(key, None) is not None), self.drops[1])
+        dropped = word == self.drops[0] and share != dropout
         return named | {"output": f"{word}(dropout={share!r})" if dropped else word}
 
     def asking(self, spec: AskedSpec) -> dict[str, Any]:
@@ -50,7 +51,7 @@ class Asked(Layout):
         word = asked(spec)
         ends = {one: end for end, one in READING.items()} | {NEXT: self.writes}
         said: dict[str, Any] = {"architectures": [self.stem + ends[word]]}
-        if word == "tags":
+        if word == self.drops[0]:
             said[DROPS[0]] = parse(spec.output)[1].get("dropout", spec.dropout)
         return said | named(spec)
 

@@ -8,25 +8,34 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from heedful.checkpoints.names.asked import Asked
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.generation import generation
-from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Row, Rule, Same, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped
 from heedful.inputs import SineHalves
 from heedful.models import Spec
+from heedful.models.answers import NEXT, asked
 from heedful.models.bart import BartSpec
 from heedful.models.words import parse
 
+READS: Mapping[str, Mapping[str, str]] = {
+    "classes": {
+        "outputs.pooler.matrix.{kind}": "classification_head.dense.{kind}",
+        "outputs.matrix.{kind}": "classification_head.out_proj.{kind}",
+    },
+    "answer": {"outputs.matrix.{kind}": "qa_outputs.{kind}"},
+}
 DEPTH = ("layers", "attention_heads", "ffn_dim")
 
 
-class BART(Layout):
+class BART(Asked):
     """The layout of BART (Lewis et al., 2020)."""
 
     kind, family, prefix = "bart", "bart", "model."
     order: ClassVar[str] = "post"
-    model: ClassVar[str] = "BartForConditionalGeneration"
+    stem, writes, drops = "Bart", "ForConditionalGeneration", ("classes", 0.0)
+    answers: ClassVar[Mapping[str, Mapping[str, str]]] = READS
     normed: ClassVar[bool] = True
     position: ClassVar[str] = "learned(offset=2)"
     ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 1, "decoder_start_token_id": 2, "eos_token_id": 2}
@@ -49,6 +58,8 @@ class BART(Layout):
         shared, vocab = self.vocabulary(config, source)
         score = config.number("attention_dropout", 0.0), config.number("activation_dropout", 0.0)
         word = config.among("activation_function", ACTIVATIONS, "gelu")
+        dropout = config.number("dropout", 0.1)
+        read = self.asked(config, dropout) or {"output_bias": "final_logits_bias" in there}
         return {
             "width": config.whole("d_model"),
             "depth": config.whole("encoder_layers"),
@@ -60,7 +71,7 @@ class BART(Layout):
             "length": config.whole("max_position_embeddings", 1024),
             "vocab": vocab,
             "source_vocab": None if shared and tied else source,
-            "dropout": config.number("dropout", 0.1),
+            "dropout": dropout,
             "mechanism": dropped("softmax", score[0]),
             "feedforward": dropped(word, score[1]),
             "order": self.order,
@@ -68,11 +79,11 @@ class BART(Layout):
             "normed": self.normed,
             "scaled": config.flag("scale_embedding", False),
             "tied": tied,
-            "output_bias": "final_logits_bias" in there,
             "pad": config.ids("pad_token_id", self.ids["pad_token_id"]),
             "begin": config.ids("decoder_start_token_id", self.ids["decoder_start_token_id"]),
             "end": config.ids("eos_token_id", self.ids["eos_token_id"]),
             "first": config.ids("forced_bos_token_id"),
+            **read,
         }
 
     def check(self, config: Config) -> None:
@@ -102,7 +113,7 @@ class BART(Layout):
         decoder = spec.decoder_depth or spec.depth, spec.decoder_heads or spec.heads, spec.decoder_hidden or spec.hidden
         sides = {"encoder": (spec.depth, spec.heads, spec.hidden), "decoder": decoder}
         return {
-            "architectures": [self.model],
+            **self.asking(spec),
             "model_type": self.kind,
             "is_encoder_decoder": True,
             "d_model": spec.width,
@@ -153,23 +164,27 @@ class BART(Layout):
             Same(f"{ours}.feedforward.down.{{kind}}", f"{theirs}.fc2.{{kind}}"),
             Same("encoder.norm.{kind}", "model.encoder.layer_norm.{kind}"),
             Same("decoder.norm.{kind}", "model.decoder.layer_norm.{kind}"),
-            Same("outputs.matrix.weight", "lm_head.weight"),
-            Row("outputs.matrix.bias", "final_logits_bias"),
+            *self.answering(spec),
         ]
+
+    def answering(self, spec: BartSpec) -> list[Rule]:  # type: ignore[override]
+        if asked(spec) != NEXT:
+            return super().answering(spec)
+        return [Same("outputs.matrix.weight", "lm_head.weight"), Row("outputs.matrix.bias", "final_logits_bias")]
 
 
 class MBART(BART):
     """The layout of mBART (Liu et al., 2020): BART, normed before each part."""
 
     kind, order = "mbart", "pre"
-    model = "MBartForConditionalGeneration"
+    stem = "MBart"
 
 
 class Marian(BART):
     """The layout of Marian (Junczys-Dowmunt et al., 2018), as of OPUS-MT."""
 
     kind, family = "marian", "marian"
-    model = "MarianMTModel"
+    stem, writes, answers = "Marian", "MTModel", {}
     normed = False
     position = "sine_halves"
     ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 58100, "decoder_start_token_id": 58100, "eos_token_id": 0}
@@ -192,7 +207,7 @@ class Pegasus(BART):
     """The layout of Pegasus (Zhang et al., 2020): Marian, normed before each part."""
 
     kind, family, order = "pegasus", "marian", "pre"
-    model = "PegasusForConditionalGeneration"
+    stem, answers = "Pegasus", {}
     normed, position, ignored = False, Marian.position, Marian.ignored
     ids: ClassVar[Mapping[str, int]] = {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 1}
 

@@ -65,11 +65,8 @@ class Bert(Encoder):
     bent, drops = ("hidden_act", "gelu"), ("hidden_dropout_prob", "attention_probs_dropout_prob", 0.1)
     inputs, inside, outputs = INPUTS, INSIDE, OUTPUTS
     block = ("encoder.blocks.{n}", "encoder.layer.{n}")
-    ignored: ClassVar[Sequence[str]] = (
-        r"bert\.embeddings\.(position|token_type)_ids",
-        r"bert\.pooler\.dense\.(weight|bias)",
-        r"cls\.seq_relationship\.(weight|bias)",
-    )
+    ignored: ClassVar[Sequence[str]] = (r"bert\.embeddings\.(position|token_type)_ids",)
+    left: ClassVar[Sequence[str]] = (r"bert\.pooler\.dense\.(weight|bias)", r"cls\.seq_relationship\.(weight|bias)")
     idle: ClassVar[Sequence[str]] = (
         "directionality",
         "pooler_fc_size",

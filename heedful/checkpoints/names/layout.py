@@ -20,6 +20,7 @@ class Layout:
     family: ClassVar[str]  # ours
     prefix: ClassVar[str] = ""  # which files of a model without its outputs leave away
     ignored: ClassVar[Sequence[str]] = ()  # patterns of names in older files that hold nothing to learn
+    left: ClassVar[Sequence[str]] = ()  # and of what was learned for an output that is not the model's
     compared: ClassVar[bool] = False  # whether its constants in a file must be those that we reckon
     tied: ClassVar[Mapping[str, str]] = {}  # names that a file may hold too, and whose numbers they then are
 
@@ -57,8 +58,12 @@ class Layout:
         return spec.family == self.family
 
     def is_ignored(self, name: str) -> bool:
-        """Whether a name is one of those that older files hold for nothing."""
-        return any(re.fullmatch(pattern, name) for pattern in self.ignored)
+        """Whether a name is one of those that older files hold for nothing, or that have no place here."""
+        return self.is_left(name) or any(re.fullmatch(pattern, name) for pattern in self.ignored)
+
+    def is_left(self, name: str) -> bool:
+        """Whether a name is of what was learned, for an output that is not the model's."""
+        return any(re.fullmatch(pattern, name) for pattern in self.left)
 
     def named(self, names: Iterable[str]) -> dict[str, str]:
         """The names in a file as the table has them, where the file may leave the prefix away."""

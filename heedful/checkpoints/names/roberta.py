@@ -35,7 +35,7 @@ class Roberta(Bert):
     kind, family, prefix, stem = "roberta", "roberta", "roberta.", "Roberta"
     numbers, tied, outputs = NUMBERS | {"vocab": ("vocab_size", 50265)}, TIED, OUTPUTS
     ids = (1, 0, 2)
-    ignored = (r"roberta\.embeddings\.(position|token_type)_ids", r"roberta\.pooler\.dense\.(weight|bias)")
+    ignored, left = (r"roberta\.embeddings\.(position|token_type)_ids",), (r"roberta\.pooler\.dense\.(weight|bias)",)
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         said = super().spec(config, there)
