@@ -41,7 +41,7 @@ demo: $(SETUP) ## train a small model to reverse sequences, and write its report
 	fi
 
 test: lint types ## lint, types and every test
-	OMP_NUM_THREADS=1 $(VENV)/python -m pytest -n $(JOBS) $(ARGS)
+	OMP_NUM_THREADS=1 $(VENV)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 lint: $(SETUP) ## ruff: rules and format
 	$(VENV)/ruff check

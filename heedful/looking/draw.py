@@ -1,18 +1,19 @@
-"""Pictures of attention maps: one head, or every head of every layer in one grid."""
+"""Pictures of attention maps: one head, or every head of every layer in one grid.
 
+matplotlib is imported when something is drawn: it was a sixth of what every verb waited for that loads torch.
+"""
+
+from __future__ import annotations
+
+import functools
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib.style
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from torch import Tensor
 
 from heedful.data.alignments import Link
@@ -20,8 +21,12 @@ from heedful.errors import Refusal
 from heedful.looking import page
 from heedful.looking.maps import Map, visible, write_json
 
-# Mako, from light to dark: even steps of lightness, told apart by every kind of colour vision.
-RAMP = LinearSegmentedColormap.from_list("heed", ["#f4faf7", "#60ceac", "#3497a9", "#395d9c", "#382a54"])
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
 INK, QUIET, LINE = "#1c2430", "#5d6878", "#c9d0d8"
 MARK = "#f2711c"  # seen on every shade of the ramp
 LONGEST = 12  # signs of a word that are written on an axis
@@ -39,6 +44,14 @@ STYLE = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
 }
+
+
+@functools.cache
+def ramp() -> Colormap:
+    """Mako, from light to dark: even steps of lightness, told apart by every kind of colour vision."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("heed", ["#f4faf7", "#60ceac", "#3497a9", "#395d9c", "#382a54"])
 
 
 @dataclass(frozen=True)
@@ -226,6 +239,8 @@ WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
 
 
 def _draw(bands: Sequence[Band], path: str | Path) -> None:
+    from matplotlib.figure import Figure
+
     height, left, drawn = sum(band.height for band in bands), max(band.left for band in bands), 0.0
     with style():
         figure = Figure(figsize=(max(left - band.left + band.width for band in bands), height))
@@ -244,6 +259,8 @@ def save(figure: Figure, path: str | Path) -> None:
 @contextmanager
 def style() -> Iterator[None]:
     """Our own style, whatever the reader's; a font without some sign draws a box and says nothing."""
+    import matplotlib.style
+
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support")
@@ -256,7 +273,7 @@ def _axes(figure: Figure, left: float, bottom: float, width: float, height: floa
 
 
 def _heat(axes: Axes, weights: Tensor, span: tuple[float, float]) -> AxesImage:
-    return axes.imshow(weights.detach().numpy(), cmap=RAMP, vmin=span[0], vmax=span[1], aspect="auto")  # T S
+    return axes.imshow(weights.detach().numpy(), cmap=ramp(), vmin=span[0], vmax=span[1], aspect="auto")  # T S
 
 
 def _words(axes: Axes, map: Map, scale: Scale, rows: bool) -> None:

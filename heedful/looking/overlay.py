@@ -11,7 +11,6 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
@@ -79,6 +78,8 @@ def picture(pixels: NDArray[np.uint8], form: str = "PNG") -> str:
 
 def draw(overlays: Sequence[Overlay], path: str | Path) -> None:
     """Draws all overlays below each other as .png or .svg."""
+    from matplotlib.figure import Figure
+
     rows = sum(math.ceil((1 + len(one.weights)) / ALONG) for one in overlays)
     with style():
         figure = Figure(figsize=(1.6 * ALONG, 1.85 * rows + 0.3 * len(overlays)))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
 from torch import Tensor
 
-from heedful.looking.draw import INK, LINE, QUIET, RAMP, save, style
+from heedful.looking.draw import INK, LINE, QUIET, ramp, save, style
 from heedful.looking.maps import visible
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SHOWN = 12  # tokens that have a bar of their own, the likeliest of all
 BAR, PANEL = 0.26, 2.1  # inches: the height of a bar, the width of a chart
@@ -36,13 +39,15 @@ def write(words: Sequence[str], chances: Mapping[float, Tensor], path: str | Pat
 
 def draw(shown: Mapping[float, Sequence[tuple[str, float]]], title: str) -> Figure:
     """A chart for each temperature, of bars from the likeliest word down to all others together."""
+    from matplotlib.figure import Figure
+
     bars = len(next(iter(shown.values()))) + 1
     figure = Figure(figsize=(PANEL * len(shown) + 1.0, BAR * bars + 0.9))
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     for at, (axes, (temperature, words)) in enumerate(zip(panels, shown.items(), strict=True)):
         heights = [chance for _, chance in words]
         heights.append(max(0.0, 1.0 - sum(heights)))
-        colours = [RAMP(0.65)] * len(words) + [LINE]
+        colours = [ramp()(0.65)] * len(words) + [LINE]
         axes.barh(range(bars), heights, color=colours, height=0.72)
         for place, height in enumerate(heights):
             axes.text(height + 0.02, place, percent(height), va="center", fontsize=7, color=QUIET)

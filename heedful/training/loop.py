@@ -285,4 +285,7 @@ class Loop:
 def seed_step(seed: int, step: int, micro: int, rank: int = 0) -> None:
     """Seeds all dice of a step from where it stands, so that none need be kept."""
     digest = hashlib.sha256(f"{seed} {step} {rank} {micro}".encode()).digest()
-    torch.manual_seed(int.from_bytes(digest[:8], "big") >> 1)
+    number = int.from_bytes(digest[:8], "big") >> 1
+    torch.default_generator.manual_seed(number)
+    if torch.cuda.is_initialized():  # torch.manual_seed would write down the stack for each kind of device that is not
+        torch.cuda.manual_seed_all(number)

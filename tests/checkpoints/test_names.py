@@ -94,7 +94,7 @@ def test_a_folder_is_written_and_read_and_written_the_same(kind, number, tmp_pat
 def test_each_missing_and_each_unexpected_tensor_is_named(kind, number, tmp_path):
     heedful.save(drawn(spec_of(config_of(kind, number))), tmp_path / "whole", layout="hf")
     tensors = saved(tmp_path / "whole")
-    for name in [name for name in tensors if not LAYOUTS[kind].is_ignored(name)][:: max(1, len(tensors) // 5)]:
+    for name in [name for name in tensors if not LAYOUTS[kind].is_ignored(name)][:: max(1, len(tensors) // 3)]:
         place = tmp_path / name
         place.mkdir()
         (place / "config.json").write_bytes((tmp_path / "whole" / "config.json").read_bytes())

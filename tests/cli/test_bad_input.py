@@ -17,7 +17,7 @@ import torch
 from heedful.checkpoints import files
 from heedful.cli import main
 from tests.cli.conftest import Program
-from tests.cli.workshop import BROKEN, SMALL, listing
+from tests.cli.workshop import BROKEN, SMALL, listing, marks
 
 ROOT = Path(__file__).parents[2]
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
@@ -56,14 +56,20 @@ def fits(line: str, said: str) -> bool:
     return re.fullmatch(f"heedful: {pattern}\n", line) is not None
 
 
+@pytest.fixture(scope="module")
+def contents(made: Path) -> dict[str, bytes | None]:
+    return listing(made)
+
+
 @pytest.fixture
-def kept(workshop: Path) -> Iterator[None]:
-    """Whatever is done, all files and folders are the same afterwards, byte for byte."""
-    before = listing(workshop)
+def kept(workshop: Path, contents: dict[str, bytes | None]) -> Iterator[None]:
+    """Whatever is done, all files and folders are the same afterwards, byte for byte; read where they were written."""
+    before = marks(workshop)
     yield
-    after = listing(workshop)
+    after = marks(workshop)
     assert after.keys() == before.keys()
-    assert [name for name in after if after[name] != before[name]] == []
+    written = [name for name in after if after[name] != before[name]]
+    assert [name for name in written if contents[name] != (workshop / name).read_bytes()] == []
 
 
 @pytest.mark.usefixtures("kept")

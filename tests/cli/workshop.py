@@ -267,3 +267,14 @@ def status(*words: str) -> object:
 def listing(place: Path) -> dict[str, bytes | None]:
     """All that lies in a folder: files with what is in them, folders with nothing."""
     return {str(path.relative_to(place)): path.read_bytes() if path.is_file() else None for path in place.rglob("*")}
+
+
+def marks(place: Path) -> dict[str, tuple[int, ...]]:
+    """All that lies in a folder: files with when they were written and how long they are, which no writing leaves."""
+    found = {str(path.relative_to(place)): path for path in place.rglob("*")}
+    return {name: mark(path) if path.is_file() else () for name, path in found.items()}
+
+
+def mark(path: Path) -> tuple[int, ...]:
+    told = path.stat()
+    return told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns

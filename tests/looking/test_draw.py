@@ -110,6 +110,6 @@ def test_words_on_an_axis_never_overlap(words: int, scale: draw.Scale) -> None:
 
 
 def test_the_colours_darken_steadily() -> None:
-    red, green, blue = draw.RAMP(np.linspace(0, 1, 65))[:, :3].T
+    red, green, blue = draw.ramp()(np.linspace(0, 1, 65))[:, :3].T
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
     assert all(before > after for before, after in itertools.pairwise(light))

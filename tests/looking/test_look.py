@@ -24,10 +24,14 @@ PRECISIONS = [torch.float32, torch.float64, torch.bfloat16, "autocast"]
 
 def made(name, word="softmax", precision=torch.float64, **numbers):
     """A model, and its inputs, in a precision."""
-    dtype = torch.float32 if precision == "autocast" else precision
     bias = "buckets" if families.obeys(word, name, "bias buckets") else "none"
-    model = families.model(name, word, **{"bias": bias, "position": "rotary", **numbers}).to(dtype)
-    return model, [x.to(dtype) if x.is_floating_point() else x for x in families.together(name)]
+    model = families.model(name, word, **{"bias": bias, "position": "rotary", **numbers})
+    return in_precision(model, families.together(name), precision)
+
+
+def in_precision(model, inputs, precision):
+    dtype = torch.float32 if precision == "autocast" else precision
+    return model.to(dtype), [x.to(dtype) if x.is_floating_point() else x for x in inputs]
 
 
 def run(model, inputs, precision=None):
@@ -52,8 +56,9 @@ def hooks(model):
 
 @PAIRS
 def test_outputs_are_bit_identical_with_and_without_looking(name, word):
+    whole, given = made(name, word, dropout=0.3)
     for precision in PRECISIONS:
-        model, inputs = made(name, word, precision, dropout=0.3)
+        model, inputs = in_precision(whole, given, precision)
         for training in (False, True):
             model.train(training)
             plain = run(model, inputs, precision)
@@ -103,8 +108,8 @@ def held(seen):
 @torch.no_grad()
 def test_nothing_is_kept_that_grows_with_rows_times_columns(name, word):
     sizes = []
-    for times in (8, 16, 32):
-        model, inputs = made(name, word, torch.float32, length=512)
+    for times in (4, 8, 16):
+        model, inputs = made(name, word, torch.float32, length=256)
         inputs = [x.repeat(1, times, *[1] * (x.dim() - 2)) if x.dim() > 1 else x for x in inputs]
         with look(model) as seen:
             model(*inputs)

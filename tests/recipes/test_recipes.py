@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 import torch
 import yaml
+from torch import nn
 
 import heedful
 from heedful import recipes
 from heedful.cli.data import MADE
-from heedful.tasks import TASKS
+from heedful.data.batches import Splits
+from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
 from heedful.training import run
@@ -23,9 +26,24 @@ from tests.recipes.toys import Trained, toy
 LOADING = ("href", "src", "action", "srcset", "data", "poster")  # what makes a browser look elsewhere
 
 
+@dataclass(frozen=True)
+class Opened:
+    """What a run left, opened again: its model, its task and its samples."""
+
+    model: nn.Module
+    task: Task
+    splits: Splits[Any]
+
+
 @pytest.fixture(scope="module", params=recipes.names())
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     return toy(request.param, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def opened(trained: Trained) -> Opened:
+    model, task = run.trained(trained.out)
+    return Opened(model, task, task.reopen(trained.spec.data, trained.spec.seed))
 
 
 def values(recipe: str) -> dict[str, Any]:
@@ -95,12 +113,12 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
         assert trained.result["scores"][name] >= score, name
 
 
-def test_what_was_tested_was_never_trained_on(trained: Trained) -> None:
-    task, splits = TASKS[trained.spec.task].open(trained.spec.data, trained.spec.seed)
-    if trained.spec.task == "series" or isinstance(task, Corpus):  # one long row, cut: what was held out follows it
+def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) -> None:
+    write = opened.task.write_input
+    if trained.spec.task == "series" or isinstance(opened.task, Corpus):  # one long row: what was held out follows it
         return
-    seen = {task.write_input(sample) for sample in splits.train}
-    assert not seen & {task.write_input(sample) for sample in splits.test}
+    learned, tested = ({write(sample) for sample in part} for part in (opened.splits.train, opened.splits.test))
+    assert learned and tested and not learned & tested
 
 
 # ---------------------------------------------------------------------- the folder
@@ -117,11 +135,23 @@ def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
     assert begun.training == trained.spec.training and begun.data == trained.spec.data
 
 
-def test_the_model_of_a_run_has_the_score_that_the_run_says(trained: Trained) -> None:
-    model, task = run.trained(trained.out)
-    splits = task.reopen(trained.spec.data, trained.spec.seed)
-    assert task.score(model, splits.test) == trained.result["scores"]
-    assert isinstance(heedful.load(trained.out), type(model))
+def test_there_is_nothing_but_safetensors_and_json(trained: Trained) -> None:
+    files = [path for name in ("checkpoints", "model") for path in (trained.out / name).rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".safetensors", ".json"}
+    for path in files:
+        if path.suffix == ".json":
+            said = json.dumps(json.loads(path.read_bytes()))
+            assert path.parent.name != "model" or str(trained.out) not in said  # it does not know where it was made
+        else:  # a header of plain JSON, then numbers
+            data = path.read_bytes()
+            size = int.from_bytes(data[:8], "little")
+            header = json.loads(data[8 : 8 + size])
+            assert all(part.keys() == {"dtype", "shape", "data_offsets"} for part in header.values())
+
+
+def test_the_model_of_a_run_has_the_score_that_the_run_says(trained: Trained, opened: Opened) -> None:
+    assert opened.task.score(opened.model, opened.splits.test) == trained.result["scores"]
+    assert isinstance(heedful.load(trained.out), type(opened.model))
 
 
 class Page(HTMLParser):
@@ -152,7 +182,7 @@ class Page(HTMLParser):
         self.inside = ""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(trained: Trained) -> Page:
     return Page((trained.out / "report.html").read_text(encoding="utf-8"))
 
@@ -173,17 +203,16 @@ def test_a_report_shows_what_was_learned_and_when(trained: Trained, page: Page) 
     assert curves[f"{watched}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
 
 
-def test_a_report_shows_samples_with_their_answers(trained: Trained, page: Page) -> None:
+def test_a_report_shows_samples_with_their_answers(opened: Opened, page: Page) -> None:
     (title,) = [title for title in page.parts if title.endswith("it never saw")]
-    model, task = run.trained(trained.out)
-    shown = task.show(model, pick(task.reopen(trained.spec.data, trained.spec.seed).test, 12))
+    shown = opened.task.show(opened.model, pick(opened.splits.test, 12))
     assert len(shown.rows) == 12
     assert {*shown.header, *(cell for row in shown.rows for cell in row)} <= set(page.parts[title])
 
 
-def test_a_report_shows_every_layer_and_head(trained: Trained, page: Page) -> None:
-    model = heedful.load(trained.out)
-    layers = {name: part.project.heads for name, part in model.named_modules() if hasattr(part, "mechanism")}
+def test_a_report_shows_every_layer_and_head(trained: Trained, opened: Opened, page: Page) -> None:
+    parts = opened.model.named_modules()
+    layers = {name: part.project.heads for name, part in parts if hasattr(part, "mechanism")}
     if not layers:  # a convolutional network, which attends to nothing
         assert "viewer" not in page.data
         return

@@ -26,11 +26,18 @@ CHANGES = {
 }  # no two of these fall together: a checkpoint lies inside an epoch, a line of the log, and between evaluations
 BY_TOKENS = {"training.tokens": 220, "data.tokenizer": "bpe(size=300)", "decoding.max_new_tokens": 8}  # for words
 
+FEW = "data=toy training.steps=2 training.batch=8"
+FIRST = {
+    "beit": {"teacher": f"recipe:dvae {FEW}"},
+    "deit": {"teacher": f"recipe:resnet {FEW} model.width=4"},
+    "finetune-images": {"start": f"recipe:mae {FEW} model.width=16 model.heads=2 model.depth=1"},
+}  # what is trained before a run need not know anything
+
 
 def short(recipe: str, **changes: Any) -> RunSpec:
     """A recipe cut short; `training__rate=1.0` changes training.rate."""
     words = BY_TOKENS if recipes.values(recipe)["task"] == "translation" else {}
-    asked = CHANGES | words | {key.replace("__", "."): value for key, value in changes.items()}
+    asked = CHANGES | words | FIRST.get(recipe, {}) | {key.replace("__", "."): value for key, value in changes.items()}
     return recipes.resolve(recipe, ["data=toy", *(f"{key}={value}" for key, value in asked.items())])
 
 
