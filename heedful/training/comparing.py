@@ -16,7 +16,7 @@ SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # als
 SHORT = 2  # digits of a difference
 
 
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "freeze": [],
     "lora": None,
     "layer_decay": TrainingSpec().layer_decay,
