@@ -118,13 +118,18 @@ class Band:
         """Inches from top to foot."""
         return self.above + self.scale.side(len(self.map.rows)) + 4.5 * self.scale.font / 72
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """The weights that the colours go from and to."""
+        return self.map.span
+
     def draw(self, figure: Figure, left: float, top: float) -> None:
         """Draws the heads with their axes beginning at `left`, `top` inches above the figure's foot."""
         font, w, h = self.scale.font, self.scale.side(len(self.map.columns)), self.scale.side(len(self.map.rows))
         bottom = top - self.above - h
         for i, head in enumerate(self.heads):
             axes = _axes(figure, left + i * self.step, bottom, w, h)
-            image = _heat(axes, self.map.weights[head], self.map.span)
+            image = _heat(axes, self.map.weights[head], self.span)
             _words(axes, self.map, self.scale, rows=i == 0)
             axes.set_xlabel(self.mark(axes, head), fontsize=font + 1, color=QUIET, labelpad=font / 2)
         x, y = left / figure.get_figwidth(), (top - 0.8 * font / 72) / figure.get_figheight()
@@ -158,9 +163,14 @@ class Linked(Band):
 
 @dataclass(frozen=True)
 class Told(Band):
-    """One picture, with what it shows below it."""
+    """One picture of several that are compared, with what it shows below it."""
 
     told: str
+    over: tuple[float, float]  # weights of all of them
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.over
 
     def mark(self, axes: Axes, head: int) -> str:
         """Nothing over it, and what it shows."""
@@ -168,8 +178,10 @@ class Told(Band):
 
 
 def told(maps: Sequence[Map], what: str, path: str | Path) -> None:
-    """Draws maps of one head each below each other as .png or .svg, and below each what it shows."""
-    _draw([Told(map, (0,), LARGE, what) for map in maps], path)
+    """Draws maps of one head each below each other as .png or .svg, in the same colours, with what each shows below."""
+    spans = [map.span for map in maps]
+    over = min(span[0] for span in spans), max(span[1] for span in spans)
+    _draw([Told(map, (0,), LARGE, what, over) for map in maps], path)
 
 
 def alignment(map: Map, links: Iterable[Link], path: str | Path, gold: Iterable[Link] = ()) -> None:

@@ -149,7 +149,7 @@ class Confusion:
         cells = ""
         for to, count in enumerate(row):
             colour = "var(--right)" if to == at else "var(--wrong)"
-            share = 100 * (count / whole) ** 0.5
+            share = 60 * (count / whole) ** 0.5  # so that the number can be read on it
             shade = f"background: color-mix(in srgb, {colour} {share:.0f}%, transparent)"
             cells += f'<td style="{shade}">{count:,}</td>' if count else "<td></td>"
         return f'<tr><th scope="row">{escape(self.labels[at])}</th>{cells}</tr>'

@@ -113,6 +113,9 @@ class Classify(Classification, Fitted):
         worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
         cards = [(self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst]
         wide = f"between how sure it is and how often right, over {len(samples):,} samples"
+        often = int(counts.sum(1).argmax())  # what a model must do better than
+        plain = f"{100 * counts[often].sum() / max(1, counts.sum()):.1f} %"
+        cards.append(("no model at all", plain, f"of {counts.sum():,} right by always saying {self.labels[often]!r}"))
         cards.append(("expected calibration error", f"{100 * calibration.error(sure):.1f} %", wide))
         table = Confusion("What was taken for what", tuple(self.labels), counts.tolist())
         title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"

@@ -9,6 +9,7 @@ import torch
 
 from heedful.cli import main
 from heedful.errors import Refusal
+from heedful.looking import draw
 from heedful.looking.maps import Map
 from heedful.looking.word import gaze, places
 from tests.tasks import encoders
@@ -65,6 +66,14 @@ def look(capsys: Any, *words: str) -> tuple[int, str]:
         main(["look", *words])
     out, err = capsys.readouterr()
     return int(stop.value.code or 0), err or out
+
+
+def test_pictures_that_are_compared_have_the_same_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(draw, "_draw", lambda bands, path: drawn.extend(bands))
+    low, high = (Map(name, torch.full((1, 1, 2), w), ("a",), ("b", "c")) for name, w in (("low", 0.1), ("high", 0.5)))
+    draw.told([low, high], "it", tmp_path / "it.png")
+    assert [band.span for band in drawn] == [(0.0, 0.5)] * 2
 
 
 def test_two_inputs_are_shown_for_one_word(folder: Path, tmp_path: Path, capsys: Any) -> None:

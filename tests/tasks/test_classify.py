@@ -69,6 +69,13 @@ def test_classes_are_told_before_anything_is_learned(tmp_path: Path) -> None:
     assert line == "classes   yes 88.9 %, no 11.1 %; lopsided, so that 'no' may be lost: look at f1"
 
 
+def test_a_report_tells_what_the_commonest_class_alone_would_reach(tmp_path: Path) -> None:
+    lines = ["the cat\tyes"] * 8 + ["a mat\tno"]
+    ready = prepare(spec(rows(tmp_path, lines)), CPU)
+    found = ready.task.finding(ready.model.eval(), ready.splits.test)
+    assert found and ("no model at all", "88.9 %", "of 9 right by always saying 'yes'") in found.figures.rows
+
+
 # ---------------------------------------------------------------------- batches
 
 
