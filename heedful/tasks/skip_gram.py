@@ -68,7 +68,12 @@ class SkipGram(Words):
             total, count = total + float(loss), count + float(pairs)
             self.tell(len(some))
         lost = total / max(1.0, count)
-        return {"skill": 1 - lost / ((1 + self.negatives) * math.log(2)), "loss": lost}
+        return {"skill": 1 - lost / blind(self.negatives), "loss": lost}
+
+
+def blind(negatives: int) -> float:
+    """The loss of who knows how many words are by chance, and looks at none: one near word in so many and one."""
+    return math.log(1 + negatives) + negatives * math.log(1 + 1 / negatives)
 
 
 def directions(length: int, near: int) -> Iterator[tuple[slice, slice]]:

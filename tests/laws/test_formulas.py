@@ -142,6 +142,7 @@ def test_low_rank_is_the_mean_of_a_far_and_a_near_softmax():
 
 
 def test_sac_is_softmax_among_the_likeliest_edges_and_others_when_drawn():
+    torch.manual_seed(0)  # a policy that is certain of none, and likes one best
     m, (q, k, v) = SAC(HEADS, WIDTH, edges=2).double(), asked()
     weights, sight = m.weights(q, k, over(Causal())), over(Causal())
     likely = ((q @ m.policy[0]) @ (k @ m.policy[1]).mT / WIDTH**0.5).masked_fill(~sight.dense, -torch.inf)
