@@ -38,7 +38,7 @@ class Packed(Tensor):
         made = weight.detach().as_subclass(cls)
         made.parameter, made.plain = ref(weight), weight.detach()
         if how == "float16" and made.plain.abs().amax() <= HALF:
-            made.plain = made.plain.half()
+            made.plain = row.halves(made.plain)
         made.by_row = row.of(made.plain.dtype) if weight.shape[1] % row.STEP == 0 else None
         return made
 
