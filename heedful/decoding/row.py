@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 SOURCE = Path(__file__).with_name("row.cpp")
-STEP = 32  # columns that are read at a time: a matrix has a multiple of them
+STEP = 16  # columns that are read at a time: a matrix has a multiple of them
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-fPIC", "-std=c++17")
 PAGE = mmap.PAGESIZE
 PATIENCE = 60  # seconds for the compiler, which needs one
