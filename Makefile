@@ -56,7 +56,7 @@ types: $(SETUP) ## mypy
 
 prove: $(SETUP) ## what takes too long for a test: a hundred kills and more, and every kind of attention learning to sort
 	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.kills --out docs/reliability.md
-	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.kinds --out docs/attention.md
+	OMP_NUM_THREADS=2 $(VENV)/python -m tests.prove.kinds --threads 2 --out docs/attention.md
 
 # With PYTHON=python3 this runs on a machine that brings its own torch, and sets nothing up.
 test-gpu: $(if $(filter $(VENV)/python,$(PYTHON)),$(SETUP)) ## kernels against their definitions on a GPU, into docs/gpu.json
