@@ -100,7 +100,7 @@ made: MutableMapping[Tensor, tuple[Any, dict[Weights, Packed]]] = WeakTensorKeyD
 
 @contextmanager
 def packed(parts: Iterable[nn.Module], how: Weights = "float32", *, again: bool = False) -> Iterator[None]:
-    """Inside, every large matrix of a float32 model on a CPU multiplies packed: three times as fast for one row.
+    """Inside, every large matrix of a float32 model on a CPU multiplies packed: twice as fast for one row.
 
     With float16 its numbers are rounded to half precision and read twice as fast, and products are still float32's.
     The model's parameters, state and structure stay as they are: a packed matrix stands before its parameter in the

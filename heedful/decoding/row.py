@@ -1,6 +1,6 @@
 """One row times a matrix, by a few lines of C++ that are compiled when they are first asked for.
 
-They stream the weights in twice as fast as any product that torch has (`heedful bench generate`). Where there is no
+They stream the weights in twice as fast as `F.linear`, and half as fast again as oneDNN. Where there is no
 compiler, or what it made does not work, there is no such product, and whoever asks takes torch's.
 """
 
@@ -93,8 +93,8 @@ def compile(compiler: str, place: Path) -> None:
         libraries = Path(torch.__file__).parent / "lib"
         linked = ("-shared", "-Wl,--no-as-needed", f"-L{libraries}", "-ltorch_cpu")
         for words in ((*FLAGS, "-c", SOURCE, "-o", parts), (parts, *linked, "-o", whole)):
-            how = {"check": True, "capture_output": True, "stdin": subprocess.DEVNULL, "timeout": PATIENCE}
-            subprocess.run([*compiler.split(), *map(str, words)], **how)  # type: ignore[call-overload]
+            call = [*compiler.split(), *map(str, words)]
+            subprocess.run(call, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
         whole.replace(place)  # at once: another process may be looking for it
 
 

@@ -89,7 +89,10 @@ def test_what_was_recorded_is_told_of_each_kind_and_device(tmp_path, monkeypatch
     lines = {line.split()[0]: line for line in said("list").splitlines()}
     assert "cpu 8,192" in lines["linear"] and "gpu not measured" in lines["linear"]
     assert "cpu never" in lines["performer"]
-    pays = lambda name: [line for line in said("explain", name).splitlines() if line.startswith("pays")]  # noqa: E731
+
+    def pays(name):
+        return [line for line in said("explain", name).splitlines() if line.startswith("pays")]
+
     assert pays("linear") == ["pays    cpu: from T = 8,192 up, forward and backward; gpu: not measured"]
     assert pays("performer") == ["pays    cpu: never up to T = 16,384, forward and backward; gpu: not measured"]
     assert pays("realformer") == [

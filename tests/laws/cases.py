@@ -58,7 +58,10 @@ MECHANISMS = sorted(words.MECHANISMS)
 def masks(length: int = LENGTH) -> dict[str, Mask]:
     """Every mask, for a batch of BATCH sequences of `length` and HEADS heads; some leave rows with nothing to see."""
     coins = torch.Generator().manual_seed(length)
-    some = lambda *shape: torch.rand(shape, generator=coins) < 0.6  # noqa: E731
+
+    def some(*shape):
+        return torch.rand(shape, generator=coins) < 0.6
+
     lengths = torch.tensor([length, length - 3, 0])
     ids = torch.randint(0, 3, (BATCH, length), generator=coins).sort(-1).values
     layout = torch.tensor([[True, False, True], [False, False, False], [True, True, False]])
@@ -274,7 +277,10 @@ def asked(case: Case, sight: Sight, dtype: torch.dtype = torch.float64) -> tuple
     coins = torch.Generator().manual_seed(2)
     rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]
     shapes = ((HEADS, rows, KEY), (case.groups, columns, KEY), (case.groups, columns, case.value))
-    draw = lambda s: torch.randn(sight.batch, *s, generator=coins, dtype=torch.float64).to(dtype)  # noqa: E731
+
+    def draw(s):
+        return torch.randn(sight.batch, *s, generator=coins, dtype=torch.float64).to(dtype)
+
     q, k, v = (draw(s).requires_grad_() for s in shapes)
     return q, k, v
 

@@ -180,14 +180,20 @@ def test_luna_packs_the_sequence_and_looks_at_what_was_packed():
 def test_star_sees_neighbours_and_a_relay_that_begins_as_the_mean():
     stack, x = made(lambda: StarTransformer(blocks())), states()
     relay = sum(x[0]) / LENGTH
-    sees = lambda i, j: 0 in (i, j) or abs(i - j) <= 1  # noqa: E731
+
+    def sees(i, j):
+        return 0 in (i, j) or abs(i - j) <= 1
+
     whole = through(stack, [relay, *x[0]], lambda number, one, y: plainly(one, y, sees))
     same(stack, x, whole[1:])
 
 
 def test_etc_has_global_tokens_that_see_all_and_are_seen_by_all():
     stack, x = made(lambda: ETC(blocks(), width=WIDTH, size=2, everywhere=2)), states()
-    sees = lambda i, j: min(i, j) < 2 or abs(i - j) < 2  # noqa: E731
+
+    def sees(i, j):
+        return min(i, j) < 2 or abs(i - j) < 2
+
     whole = through(stack, [*stack.tokens, *x[0]], lambda number, one, y: plainly(one, y, sees))
     same(stack, x, whole[2:])
 
@@ -233,7 +239,10 @@ def test_global_rows_of_longformer_look_with_projections_of_their_own():
     """Beltagy et al. (2020), section 3.1: Qs, Ks, Vs for the window, Qg, Kg, Vg for global attention."""
     pair, x = made(lambda: GlobalRows(attention, size=2, everywhere=1)), states()
     own, whole = [*projected(pair.near.project, x[0])], [*projected(pair.project, x[0])]
-    sees = lambda i, j: 0 in (i, j) or abs(i - j) < 2  # noqa: E731
+
+    def sees(i, j):
+        return 0 in (i, j) or abs(i - j) < 2
+
     near, first = (mixed(scored(q, k), v, LENGTH, sees) for q, k, v in (own, whole))
     same(pair, x, joined(pair.near.join, [first[0], *near[1:]]))
 

@@ -58,7 +58,10 @@ def portioned(products, values):
 def test_linear_weights_are_products_of_elu_and_one():
     """Katharopoulos et al. (2020), equations 4 and 7."""
     q, k, v = (x[0] for x in asked())
-    features = lambda x: torch.stack([c + 1 if c > 0 else c.exp() for c in x])  # noqa: E731
+
+    def features(x):
+        return torch.stack([c + 1 if c > 0 else c.exp() for c in x])
+
     same(Linear(), lambda h, i: portioned([features(q[h, i]) @ features(k[h, j]) for j in range(LENGTH)], v[h]))
 
 
@@ -107,10 +110,16 @@ def test_synthesizers_score_without_keys():
         made(RandomSynthesizer, HEADS, LENGTH),
         made(FactorisedSynthesizer, HEADS, LENGTH, rank=2),
     )
-    hidden = lambda h, i: (q[h, i] @ dense.hidden[h]).clamp(min=0)  # noqa: E731
+
+    def hidden(h, i):
+        return (q[h, i] @ dense.hidden[h]).clamp(min=0)
+
     same(dense, lambda h, i: summed(shares([hidden(h, i) @ dense.scored[h, :, j] for j in range(LENGTH)]), v[h]))
     same(table, lambda h, i: summed(shares([table.table[h, i, j] for j in range(LENGTH)]), v[h]))
-    pairs = lambda h, i: [thin.of_rows[h, i] @ thin.of_columns[h, j] for j in range(LENGTH)]  # noqa: E731
+
+    def pairs(h, i):
+        return [thin.of_rows[h, i] @ thin.of_columns[h, j] for j in range(LENGTH)]
+
     same(thin, lambda h, i: summed(shares(pairs(h, i)), v[h]))
 
 
@@ -120,8 +129,12 @@ def test_sinkhorn_blocks_see_themselves_and_a_block_that_is_sorted_beside_them()
     blocks = range(LENGTH // 2)
 
     def sorting(h):
-        mean = lambda x, n: (x[h, 2 * n] + x[h, 2 * n + 1]) / 2  # noqa: E731
-        score = lambda n, o: mean(q, n) @ m.compare[h] @ mean(k, o) / (WIDTH**0.5 * m.temperature)  # noqa: E731
+        def mean(x, n):
+            return (x[h, 2 * n] + x[h, 2 * n + 1]) / 2
+
+        def score(n, o):
+            return mean(q, n) @ m.compare[h] @ mean(k, o) / (WIDTH**0.5 * m.temperature)
+
         mixed = [shares([score(n, o) for o in blocks]) for n in blocks]
         for _ in range(3):
             column = [sum(mixed[n][o] for n in blocks) for o in blocks]
@@ -130,7 +143,9 @@ def test_sinkhorn_blocks_see_themselves_and_a_block_that_is_sorted_beside_them()
         return mixed
 
     def said(h, i):
-        beside = lambda x, c: summed(sorting(h)[i // 2], [x[h, 2 * o + c] for o in blocks])  # noqa: E731
+        def beside(x, c):
+            return summed(sorting(h)[i // 2], [x[h, 2 * o + c] for o in blocks])
+
         own = [2 * (i // 2), 2 * (i // 2) + 1]
         keys, values = ([x[h, own[0]], x[h, own[1]], beside(x, 0), beside(x, 1)] for x in (k, v))
         return summed(shares([q[h, i] @ key / WIDTH**0.5 for key in keys]), values)
@@ -141,7 +156,9 @@ def test_sinkhorn_blocks_see_themselves_and_a_block_that_is_sorted_beside_them()
 def test_routing_centres_bring_their_nearest_queries_and_keys_together():
     """Roy et al. (2021), section 4.1: softmax among the T / clusters nearest of a centre, the mean over its centres."""
     m, (q, k, v) = made(Routing, HEADS, WIDTH, clusters=3), (x[0] for x in asked())
-    cosine = lambda a, b: a @ b / ((a @ a) * (b @ b)).sqrt()  # noqa: E731
+
+    def cosine(a, b):
+        return a @ b / ((a @ a) * (b @ b)).sqrt()
 
     def nearest(x, h, centre):
         return sorted(range(LENGTH), key=lambda i: -float(cosine(x[h, i], m.centres[h, centre])))[: LENGTH // 3]
