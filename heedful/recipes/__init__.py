@@ -102,6 +102,8 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         for k in PUBLIC:
             base["data"].pop(k, None)
     if key == "start" and TASKS[base["task"]].inherits:
+        if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
+            raise Refusal(f"{value} does not exist; name a run folder or the model/ in it")
         kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
         base["model"] = {name: base["model"][name] for name in kept}
         base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
