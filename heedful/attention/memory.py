@@ -94,6 +94,7 @@ class FixedMemory(Memory):
         self.length: Tensor | None = None  # how much is written, on the device
         self.rows: Tensor | None = None  # the columns of the newest tokens
         self.reach = size  # how many columns are looked at; who knows that no more are written may say so
+        self.asked = False  # for columns, by a layer whose newest row a kernel does not serve
 
     def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
         written = self.written + x.shape[1]
@@ -127,12 +128,18 @@ class FixedMemory(Memory):
         if self.places is not None:
             self.places[:, written:] = -1
 
-    def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
+    def place(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
+        """Where the owner's keys and values are, for who writes the new ones (B G T D) there himself."""
         owner = self.turn(owner)
         if owner not in self.slots:
             self.slots[owner] = (room(k, self.size), room(v, self.size))
         assert self.rows is not None, "a memory's sight is made before its layers are called"
-        keys, values = self.slots[owner]
+        return self.slots[owner]
+
+    def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
+        keys, values = self.place(owner, k, v)
+        assert self.rows is not None
+        self.asked = self.asked or k.shape[2] == 1
         keys.index_copy_(2, self.rows, k)
         values.index_copy_(2, self.rows, v)
         return keys[:, :, : self.reach], values[:, :, : self.reach]

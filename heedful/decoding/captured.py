@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from heedful.attention import newest
 from heedful.attention.memory import FixedMemory
 from heedful.decoding.answer import Answer
 from heedful.decoding.cuts import Cuts
@@ -47,6 +48,7 @@ class Step:
 
     def __init__(self, model: Speaker, batch: int, size: int, compiled: bool) -> None:
         weight = next(cast(nn.Module, model).parameters())
+        newest.prepare()
         self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model).outputs)  # not the model, which may go
         self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)
         self.text = torch.full((batch, size), -1, device=weight.device)
@@ -91,7 +93,7 @@ class Step:
 
     def __call__(self, model: Speaker, column: int, way: Way) -> None:
         """Takes the step that reads the tokens at this column."""
-        self.memory.reach = reach(column + 1, self.memory.size)
+        self.memory.reach = reach(column + 1, self.memory.size) if self.memory.asked else self.memory.size
         if not self.newest.is_cuda:
             return self.choose(self.scores(model), way)
         key = self.memory.reach, way

@@ -140,11 +140,11 @@ class BranchingSteps(Translating):
     def can_write(model: Model, beams: int) -> bool:
         """Whether so many targets of a source may be rows of one forward; if not, each goes on by itself.
 
-        A mechanism with a `recall` of its own keeps no columns that rows could choose from: a running sum must be
-        copied for each target. And a forward has no more rows than a model has learned positions.
+        A running sum has no columns that rows could choose from: it must be copied for each target. And a forward
+        has no more rows than a model has learned positions.
         """
         kinds = [type(part) for part in model.modules() if isinstance(part, Mechanism)]
-        return all(kind.recall is Mechanism.recall for kind in kinds) and beams <= longest(model)
+        return not any(kind.sums for kind in kinds) and beams <= longest(model)
 
     def scores(self) -> Tensor:
         """What the model says of each next token: (B K) V."""

@@ -190,6 +190,8 @@ def test_a_source_is_read_once_for_all_its_beams():
 class Running(Softmax):
     """A mechanism that keeps something else than columns: here, by the row, what it would have kept by the column."""
 
+    sums = True
+
     def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
         assert type(memory) is Memory
         return super().recall(q, k, v, sight, memory)

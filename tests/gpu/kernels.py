@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import itertools
 import json
 import sys
 from collections.abc import Iterator
@@ -38,9 +39,11 @@ from heedful.attention import (
     Strided,
     Table,
     Window,
+    newest,
 )  # fmt: skip
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.memory import FixedMemory
 from heedful.attention.sight import Sight
 from heedful.decoding import generate
 from heedful.looking import look
@@ -48,6 +51,7 @@ from heedful.models import build
 
 B, H, D = 2, 4, 64
 PARTS = ("out", "q", "k", "v", "own", "own", "own")
+ROUNDINGS = 8  # of a sum's largest value, that a kernel may be from the truth
 ROUNDING = 5e-7  # of the largest value, four float32 roundings: what any order of summing may cost
 
 
@@ -184,6 +188,40 @@ def bits(device: torch.device) -> list[dict[str, object]]:
     return rows
 
 
+def recalls(device: torch.device) -> Iterator[dict[str, object]]:
+    """The kernel of the newest token against the definition, whoever shares keys and wherever padding stands."""
+    newest.prepare()
+    for dtype in (torch.float32, torch.float16, torch.bfloat16):
+        for groups, width, before, padded in itertools.product(
+            (H, 2, 1), (64, 80, 16), (1, 63, 64, 200), (False, True)
+        ):
+            torch.manual_seed(0)
+            memory, exact, mechanism = FixedMemory(256), FixedMemory(256), Softmax()
+            start = torch.tensor([0, before // 2], device=device)[:, None] * padded
+            positions = (torch.arange(before, device=device)[None] - start).clamp(min=-1)
+            shapes = [(B, H, 1, width), *((B, groups, n, width) for n in (before, before, 1, 1))]
+            q, keys, values, k, v = (torch.randn(shape, device=device).to(dtype) for shape in shapes)
+            x = torch.zeros(B, before, 1, device=device)
+            made = []
+            with torch.no_grad():
+                for kept, kind in ((memory, dtype), (exact, torch.float64)):
+                    kept.sight(Causal(), x, None, positions if padded else None)
+                    kept.keep(mechanism, keys.to(kind), values.to(kind))
+                    sight = kept.sight(Causal(), x[:, :1])
+                    if kind is dtype and not newest.serves(q, k, v, sight, kept):
+                        raise AssertionError("the kernel does not serve what it should")
+                    made.append(mechanism.recall(q.to(kind), k.to(kind), v.to(kind), sight, kept))
+            ratio = error(*made) / (torch.finfo(dtype).eps * float(made[1].abs().max()))
+            same = all(map(torch.equal, *([x.to(dtype) for x in kept.slots[mechanism, 1]] for kept in (memory, exact))))
+            case = f"the newest token, {groups} groups of {width}, {before} before it, {'un' * (not padded)}padded"
+            yield {
+                "case": case,
+                "dtype": str(dtype),
+                "roundings": round(ratio, 2),
+                "holds": ratio <= ROUNDINGS and same,
+            }
+
+
 def captures(device: torch.device) -> list[dict[str, object]]:
     """Captured and compiled steps write what called ones write, greedily and by chance, to prompts of any length."""
     rows: list[dict[str, object]] = []
@@ -218,7 +256,7 @@ def main() -> None:
                 print(rows[-1], flush=True)
             if rows[-1]["kernel"] == "flex":
                 torch.compiler.reset()
-    rows += [*bits(device), compilations(device), *captures(device)]
+    rows += [*bits(device), compilations(device), *recalls(device), *captures(device)]
     failed = [row for row in rows if not row["holds"]]
     told = {
         "device": torch.cuda.get_device_name(),

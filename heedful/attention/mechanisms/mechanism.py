@@ -21,6 +21,7 @@ class Mechanism(nn.Module):
 
     card: ClassVar[Card]
     shares: ClassVar[bool] = False  # whether its keys are to be its queries, of one length
+    sums: ClassVar[bool] = False  # whether what it remembers is a running sum, and no columns
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         """The definition: how much each row takes of each column, B H T S."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -22,6 +24,8 @@ class Running(Mechanism):
     A kind says what is asked and written of q, k and v, how a sequence is run through in chunks, and what it makes of
     what was read. Keys that are not there write nothing.
     """
+
+    sums: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
