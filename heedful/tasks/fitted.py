@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -12,16 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention
+from heedful.data.augment import dice_of, draw
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.reading import Reading, batch_of, read
-from heedful.tasks.task import PLAIN, Batch, Task, Terms
+from heedful.tasks.task import PLAIN, Batch, Task, Terms, stack
 from heedful.tasks.tokenizing import tokenizer
 from heedful.text import Joined
 
+BLANKS = 51  # purpose of dice
 NONE = -1  # an answer that counts for nothing: that of padding
 
 
@@ -32,16 +34,23 @@ class Asked:
     read: Any
     joined: Joined
     answer: Any
+    at: int = 0  # its number
+    dice: int | None = None  # by which words are hidden, while learning
 
 
 class Fitted(Reading, Task):
-    """A reading that is learned: sentences are tokenised once, read by a model, and its answers judged."""
+    """A reading that is learned: sentences are tokenised once, read by a model, and its answers judged.
+
+    Where `noise` is above 0, so many of the tokens that are read while learning are unknown (Iyyer et al., 2015).
+    """
 
     family: ClassVar[str] = "bert"
     also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert", "gpt", "llama", "bart")
     ordered: ClassVar[bool] = True
     inherits: ClassVar[bool] = True
     filled: bool = True
+    noise: float = 0.0
+    seed: int = 0
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
 
     @classmethod
@@ -64,6 +73,9 @@ class Fitted(Reading, Task):
             raise Refusal("data.train is not given; add data.train=...")
         task = cls(tokenizer(data, (text for sample in splits.train for text in sample.texts)))
         task.learn(splits.train)
+        task.seed, task.noise = seed, data.noise or 0.0
+        if task.noise and task.unknown is None:
+            raise Refusal("data.noise makes tokens unknown, and this tokenizer has none for that; leave it out")
         return task, task.encoded(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Asked]:
@@ -81,12 +93,13 @@ class Fitted(Reading, Task):
         for one, made in zip(samples, joined, strict=True):
             if not made.ids:  # where a tokenizer puts nothing around a text
                 raise Refusal(f"{one.place}: no token is left of the text; drop it")
-        return [Asked(one, made, self.judge(one, made)) for one, made in zip(samples, joined, strict=True)]
+        pairs = enumerate(zip(samples, joined, strict=True))
+        return [Asked(one, made, self.judge(one, made), at) for at, (one, made) in pairs]
 
     def shortened(self, sample: Asked, longest: int) -> Asked:
         if len(sample.joined.ids) <= longest:
             return sample
-        return self.tokenised([sample.read], longest)[0]
+        return replace(self.tokenised([sample.read], longest)[0], at=sample.at)
 
     def defaults(self) -> dict[str, Any]:
         return {"vocab": len(self.tokenizer), "output": sorted(self.outputs)[0]}
@@ -107,8 +120,25 @@ class Fitted(Reading, Task):
 
     # ------------------------------------------------------------------ learning
 
+    @property
+    def unknown(self) -> int | None:
+        """The token of a word that is not known."""
+        return self.tokenizer.layout.unknown
+
+    def fresh(self, samples: Sequence[Asked], epoch: int) -> Sequence[Asked]:
+        if not self.noise:
+            return samples
+        dice = dice_of(self.seed, epoch, [sample.at for sample in samples]).tolist()
+        return [replace(sample, dice=die) for sample, die in zip(samples, dice, strict=True)]
+
     def batch(self, samples: Sequence[Asked]) -> Batch:
-        return batch_of([sample.joined for sample in samples]) | {"answer": self.answers_of(samples)}
+        made = batch_of([sample.joined for sample in samples]) | {"answer": self.answers_of(samples)}
+        dice = [sample.dice for sample in samples if sample.dice is not None]
+        if dice and self.unknown is not None:
+            own = stack([[side >= 0 for side in sample.joined.sides] for sample in samples]).bool()  # no special token
+            hidden = draw(torch.tensor(dice), own.shape[1], BLANKS) < self.noise
+            made["tokens"] = made["tokens"].masked_fill(own & hidden, self.unknown)
+        return made
 
     @abstractmethod
     def answers_of(self, samples: Sequence[Asked]) -> Tensor:

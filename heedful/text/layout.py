@@ -72,6 +72,12 @@ class Layout:
             token["content"]: token["id"] for token in self.parts["added_tokens"] if token["special"]
         }
 
+    @property
+    def unknown(self) -> int | None:
+        """The token of what is not known, where there is one."""
+        name = self.model.get("unk_token")
+        return self.model.get("unk_id") if name is None else self.known.get(name)
+
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
         """What SentencePiece does to a text first, where this was made from a model of it, in terms of the engine."""

@@ -153,3 +153,32 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
         assert again.tokenizer.join([texts]) == [ours]
     asked = ["the cat sat", "a mat\tthe cat"]
     assert list(task.predict(model, asked)) == list(again.predict(same, asked))
+
+
+# ---------------------------------------------------------------------- noise
+
+
+def test_noise_hides_its_share_of_words_while_learning_others_in_each_epoch_and_nothing_else(tmp_path: Path) -> None:
+    lines = [f"{'a b c d e f g h ' * 4}{word}\t{word}" for word in ("yes", "no") * 40]
+    run_of = spec(rows(tmp_path, lines), "data.noise=0.3", "data.tokenizer=words")
+    task, splits = Classify.open(run_of.data, run_of.seed)
+    plain = task.batch(splits.train)
+    hidden = [task.batch(task.fresh(splits.train, epoch)) for epoch in (0, 0, 1)]
+    unknown = [made["tokens"] == task.unknown for made in hidden]
+    assert torch.equal(unknown[0], unknown[1]) and not torch.equal(unknown[0], unknown[2])
+    for made, lost in zip(hidden, unknown, strict=True):
+        assert torch.equal(made["tokens"][~lost], plain["tokens"][~lost])
+        assert all(torch.equal(made[name], plain[name]) for name in ("lengths", "segments", "answer"))
+        own = torch.tensor([[side >= 0 for side in one.joined.sides] for one in splits.train])
+        assert not lost[~own].any() and 0.25 < float(lost[own].float().mean()) < 0.35
+    assert task.unknown not in plain["tokens"]
+
+
+def test_noise_is_refused_where_no_token_stands_for_what_is_not_known(tmp_path: Path) -> None:
+    model = folder(tmp_path / "model", "states")
+    task, _ = Classify.open(spec(rows(tmp_path), f"start={model}", "data.noise=0.1").data, 0)
+    assert task.unknown is not None
+    parts = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1}, []))
+    parts.save(str(model / "tokenizer.json"))
+    with pytest.raises(Refusal, match="noise makes tokens unknown, and this tokenizer has none"):
+        Classify.open(spec(rows(tmp_path, ["a\tyes", "b\tno"]), f"start={model}", "data.noise=0.1").data, 0)
