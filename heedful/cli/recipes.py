@@ -13,22 +13,23 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
     from heedful import recipes
     from heedful.training.report import shown
 
-    found = {name: recipes.resolve(name) for name in recipes.names()}
+    names = recipes.names()
+    found = {name: recipes.resolve(name) for name in names}
+    versions = {name: {word: recipes.resolve(name, [f"data={word}"]) for word in recipes.sets(name)} for name in names}
     if as_json:
-        typer.echo(
-            json.dumps(
-                [
-                    {"name": name, **run.model_dump(include={"about", "task", "expected"})}
-                    for name, run in found.items()
-                ],
-                indent=1,
-            )
-        )
+        told = []
+        for name, run in found.items():
+            others = {word: version.model_dump()["expected"] for word, version in versions[name].items()}
+            told.append({"name": name, **run.model_dump(include={"about", "task", "expected"}), "sets": others})
+        typer.echo(json.dumps(told, indent=1))
         return
-    wide = max(map(len, found))
+    wide = max(map(len, names))
     for name, run in found.items():
         typer.echo(f"{name:{wide}s} {run.about}")
-        if run.expected:
-            score = ", ".join(f"{key} {shown(key, value)}" for key, value in run.expected.score.items())
-            typer.echo(f"{'':{wide}s} {score} in about {run.expected.seconds:.0f} s on {run.expected.where}")
+        for word, version in {"": run, **versions[name]}.items():
+            if version.expected:
+                score = ", ".join(f"{key} {shown(key, value)}" for key, value in version.expected.score.items())
+                told_of = f"data={word}: " if word else ""
+                time = f"in about {version.expected.seconds:.0f} s on {version.expected.where}"
+                typer.echo(f"{'':{wide}s} {told_of}{score} {time}")
         typer.echo(f"{'':{wide}s} heedful train {name}    on your own files: heedful train {name} data=FILE")

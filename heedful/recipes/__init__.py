@@ -41,19 +41,31 @@ def values(recipe: str) -> dict[str, Any]:
     return dict(yaml.safe_load(files(__package__).joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
 
 
+def sets(recipe: str) -> list[str]:
+    """The known sets of which a recipe has a version of its own, beside its toy."""
+    return list(values(recipe).get("sets", {}))
+
+
 def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
-    """The run of a recipe with `key=value` changes; `data=toy` takes the recipe's own small version."""
+    """The run of a recipe with `key=value` changes; `data=toy` takes the recipe's own small version.
+
+    Of other known sets it may have a version too, with what they want and the score to expect.
+    """
     base = values(recipe)
-    toy = base.pop("toy", None)
+    toy, versions = base.pop("toy", None), base.pop("sets", {})
     pairs = [parse(change) for change in changes]
-    if TOY in pairs:
-        if not isinstance(toy, dict):
+    known = next((pair for pair in pairs if pair == TOY or (pair[0] == "data" and str(pair[1]) in versions)), None)
+    if known is not None:
+        version = toy if known == TOY else versions[known[1]]
+        if not isinstance(version, dict):
             raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
-        base = merged({**base, "expected": None}, toy)
-    if any(pair != TOY for pair in pairs):
+        if known != TOY:
+            put(base, *known)
+        base = merged({**base, "expected": None}, version)
+    if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
     for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
-        if (key, value) != TOY:
+        if (key, value) != known:
             put(base, key, value)
     return validated(base, "" if pairs or recipe in names() else recipe)
 

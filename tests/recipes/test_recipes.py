@@ -56,7 +56,7 @@ def values(recipe: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
-    for changes in ([], ["data=toy"]):
+    for changes in ([], ["data=toy"], *([f"data={name}"] for name in recipes.sets(recipe))):
         spec = recipes.resolve(recipe, changes)
         assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
         assert spec.task in TASKS
@@ -70,9 +70,21 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
 def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
     spec, said = recipes.resolve(recipe, changes), values(recipe)
     toy = said.pop("toy")
+    said.pop("sets", None)
     resolved = spec.model_dump(mode="json")
     assert recipes.merged(resolved, recipes.merged(said, toy) if changes else said) == resolved
     assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
+
+
+@pytest.mark.parametrize("recipe", [name for name in recipes.names() if recipes.sets(name)])
+def test_a_known_set_is_trained_on_as_its_version_says(recipe: str) -> None:
+    for name, version in values(recipe)["sets"].items():
+        resolved = recipes.resolve(recipe, [f"data={name}"]).model_dump(mode="json")
+        assert recipes.merged(resolved, version) == resolved and resolved["data"]["name"] == name
+        other = recipes.resolve(recipe, [f"data={name}", "training.steps=7"])
+        assert other.expected is None and other.training.steps == 7
+        assert other.training.batch == resolved["training"]["batch"]
+        assert recipes.resolve(recipe, ["data=elsewhere"]).training == recipes.resolve(recipe).training
 
 
 @pytest.mark.parametrize("recipe", recipes.names())
