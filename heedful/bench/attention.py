@@ -1,6 +1,7 @@
 """Every kind of attention from T = 512 up: time, memory, growth, where it overtakes full attention, and how near it is.
 
-On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward.
+On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward; and
+the same kinds as others wrote them, where their packages are installed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ctypes
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,12 +20,14 @@ from torch import Tensor
 
 from heedful.attention import Causal, Everything, Mask
 from heedful.attention.mechanisms import Mechanism, Softmax
+from heedful.bench import peers
 from heedful.bench.measure import interleave
 from heedful.errors import short_of_memory
 from heedful.models import kinds, words
 
 CPU = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
+PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
 BASE = "softmax"
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
 PATIENCE = 4.0  # seconds: what takes longer is not asked about twice the length
@@ -126,25 +130,21 @@ def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, sa
     what = "forward and backward" if backward else "forward"
     growth = Growth(what, f"{heads} heads of {width}", device, lengths)
     names = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
-    names = [name for name in names if name not in ALIKE]
-    peers = {"flex attention, bare, window": bare} if device == "cuda" else {}
+    made: dict[str, peers.Make] = {name: partial(asked, name) for name in names if name not in ALIKE}
+    made |= peers.found(device)
+    growth.seconds, growth.memory = {name: {} for name in made}, {name: {} for name in made}
     for length in lengths:
         runs: dict[str, Callable[[], object]] = {}
-        for name in [*names, *peers]:
-            growth.seconds.setdefault(name, {})
-            growth.memory.setdefault(name, {})
-            if name in growth.why:
-                continue
-            look = peers[name](length) if name in peers else asked(name, heads, width, length, device)
-            run = step(look, heads, width, length, device, backward)
+        for name in [name for name in made if name not in growth.why]:
             try:
+                look = made[name](heads, width, length, device)
+                run = step(look, heads, width, length, device, backward)
                 growth.memory[name][length] = peak(run, device)
                 runs[name] = run
             except Exception as error:
-                if not short_of_memory(error):
-                    raise
-                growth.why[name] = f"out of memory at {length:,}"
-            if length == NEAR and not backward and name not in peers:
+                growth.why[name] = stopped(error, length)
+                continue
+            if length == NEAR and not backward and name in names:
                 growth.apart[name] = distance(name, look, heads, width, length, device)
         for name, seconds in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
             growth.seconds[name][length] = seconds
@@ -153,10 +153,16 @@ def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, sa
     return growth
 
 
-Look = Callable[[Tensor, Tensor, Tensor], Tensor]
+def stopped(error: Exception, length: int) -> str:
+    """Why a contender goes no further, where that is the machine's doing; any other error is raised."""
+    if isinstance(error, ImportError):
+        return f"cannot be imported: {error}"
+    if not short_of_memory(error):
+        raise error
+    return f"out of memory at {length:,}"
 
 
-def asked(name: str, heads: int, width: int, length: int, device: str) -> Look:
+def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
     """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
     kind = kinds.known(name)
     word = kind.word(**chosen(name, length))
@@ -172,10 +178,9 @@ def chosen(name: str, length: int) -> dict[str, int]:
     return {"size": sizes.get(name, 128), "row": root, "clusters": root}
 
 
-def step(look: Look, heads: int, width: int, length: int, device: str, backward: bool) -> Callable[[], object]:
+def step(look: peers.Look, heads: int, width: int, length: int, device: str, backward: bool) -> Callable[[], object]:
     """One call, which returns when it is done."""
-    dtype = torch.bfloat16 if device == "cuda" else torch.float32
-    q, k, v = drawn(heads, width, length, device, dtype, backward)
+    q, k, v = drawn(heads, width, length, device, peers.precision(device), backward)
 
     def run() -> None:
         with torch.set_grad_enabled(backward):
@@ -199,7 +204,7 @@ def drawn(
     return q, k, v
 
 
-def distance(name: str, look: Look, heads: int, width: int, length: int, device: str) -> float:
+def distance(name: str, look: peers.Look, heads: int, width: int, length: int, device: str) -> float:
     """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter."""
     q, k, v = drawn(heads, width, length, device, torch.float32, False)
     with torch.no_grad():
@@ -232,15 +237,3 @@ def resident(what: str) -> int:
     """The bytes of this process by the system's count."""
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what)]
     return int(line.split()[1]) * 1024
-
-
-def bare(length: int) -> Look:
-    """Flex attention itself with a causal window of 512, its block mask made beforehand."""
-    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
-
-    def near(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        return (i >= j) & (i - j < 512)
-
-    blocks = create_block_mask(near, None, None, length, length, device="cuda", _compile=True)
-    flex: Any = torch.compile(flex_attention, dynamic=False)
-    return lambda q, k, v: flex(q, k, v, block_mask=blocks)

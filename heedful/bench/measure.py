@@ -6,8 +6,14 @@ import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import metadata
 from statistics import median
 from typing import Any
+
+
+def installed(package: str) -> bool:
+    """Whether a package is installed, by the name that pip knows it by."""
+    return next(iter(metadata.distributions(name=package)), None) is not None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from heedful.bench.measure import installed
 from heedful.errors import Refusal, unknown
 
 
@@ -95,7 +96,7 @@ def peers(name: str) -> tuple[str, ...]:
 def versions(names: list[str]) -> dict[str, str]:
     """Which versions took part."""
     packages = sorted({"heedful", "torch", *(peer for name in names for peer in peers(name))})
-    return {package: metadata.version(package) for package in packages if util.find_spec(package)}
+    return {package: metadata.version(package) for package in packages if installed(package)}
 
 
 def drawn(cases: list[Any], path: Path) -> None:
@@ -115,7 +116,7 @@ def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, 
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     for peer in peers(name):
-        if util.find_spec(peer) is None:
+        if not installed(peer):
             typer.echo(f"{peer} is not installed and is left out; to measure it too: pip install {peer}")
     columns = SpinnerColumn(), "{task.description}: {task.completed} calls", TimeElapsedColumn()
     console = Console(stderr=True)

@@ -2,15 +2,20 @@
 
 import gc
 import json
+import sys
+from types import SimpleNamespace
 
 import pytest
+import torch
 from PIL import Image
 
-from heedful.bench import attention, recorded
+from heedful.attention import Causal, Everything
+from heedful.attention.mechanisms import Linear, Linformer
+from heedful.bench import attention, peers, recorded
 from heedful.bench.attention import Growth
 from heedful.cli import main
 from heedful.cli.bench import measurable
-from heedful.models import kinds
+from heedful.models import kinds, words
 
 SMALL = {"lengths": [32, 64], "heads": 2, "width": 4}
 
@@ -32,13 +37,57 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
     assert left.value.code == 0
     forward, both = json.loads((tmp_path / "found.json").read_text())["cases"]
     fast = {n for n, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"}
-    assert set(forward["kinds"]) == set(both["kinds"]) == fast - set(attention.ALIKE)
+    others = {"performer by performer-pytorch", "linformer by linformer", "window by local-attention"}
+    assert set(forward["kinds"]) == set(both["kinds"]) == (fast - set(attention.ALIKE)) | others
     for row in (*forward["kinds"].values(), *both["kinds"].values()):
         assert [at["length"] for at in row["lengths"]] == SMALL["lengths"]
         assert all(len(at["seconds"]) == 1 and at["bytes"] >= 0 for at in row["lengths"])
     assert forward["kinds"]["softmax"]["from_softmax"] == 0
     assert forward["kinds"]["linear"]["from_softmax"] > 0.01
     assert "performer" in capsys.readouterr().out
+
+
+def heads_of(seed, length, width=4):
+    return [torch.randn(1, 2, length, width, generator=torch.Generator().manual_seed(seed + n)) for n in range(3)]
+
+
+def test_peers_have_the_sizes_that_ours_are_timed_with():
+    there = [peers.PEERS[name] for name in peers.packages("cpu")]
+    made = {peer.kind: peers.placed(peer.make, 2, 4, 64, "cpu") for peer in there}
+    for kind, of_theirs in {"performer": made["performer"].nb_features, "linformer": made["linformer"].layer.k}.items():
+        ours = words.mechanism(kinds.known(kind).word(**attention.chosen(kind, 64)), 2, 4, 64)
+        assert of_theirs in [one for part in (*ours.parameters(), *ours.buffers()) for one in part.shape]
+    assert made["window"].window_size == attention.chosen("window", 64)["size"]
+
+
+def test_what_the_linformer_package_is_handed_is_looked_at():
+    q, k, v = heads_of(0, 7)
+    theirs, ours = peers.Shortened(2, 4, 7), Linformer(7, peers.RANK)
+    with torch.no_grad():
+        ours.shorten.copy_(torch.stack((theirs.layer.proj_k.mT, theirs.layer.proj_v.mT)))
+    torch.testing.assert_close(theirs(q, k, v), ours(q, k, v, Everything().over(q[:, 0])))
+
+
+def test_flash_linear_attention_is_asked_for_what_ours_gives(monkeypatch):
+    def chunk_linear_attn(q, k, v, scale=None, initial_state=None, output_final_state=False, normalize=True):
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))  # as its own words say: B T H D
+        weights = (scale * q @ k.mT).tril()
+        return (weights @ v / weights.sum(-1, keepdim=True)).transpose(1, 2), None
+
+    monkeypatch.setitem(sys.modules, "fla.ops.linear_attn", SimpleNamespace(chunk_linear_attn=chunk_linear_attn))
+    q, k, v = heads_of(0, 9)
+    torch.testing.assert_close(peers.Chunked(2, 4, 9)(q, k, v), Linear()(q, k, v, Causal().over(q[:, 0])))
+    assert "flash-linear-attention" in peers.packages("cuda") and "flash-linear-attention" not in peers.packages("cpu")
+
+
+def test_a_peer_that_cannot_be_imported_is_said_to_be_so(monkeypatch):
+    def broken(*given):
+        raise ImportError("No module named 'distutils'")
+
+    monkeypatch.setattr(peers, "PEERS", {"linformer": peers.Peer("linformer", broken)})
+    growth = attention.measured("cpu", {**SMALL, "lengths": [32]}, False, 1, lambda: None)
+    assert growth.why == {"linformer by linformer": "cannot be imported: No module named 'distutils'"}
+    assert "cannot be imported" in growth.table("softmax")
 
 
 def grown(**seconds):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.bench import marian, translate
+from heedful.bench import marian, measure, translate
 from heedful.cli import main
 from heedful.errors import Failure
 from heedful.models import Transformer, build
@@ -31,10 +31,11 @@ def of_small_size(monkeypatch) -> None:
 
 
 def without(monkeypatch, *missing: str) -> None:
-    found = importlib.util.find_spec
+    found, there = importlib.util.find_spec, measure.installed
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name in missing else found(name, *more)
     )
+    monkeypatch.setattr("heedful.cli.bench.installed", lambda name: name not in missing and there(name))
 
 
 def run(*arguments: str) -> int:

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import divided
 from heedful.attention.mechanisms.mechanism import Mechanism, shared
+from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.reading import read_itself
 from heedful.attention.mechanisms.running import exact, taken_by_head
 from heedful.attention.sight import Sight
@@ -23,9 +24,9 @@ class Reformer(Mechanism):
 
     A hash is the direction, of `buckets`, that a random rotation turns a key nearest to; sorted by it, positions are
     cut into chunks of `size`, and each sees its own chunk and `back` before it. What `rounds` rotations see is taken
-    together: what is seen twice counts twice. Queries are to be the keys, so that a query falls where its like are;
-    a position sees itself only where it sees nothing else. Cost: T times size and rounds, and a sort. It cannot hide
-    the future, for where a chunk ends depends on all of it, look across, or take a bias.
+    together, and what several of them see counts once. Queries are to be the keys, so that a query falls where its
+    like are; a position sees itself only where it sees nothing else. Cost: T times size and rounds, and a sort. It
+    cannot hide the future, for where a chunk ends depends on all of it, look across, or take a bias.
     """
 
     directions: Tensor
@@ -65,12 +66,10 @@ class Reformer(Mechanism):
         there, k = read_itself(sight, "reformer"), shared(k, q.shape[1])
         chunk = self.orders(k, there).argsort(dim=-1) // self.size  # R B H T
         apart = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)
-        often = ((apart >= 0) & (apart <= self.back) & there.mT).sum(0)  # B H T T
+        seen = ((apart >= 0) & (apart <= self.back)).any(0) & there.mT  # B H T T
         scores = q @ k.mT / q.shape[-1] ** 0.5
         scores = torch.where(torch.eye(q.shape[2], dtype=torch.bool, device=q.device), UNLIKED, scores)
-        blind = ~often.any(-1, keepdim=True)
-        scores = (scores + often.to(q.dtype).clamp(min=1).log()).masked_fill((often == 0) & ~blind, -torch.inf)
-        return scores.softmax(-1).masked_fill(blind, 0.0)
+        return hidden_softmax(scores, seen)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         there, dtype = read_itself(sight, "reformer"), q.dtype
@@ -81,7 +80,12 @@ class Reformer(Mechanism):
     def looked(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Tensor:
         """What `forward` gives: all rounds by one measure, the greatest score that a row has in any of them."""
         orders = self.orders(k, there)
-        rounds = [(order, self.scored(q, k, order, there)) for order in orders]  # B H N C (back + 1)C
+        chunk = (orders.argsort(dim=-1) // self.size).int().movedim(0, -1)  # B H T R
+        there = there.expand(len(q), q.shape[1], -1, 1)
+        rounds = []  # each with its scores, B H N C (back + 1)C
+        for number, order in enumerate(orders):
+            new = self.chunked(there, order), self.chunked(chunk[..., :number], order)
+            rounds.append((order, self.scored(q, k, order).masked_fill(~self.seen(*new), -torch.inf)))
         most = torch.stack([self.home(scores.amax(-1, keepdim=True), order) for order, scores in rounds])
         most = most.amax(0).detach().clamp(min=torch.finfo(q.dtype).min)
         y, total = torch.zeros_like(v), torch.zeros_like(v[..., :1])
@@ -91,14 +95,17 @@ class Reformer(Mechanism):
             total = total + self.home(weights.sum(-1, keepdim=True), order)
         return divided(y, total)
 
-    def scored(self, q: Tensor, k: Tensor, order: Tensor, there: Tensor) -> Tensor:
-        """Scores of sorted positions for those in their chunk and in the chunks before it, -inf where hidden."""
+    def scored(self, q: Tensor, k: Tensor, order: Tensor) -> Tensor:
+        """Scores of sorted positions for those in their chunk and in the chunks before it."""
         asked, keys = self.chunked(q, order), with_those_before(self.chunked(k, order), self.back)
-        seen = self.chunked(there.expand(len(q), q.shape[1], -1, 1), order)
         at = self.chunked(torch.arange(1, 1 + q.shape[2], device=q.device)[:, None].expand_as(q[..., :1]), order)
-        seen, whose = with_those_before(seen, self.back), with_those_before(at, self.back)
-        scores = (asked @ keys.mT / q.shape[-1] ** 0.5).masked_fill(at == whose.mT, UNLIKED)
-        return scores.masked_fill(~seen.mT, -torch.inf)
+        whose = with_those_before(at, self.back)
+        return (asked @ keys.mT / q.shape[-1] ** 0.5).masked_fill(at == whose.mT, UNLIKED)
+
+    def seen(self, there: Tensor, before: Tensor) -> Tensor:
+        """Which of them is there and was not seen in a round before, of the chunks there (B H N C R)."""
+        apart = before.unsqueeze(4) - with_those_before(before, self.back).unsqueeze(3)  # B H N C (back + 1)C R
+        return with_those_before(there, self.back).mT & ~((apart >= 0) & (apart <= self.back)).any(-1)
 
     def chunked(self, x: Tensor, order: Tensor) -> Tensor:
         """Sorted, and in chunks, the last of them filled up with zeros: B H T D -> B H N C D."""
