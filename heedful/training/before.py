@@ -41,13 +41,14 @@ def beside(out: Path, word: str) -> Path:
 
 
 def named(word: str, run: RunSpec) -> RunSpec:
-    """The run of a recipe and its changes, on the data of the run that it comes before."""
+    """The run of a recipe and its changes, on the data of the run that it comes before, but for what these say of them."""
     try:
         name, *changes = shlex.split(word.removeprefix(RECIPE))
     except ValueError:
         raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
     other = recipes.resolve(name, changes)
-    data = run.data.model_copy(update={"augment": other.data.augment})
+    own = {"augment", *(key.split(".")[1] for key, _ in map(recipes.parse, changes) if key.startswith("data."))}
+    data = run.data.model_copy(update={name: getattr(other.data, name) for name in own})
     return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
 
 
