@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable
 
 import torch
@@ -25,7 +24,7 @@ class Memory:
         self.size, self.start, self.written = size, 0, 0
         self.slots: dict[Hashable, Slot] = {}
         self.sums: dict[Hashable, Tensor] = {}  # of owners that keep no keys: a line's whole past as one tensor
-        self.calls: Counter[Hashable] = Counter()  # of each owner in this forward
+        self.calls: dict[Hashable, int] = {}  # of each owner in this forward
         self.places: Tensor | None = None  # B|1 S: where each column stands; none: it is the column's number
 
     def sight(self, mask: Mask, x: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
@@ -69,8 +68,8 @@ class Memory:
 
     def turn(self, owner: Hashable) -> Hashable:
         """The owner at its next call of this forward: layers that share their weights do not share their keys."""
-        self.calls[owner] += 1
-        return owner, self.calls[owner]
+        self.calls[owner] = turn = self.calls.get(owner, 0) + 1
+        return owner, turn
 
     def take(self, index: Tensor) -> None:
         """Keeps the sequences at `index` alone, in that order: beams that go on."""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
+from heedful.blocks.dropout import Dropout
 
 Norm = Callable[[int], nn.Module]
 Attend = Callable[[Tensor], Tensor]  # what stands in the place of a block's attention to itself: B T M -> B T M
@@ -22,7 +23,7 @@ class Block(nn.Module):
         super().__init__()
         self.attention, self.feedforward = attention, feedforward
         self.norm1, self.norm2 = norm(width), norm(width)
-        self.drop = nn.Dropout(dropout)
+        self.drop = Dropout(dropout)
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         return self.around(x, lambda y: self.attention(y, sight, memory), sight)
@@ -76,7 +77,7 @@ class CrossBlock(nn.Module):
         super().__init__()
         self.attention, self.cross, self.feedforward = attention, cross, feedforward
         self.norm1, self.norm2, self.norm3 = norm(width), norm(width), norm(width)
-        self.drop = nn.Dropout(dropout)
+        self.drop = Dropout(dropout)
 
     def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
         return self.around(x, lambda y: self.attention(y, sight, memory), sight, context)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from heedful.blocks.dropout import Dropout
+
 
 class FeedForward(nn.Module):
     """Wider, bent, and back (Vaswani et al., 2017)."""
@@ -20,7 +22,7 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         self.up, self.down = nn.Linear(width, hidden, bias=bias), nn.Linear(hidden, width, bias=bias)
-        self.activation, self.drop = activation(), nn.Dropout(dropout)
+        self.activation, self.drop = activation(), Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M
         return self.down(self.drop(self.activation(self.up(x))))
@@ -39,7 +41,7 @@ class GatedFeedForward(nn.Module):
     ) -> None:
         super().__init__()
         self.up, self.down = nn.Linear(width, 2 * hidden, bias=bias), nn.Linear(hidden, width, bias=bias)
-        self.activation, self.drop = activation(), nn.Dropout(dropout)
+        self.activation, self.drop = activation(), Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:  # B T M -> B T M
         gate, x = self.up(x).chunk(2, -1)

@@ -33,13 +33,13 @@ class Packed(Tensor):
     by_row: row.Product | None
 
     @classmethod
-    def of(cls, weight: Tensor, how: Weights) -> Packed:
+    def of(cls, weight: Tensor, how: Weights, halves: row.Halves) -> Packed:
         """The matrix, and what one row is multiplied by."""
         made = weight.detach().as_subclass(cls)
         made.parameter, made.plain = ref(weight), weight.detach()
         if how == "float16" and made.plain.abs().amax() <= HALF:
-            made.plain = row.halves(made.plain)
-        made.by_row = row.of(made.plain.dtype) if weight.shape[1] % row.STEP == 0 else None
+            made.plain = halves(made.plain)
+        made.by_row = row.of(made.plain)
         return made
 
     @cached_property
@@ -76,7 +76,7 @@ def product(x: Tensor, weight: Packed, bias: Tensor | None) -> Tensor:
     """What `linear` gives, by a packed matrix."""
     rows = x.numel() // x.shape[-1]
     if rows == 1 and weight.by_row:
-        return weight.by_row(x, weight.plain, bias)
+        return weight.by_row(x, bias)
     packed = weight.copy
     if not isinstance(packed, Tensor):  # fbgemm's own
         y: Tensor = torch.ops.quantized.linear_dynamic_fp16.default(x, packed)
@@ -112,9 +112,10 @@ def packed(parts: Iterable[nn.Module], how: Weights = "float32", *, again: bool 
     if how == "float16":
         check(parts)
     standing = [part for part in parts if isinstance(part, nn.Linear) and fits(part)] if possible(parts) else []
+    halves = row.Halves()
     try:
         for part in standing:
-            vars(part)["weight"] = current(part.weight, how, again)
+            vars(part)["weight"] = current(part.weight, how, again, halves)
         yield
     finally:
         for part in standing:
@@ -146,13 +147,13 @@ def fits(part: nn.Linear) -> bool:
     return plain and weight.numel() >= WORTHWHILE and weight.shape[1] % 2 == 0
 
 
-def current(weight: Tensor, how: Weights, again: bool) -> Packed:
+def current(weight: Tensor, how: Weights, again: bool, halves: row.Halves) -> Packed:
     """The packed matrix of a parameter, made anew where the parameter has changed."""
     if weight not in made or not contents(weight, SAMPLE if again else 1) <= made[weight][0]:
         made[weight] = contents(weight) | contents(weight, SAMPLE), {}
     ways = made[weight][1]
     if how not in ways:
-        ways[how] = Packed.of(weight, how)
+        ways[how] = Packed.of(weight, how, halves)
     return ways[how]
 
 

@@ -26,46 +26,82 @@ from torch import Tensor
 SOURCE = Path(__file__).with_name("row.cpp")
 STEP = 16  # columns that are read at a time: a matrix has a multiple of them
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-fPIC", "-std=c++17")
-PAGE = mmap.PAGESIZE
+PAGE = 2**21  # bytes of a large page
+AT_ONCE = 2**25  # numbers that room is made for
+EVEN = 64  # numbers; a matrix begins at a multiple of them
 PATIENCE = 60  # seconds for the compiler, which needs one
 POINTER, INTEGER = ctypes.c_void_p, ctypes.c_int64
 
-Product = Callable[[Tensor, Tensor, Tensor | None], Tensor]  # x, matrix, bias -> y
+Call = Callable[[int, int, int | None, int, int, int, int], None]  # matrix, x, bias, y, rows, columns, threads
+Product = Callable[[Tensor, Tensor | None], Tensor]  # x, bias -> y
+
+
+def of(matrix: Tensor) -> Product | None:
+    """The product of a row of float32 by a matrix of float32 or float16 as it lies; None where it cannot be had."""
+    call, columns = working(matrix.dtype), matrix.shape[1]
+    return None if call is None or columns % STEP else by(matrix, call)
+
+
+def by(matrix: Tensor, call: Call) -> Product:
+    """The product by a matrix, of which all that is asked at every token is told once."""
+    (rows, columns), begin = matrix.shape, matrix.data_ptr
+
+    def product(x: Tensor, bias: Tensor | None) -> Tensor:
+        if x.numel() != columns:  # what lies beyond it would be read
+            raise ValueError(f"a row of {x.numel()} numbers cannot be multiplied by a matrix of {columns} columns")
+        x = x.contiguous()
+        y = x.new_empty(*x.shape[:-1], rows)
+        beside = None if bias is None else bias.data_ptr()
+        call(begin(), x.data_ptr(), beside, y.data_ptr(), rows, columns, torch.get_num_threads())
+        return y
+
+    return product
 
 
 @cache
-def of(dtype: torch.dtype) -> Product | None:
-    """The product of a row of float32 by a matrix of float32 or float16; None where it cannot be had."""
-    library = compiled()
-    call = getattr(library, {torch.float32: "by_floats", torch.float16: "by_halves"}[dtype], None)
+def working(dtype: torch.dtype) -> Call | None:
+    """What was compiled for matrices of a dtype, where it gives what torch gives, on numbers whose sums are exact."""
+    call = getattr(compiled(), {torch.float32: "by_floats", torch.float16: "by_halves"}[dtype], None)
     if call is None:
         return None
     call.argtypes, call.restype = (*[POINTER] * 4, INTEGER, INTEGER, ctypes.c_int), None
-
-    def product(x: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
-        x, (rows, columns) = x.contiguous(), matrix.shape
-        y = x.new_empty(*x.shape[:-1], rows)
-        beside = None if bias is None else bias.data_ptr()
-        call(matrix.data_ptr(), x.data_ptr(), beside, y.data_ptr(), rows, columns, torch.get_num_threads())
-        return y
-
-    return product if proves(product, dtype) else None
-
-
-def proves(product: Product, dtype: torch.dtype) -> bool:
-    """Whether a product gives what torch gives, on numbers whose sums are exact."""
     x, matrix, bias = torch.arange(2.0 * STEP), torch.arange(6.0 * STEP).view(3, -1).to(dtype), torch.ones(3)
-    return torch.equal(product(x, matrix, bias), matrix.float() @ x + bias)
+    made: Call = call
+    return made if torch.equal(by(matrix, made)(x, bias), matrix.float() @ x + bias) else None
 
 
-def halves(matrix: Tensor) -> Tensor:
-    """The numbers of a matrix rounded to half precision, on large pages where the system has them: a tenth faster."""
-    made = torch.empty_like(matrix, dtype=torch.float16)
+class Halves:
+    """Matrices rounded to half precision, side by side on large pages where the system has them.
+
+    A large page is larger than many a matrix, so that each in a place of its own would lie on small ones.
+    """
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self.at_once, self.left = at_once, torch.empty(0, dtype=torch.float16)
+
+    def __call__(self, matrix: Tensor) -> Tensor:
+        """The numbers of a matrix, rounded, behind those of the last one."""
+        count = matrix.numel()
+        if self.left.numel() < count:
+            self.left = on_large_pages(max(count, self.at_once))
+        made, self.left = self.left[:count], self.left[even(count) :]
+        return made.view_as(matrix).copy_(matrix)
+
+
+def even(count: int) -> int:
+    """So many numbers that what comes behind them begins at a multiple of EVEN."""
+    return -(-count // EVEN) * EVEN
+
+
+def on_large_pages(count: int) -> Tensor:
+    """Room for so many numbers of half precision, which takes no memory until they are written."""
+    made = torch.empty(count + PAGE // 2, dtype=torch.float16)
+    made = made[-made.data_ptr() % PAGE // 2 :][:count]
     ask = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
     if ask is not None:
-        ask.argtypes, begin = (POINTER, ctypes.c_size_t, ctypes.c_int), -(-made.data_ptr() // PAGE) * PAGE
-        ask(begin, max(0, made.data_ptr() + 2 * made.numel() - begin), mmap.MADV_HUGEPAGE)
-    return made.copy_(matrix)
+        ask.argtypes = (POINTER, ctypes.c_size_t, ctypes.c_int)
+        ask(made.data_ptr(), 2 * count, mmap.MADV_HUGEPAGE)
+    return made
 
 
 @cache

@@ -26,16 +26,16 @@ def write(steps: Steps, choose: Choose, limit: Tensor) -> list[Answer]:
     """
     answers: dict[int, Answer] = {}
     going = torch.arange(len(steps), device=limit.device)
-    scores, count = torch.zeros(len(steps), device=limit.device), len(steps)
+    scores, limit, count = torch.zeros(len(steps), device=limit.device), limit[steps.sources], len(steps)
     while len(steps):
         chances = steps.chances()
         tokens = choose(chances, going, steps.length)
         scores = scores + chances.gather(1, tokens[:, None]).squeeze(1)
         steps.write(tokens)
-        ends = steps.ended() | (limit[steps.sources] <= steps.length)
+        ends = steps.ended() | (limit <= steps.length)
         if ends.any():
             wrote = going[ends].tolist(), steps.answers(ends).tolist(), scores[ends].tolist()
             answers |= {place: Answer.of(said, score, steps.ends) for place, said, score in zip(*wrote, strict=True)}
             steps.take((~ends).nonzero().flatten())
-            scores, going = scores[~ends], going[~ends]
+            scores, going, limit = scores[~ends], going[~ends], limit[~ends]
     return [answers[place] for place in range(count)]

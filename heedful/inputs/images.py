@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from heedful.blocks.dropout import Dropout
 from heedful.inputs.grids import GridPosition, Shape
 from heedful.inputs.patches import Patches
 
@@ -45,7 +46,7 @@ class Images(nn.Module):
     ) -> None:
         super().__init__()
         self.scale = scale or nn.Identity()
-        self.stem, self.position, self.drop = stem, position, nn.Dropout(dropout)
+        self.stem, self.position, self.drop = stem, position, Dropout(dropout)
         self.leading = nn.Parameter(torch.randn(leading, width) * 0.02) if leading else None
 
     def shape(self, images: Tensor) -> Shape:

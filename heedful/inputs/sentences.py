@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Sight
+from heedful.blocks.dropout import Dropout
 from heedful.errors import Refusal
 from heedful.inputs.positions import Position
 
@@ -35,7 +36,7 @@ class Sentences(nn.Module):
         self.segments = nn.Embedding(segments, room) if segments else None
         for table in (self.table, self.segments or self.table):
             nn.init.normal_(table.weight, std=0.02)  # as the positions are drawn that are added to it
-        self.position, self.norm, self.drop = position, norm(width), nn.Dropout(dropout)
+        self.position, self.norm, self.drop = position, norm(width), Dropout(dropout)
         self.widen = widen or nn.Identity()
 
     def forward(self, tokens: Tensor, sight: Sight, segments: Tensor | None = None) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from heedful.attention import Sight
+from heedful.blocks.dropout import Dropout
 from heedful.inputs.positions import Position
 
 
@@ -25,11 +26,16 @@ class Tokens(nn.Module):
         room = width - position.room
         self.table = nn.Embedding(vocab, room)
         nn.init.normal_(self.table.weight, std=room**-0.5)
-        self.position, self.drop = position, nn.Dropout(dropout)
+        self.position, self.drop = position, Dropout(dropout)
         self.scale = math.sqrt(room) if scale is None else scale
 
     def forward(self, tokens: Tensor, sight: Sight) -> Tensor:
-        return self.drop(self.position(self.table(tokens) * self.scale, sight.rows))
+        return self.drop(self.placed(tokens, sight))
+
+    def placed(self, tokens: Tensor, sight: Sight) -> Tensor:
+        """Vectors that know where they stand: B T M."""
+        x = self.table(tokens)
+        return self.position(x if self.scale == 1.0 else x * self.scale, sight.rows)
 
 
 class NormedTokens(Tokens):
@@ -40,4 +46,4 @@ class NormedTokens(Tokens):
         self.norm = norm(width)
 
     def forward(self, tokens: Tensor, sight: Sight) -> Tensor:
-        return self.drop(self.norm(self.position(self.table(tokens) * self.scale, sight.rows)))
+        return self.drop(self.norm(self.placed(tokens, sight)))

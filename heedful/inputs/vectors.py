@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from heedful.attention import Sight
+from heedful.blocks.dropout import Dropout
 from heedful.inputs.positions import Position
 
 
@@ -14,7 +15,7 @@ class Vectors(nn.Module):
     def __init__(self, channels: int, width: int, position: Position, dropout: float = 0.0) -> None:
         super().__init__()
         self.matrix = nn.Linear(channels, width - position.room)
-        self.position, self.drop = position, nn.Dropout(dropout)
+        self.position, self.drop = position, Dropout(dropout)
 
     def forward(self, vectors: Tensor, sight: Sight) -> Tensor:
         return self.drop(self.position(self.matrix(vectors.to(self.matrix.weight.dtype)), sight.rows))

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Documents, Everything, Memory
+from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
 from heedful.models import answers, words
 from heedful.models import spec as parts
@@ -56,7 +57,7 @@ class Decoder(nn.Module):
         self.inputs = Tokens(s.vocab, s.width, parts.position(s), drops, scale=1.0)
         self.decoder = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
-        self.drop = nn.Dropout(s.output_dropout)
+        self.drop = Dropout(s.output_dropout)
         self.outputs = output(s, self.inputs.table if s.tied else None)
 
     def read(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import GridSight, Join, MultiHead, WindowAttention
 from heedful.blocks import Block, Stack
+from heedful.blocks.dropout import Dropout
 from heedful.inputs import ConvolvedPatches
 from heedful.models import spec as parts
 from heedful.models import words
@@ -96,7 +97,7 @@ class Swin(nn.Module):
         self.stem, self.first, self.drop = (
             ConvolvedPatches(s.channels, s.width, s.patch),
             norm(s.width),
-            nn.Dropout(s.dropout),
+            Dropout(s.dropout),
         )
         self.stages = nn.ModuleList(
             Stack(block(s, at, shape, shifted=bool(layer % 2)) for layer in range(s.depths[at]))

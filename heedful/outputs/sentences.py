@@ -10,6 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from heedful.blocks.dropout import Dropout
+
 Activation = Callable[[], nn.Module]
 
 
@@ -69,7 +71,7 @@ class Classes(nn.Module):
         super().__init__()
         if pool not in POOLS:
             raise ValueError(f"pool should be {' or '.join(POOLS)}, not {pool!r}")
-        self.pooler, self.drop = Pooler(width, pooler, pool), nn.Dropout(dropout)
+        self.pooler, self.drop = Pooler(width, pooler, pool), Dropout(dropout)
         self.matrix = nn.Linear(width, classes)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -92,7 +94,7 @@ class Tags(nn.Module):
 
     def __init__(self, width: int, classes: int, dropout: float = 0.0) -> None:
         super().__init__()
-        self.drop, self.matrix = nn.Dropout(dropout), nn.Linear(width, classes)
+        self.drop, self.matrix = Dropout(dropout), nn.Linear(width, classes)
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
         return self.matrix(self.drop(x))

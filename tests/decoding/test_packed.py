@@ -236,7 +236,7 @@ def test_a_weight_that_has_changed_is_packed_again(change):
 
 def test_a_weight_that_has_not_changed_is_packed_once(monkeypatch):
     calls, pack = [], Packed.of
-    monkeypatch.setattr(Packed, "of", lambda weight, how: calls.append(weight) or pack(weight, how))
+    monkeypatch.setattr(Packed, "of", lambda weight, *how: calls.append(weight) or pack(weight, *how))
     model = writer()
     for _ in range(3):
         greedy(model, sources(vocab=300), 3)

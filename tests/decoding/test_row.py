@@ -25,7 +25,7 @@ def anew(monkeypatch, tmp_path):
 
 def forget() -> None:
     row.compiled.cache_clear()
-    row.of.cache_clear()
+    row.working.cache_clear()
 
 
 @settings(max_examples=60, deadline=None)
@@ -33,42 +33,58 @@ def forget() -> None:
     st.integers(1, 70), st.integers(1, 40), st.booleans(), st.integers(0, 99), st.sampled_from(["float32", "float16"])
 )
 def test_it_is_the_product(rows, steps, bias, seed, name):
-    product = row.of(getattr(torch, name))
-    assert product is not None, "there is a compiler, and yet no product"
     torch.manual_seed(seed)
     matrix, x = torch.randn(rows, row.STEP * steps).to(getattr(torch, name)), torch.randn(1, 1, row.STEP * steps)
+    product = row.of(matrix)
+    assert product is not None, "there is a compiler, and yet no product"
     beside = torch.randn(rows) if bias else None
     expected = linear(x.double(), matrix.double(), None if beside is None else beside.double())
-    torch.testing.assert_close(product(x, matrix, beside).double(), expected, rtol=1e-5, atol=1e-4)
+    torch.testing.assert_close(product(x, beside).double(), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_a_row_of_another_length_is_not_read_beyond_its_end():
+    product = row.of(torch.randn(3, 64))
+    with pytest.raises(ValueError, match="a row of 48 numbers cannot be multiplied by a matrix of 64 columns"):
+        product(torch.randn(48), None)
 
 
 def test_how_many_threads_work_changes_no_bit():
-    product, threads = row.of(torch.float32), torch.get_num_threads()
-    matrix, x = torch.randn(301, 640), torch.randn(640)
+    x, product, threads = torch.randn(640), row.of(torch.randn(301, 640)), torch.get_num_threads()
     try:
         found = []
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            found.append(product(x, matrix, None))
+            found.append(product(x, None))
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 40)), min_size=1, max_size=6), st.integers(1, 300))
+def test_rounded_matrices_lie_side_by_side_and_none_in_another(shapes, at_once):
+    halves, matrices = row.Halves(at_once), [torch.randn(shape) for shape in shapes]
+    placed = [halves(matrix) for matrix in matrices]
+    for made, matrix in zip(placed, matrices, strict=True):
+        assert torch.equal(made, matrix.half()) and made.is_contiguous() and made.data_ptr() % (2 * row.EVEN) == 0
+    rooms = {made.untyped_storage().data_ptr() for made in placed}
+    assert len(rooms) == 1 or sum(row.even(made.numel()) for made in placed) > at_once
+
+
 def test_what_was_compiled_is_kept_for_the_user_alone_and_used_again(anew: Path):
-    assert row.of(torch.float32) is not None
+    assert row.working(torch.float32) is not None
     (made,) = anew.iterdir()
     assert stat.S_IMODE(anew.stat().st_mode) == 0o700
     before = made.stat().st_mtime_ns
     forget()
-    assert row.of(torch.float32) is not None
+    assert row.working(torch.float32) is not None
     assert made.stat().st_mtime_ns == before and list(anew.iterdir()) == [made]
 
 
 def test_a_folder_that_others_may_write_to_is_not_trusted(anew: Path):
     anew.mkdir()
     anew.chmod(0o777)
-    assert row.of(torch.float32) is not None
+    assert row.working(torch.float32) is not None
     assert not list(anew.iterdir())
 
 
@@ -76,7 +92,7 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(anew: Path):
 @pytest.mark.parametrize("weights", ["float32", "float16"])
 def test_without_a_working_compiler_torch_multiplies(anew, monkeypatch, compiler, weights):
     monkeypatch.setenv("CXX", compiler)
-    assert row.of(torch.float32) is None
+    assert row.working(torch.float32) is None
     one, x = nn.Linear(512, 256), torch.randn(1, 512)
     with torch.no_grad(), packed([one], weights):
         torch.testing.assert_close(one(x), linear(x, one.weight.detach()[:], one.bias), rtol=1e-2, atol=1e-2)

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from heedful.attention import Causal, Context, Everything, Given, Padding
+from heedful.blocks.dropout import Dropout
 from heedful.looking import look
 from tests.references import copying
 from tests.references.copying import copied, same
@@ -137,3 +138,13 @@ def test_a_whole_transformer_is_torchs(norm_first, dtype):
     two = theirs(t, y, tgt_mask=future(LENGTH), memory_key_padding_mask=hidden(SOURCES, SOURCE), **said)
     same(pairs, one, two, [([x], [y]), ([s], [t])], **CLOSE[dtype])
     assert {p for ours, _ in pairs for p in ours} == {*reads.parameters(), *writes.parameters()}, "all are compared"
+
+
+def test_dropout_is_torchs_while_learning_and_nothing_at_other_times():
+    x, ours, torchs = torch.ones(50), Dropout(0.3), nn.Dropout(0.3)
+    made = []
+    for one in (ours, torchs):
+        torch.manual_seed(0)
+        made.append(one(x))
+    assert torch.equal(*made) and 0 < (made[0] == 0).sum() < len(x)
+    assert ours.eval()(x) is x

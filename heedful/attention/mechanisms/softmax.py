@@ -103,18 +103,21 @@ class Dot(Softmax):
 
 def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:
     """softmax(q k^T scale + what the sight adds) v by PyTorch's kernels, never a T x S tensor where the mask allows."""
-    kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": q.shape[1] != k.shape[1]}
+    grouped = q.shape[1] != k.shape[1]
+    kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
     if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
         with torch.autocast("cpu", enabled=False):
             return fused(q.float(), k.float(), v.float(), sight, scale, dropout).to(q.dtype)
     if sight.is_causal:
         return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
+    if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
+        return scaled_dot_product_attention(q, k, v, **kernel)
     if sight.pays_in_blocks and not dropout:
         return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
     if sight.pays_in_parts:
         return by_turns(q, k, v, sight, partial(in_parts, scale=scale, dropout=dropout))
     seen = sight.added(q.dtype)
-    if q.shape[2] == 1 and kernel["enable_gqa"] and (seen is None or seen.shape[1] == 1):
+    if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
         # Heads that share keys become rows over them: kernels that take a mask know of no groups.
         rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
         y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
