@@ -16,6 +16,7 @@ import heedful
 from heedful import recipes
 from heedful.cli.data import MADE
 from heedful.data.batches import Splits
+from heedful.models.spec import PAD
 from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
@@ -111,6 +112,16 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
     assert trained.spec.expected is not None, "the toy states no score"
     for name, score in trained.spec.expected.score.items():
         assert trained.result["scores"][name] >= score, name
+
+
+def test_no_model_that_does_not_read_fills_gaps_as_well_as_the_toy_of_t5_states() -> None:
+    """Who does not read knows at best how often each answer is written: its score is their entropy."""
+    spec = recipes.resolve("t5-text", ["data=toy"])
+    task, splits = TASKS[spec.task].open(spec.data, spec.seed)
+    answers = task.batch(task.fresh(splits.train, 1))["answer"]
+    counts = answers.unique(dim=0, return_counts=True)[1] / len(answers)
+    blind = float((counts * counts.log()).sum()) / float((answers != PAD).sum(1).double().mean())
+    assert spec.expected is not None and spec.expected.score["log_likelihood"] > blind + 0.1
 
 
 def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) -> None:
