@@ -211,7 +211,7 @@ def test_a_report_shows_what_was_learned_and_when(trained: Trained, page: Page) 
     assert len(losses) > 3 and curves["training loss"] == [pytest.approx(point, rel=1e-5) for point in losses]
     watched = TASKS[trained.spec.task].watch
     scores = [[row["step"], row[watched]] for row in told if row["split"] == "valid"]
-    assert curves[f"{watched}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
+    assert curves[f"{watched.replace('_', ' ')}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
 
 
 def test_a_report_shows_samples_with_their_answers(opened: Opened, page: Page) -> None:
@@ -254,6 +254,13 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(tra
         assert (rows > 0).all() and (rows < 1.01).all()  # what a row lacks went to the end
     assert all({"source", "target", "links", "sure"} <= one.keys() for one in lines["examples"])
     assert any("error rate" in text for text in page.parts["Word by word"])
+
+
+def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> None:
+    shares = {f"{name.replace('_', ' ')}, validation" for name in SHARES}
+    for chart in page.data["chart"]:
+        named = {curve["name"] for curve in chart["curves"]}
+        assert named <= shares if chart["label"] == "share" else not named & shares
 
 
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
