@@ -251,7 +251,8 @@ WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
 def _shelves(bands: Sequence[Band]) -> list[list[Band]]:
     """Bands below each other, in as many shelves side by side as make the whole about as wide as tall."""
     height = sum(band.height for band in bands)
-    count = max(1, round((height / max(band.width for band in bands)) ** 0.5))
+    strip = height / max(band.width for band in bands)
+    count = int((1 + (1 + 4 * strip) ** 0.5) / 2)  # two from twice as tall as wide on, three from six times
     shelves: list[list[Band]] = [[]]
     for band in bands:
         full = sum(one.height for one in shelves[-1]) + band.height / 2 > height / count
