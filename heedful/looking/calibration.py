@@ -10,6 +10,7 @@ import numpy as np
 from heedful.looking.page import Curve, Curves
 
 BINS = 15
+FEW = 10  # answers, below which their share of right ones is left to chance and not drawn
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ def error(made: Sequence[Bin]) -> float:
 
 def diagram(made: Sequence[Bin]) -> Curves:
     """The reliability diagram: above the diagonal a model is too modest, below it too sure."""
-    points = tuple((one.chance, one.right) for one in made)
+    points = tuple((one.chance, one.right) for one in made if one.count >= FEW)
+    named = f"share that is right, where {FEW} answers or more were as sure"
     lines = (
-        Curve("share that is right", points, "share that is right", along="chance that the model gave"),
+        Curve(named, points, "share that is right", along="chance that the model gave"),
         Curve("as sure as right", ((0.0, 0.0), (1.0, 1.0)), "share that is right", along="chance that the model gave"),
     )
     return Curves("How sure, and how often right", lines)

@@ -181,7 +181,7 @@ def told(maps: Sequence[Map], what: str, path: str | Path) -> None:
     """Draws maps of one head each below each other as .png or .svg, in the same colours, with what each shows below."""
     spans = [map.span for map in maps]
     over = min(span[0] for span in spans), max(span[1] for span in spans)
-    _draw([Told(map, (0,), LARGE, what, over) for map in maps], path)
+    _draw([[Told(map, (0,), LARGE, what, over) for map in maps]], path)
 
 
 def alignment(map: Map, links: Iterable[Link], path: str | Path, gold: Iterable[Link] = ()) -> None:
@@ -194,19 +194,19 @@ def alignments(examples: Sequence[tuple[Map, Iterable[Link], Iterable[Link]]], p
     """Draws alignments, each a map of one head, what was linked and what was given, below each other: .png or .svg."""
     if len(examples) > MOST:
         raise Refusal(f"{path}: {len(examples)} alignments are too many for a picture; choose {MOST}, or write .html")
-    _draw([Linked(map, (0,), LARGE, tuple(links), tuple(gold)) for map, links, gold in examples], path)
+    _draw([[Linked(map, (0,), LARGE, tuple(links), tuple(gold)) for map, links, gold in examples]], path)
 
 
 def heatmap(map: Map, head: int, path: str | Path) -> None:
     """Draws one head of a map as .png or .svg."""
     if not 0 <= head < map.heads:
         raise Refusal(f"{map.path} has no head {head}; choose one of 0 to {map.heads - 1}")
-    _draw([Band(map, (head,), LARGE)], path)
+    _draw([[Band(map, (head,), LARGE)]], path)
 
 
 def grid(maps: Sequence[Map], path: str | Path) -> None:
-    """Draws all heads of all maps as .png or .svg: a row of pictures for a map, a column for a head."""
-    _draw([Band(m, tuple(range(m.heads)), SMALL) for m in maps], path)
+    """Draws all heads of all maps as .png or .svg: a row of pictures for a map, maps below and beside each other."""
+    _draw(_shelves([Band(m, tuple(range(m.heads)), SMALL) for m in maps]), path)
 
 
 def known(path: str | Path, endings: Iterable[str] = ()) -> None:
@@ -236,10 +236,8 @@ def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequenc
 
 def _explore(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
     name = name or " ".join(visible(word) for word in maps[0].columns)
-    cross = [map.path for map in maps if map.path.endswith("cross")]
-    start = f"layer={cross[-1]}" if cross else ""
     example = page.Example(name, tuple(maps))
-    page.write(path, "Where the model looks", [*before, page.Attention(name, (example,), start=start)])
+    page.write(path, "Where the model looks", [*before, page.Attention(name, (example,))])
 
 
 WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
@@ -250,15 +248,34 @@ WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
 }
 
 
-def _draw(bands: Sequence[Band], path: str | Path) -> None:
+def _shelves(bands: Sequence[Band]) -> list[list[Band]]:
+    """Bands below each other, in as many shelves side by side as make the whole about as wide as tall."""
+    height = sum(band.height for band in bands)
+    strip = height / max(band.width for band in bands)
+    count = int((1 + (1 + 4 * strip) ** 0.5) / 2)  # two from twice as tall as wide on, three from six times
+    shelves: list[list[Band]] = [[]]
+    for band in bands:
+        full = sum(one.height for one in shelves[-1]) + band.height / 2 > height / count
+        if full and shelves[-1] and len(shelves) < count:
+            shelves.append([])
+        shelves[-1].append(band)
+    return shelves
+
+
+def _draw(shelves: Sequence[Sequence[Band]], path: str | Path) -> None:
     from matplotlib.figure import Figure
 
-    height, left, drawn = sum(band.height for band in bands), max(band.left for band in bands), 0.0
+    lefts = [max(band.left for band in bands) for bands in shelves]
+    widths = [max(left - b.left + b.width for b in bands) for left, bands in zip(lefts, shelves, strict=True)]
+    height, across = max(sum(band.height for band in bands) for bands in shelves), 0.0
     with style():
-        figure = Figure(figsize=(max(left - band.left + band.width for band in bands), height))
-        for band in bands:
-            band.draw(figure, left, height - drawn)
-            drawn += band.height
+        figure = Figure(figsize=(sum(widths), height))
+        for bands, left, width in zip(shelves, lefts, widths, strict=True):
+            drawn = 0.0
+            for band in bands:
+                band.draw(figure, across + left, height - drawn)
+                drawn += band.height
+            across += width
         save(figure, path)
 
 

@@ -19,6 +19,7 @@ from heedful.looking.draw import INK, QUIET, style
 
 HEAT = np.array([242, 113, 28], dtype=np.uint8)  # seen on most photographs
 ALONG = 7  # pictures side by side
+SMALL = 96  # pixels along the side of a picture below which each pixel is shown as one
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,19 +45,23 @@ class Overlay:
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Images side by side, each with a few words."""
+    """Images side by side, each with a few words; `along` of them in a row where they belong together."""
 
     title: str
     pictures: tuple[tuple[str, NDArray[np.uint8]], ...]  # H W 3
     note: str = ""
+    along: int = 0  # 0: as many as there is room for
 
     def html(self) -> str:
         """A figure each."""
-        figures = "".join(
-            f'<figure><div><img alt="" src="{picture(pixels)}"></div><figcaption>{escape(words)}</figcaption></figure>'
-            for words, pixels in self.pictures
-        )
-        return f'<p>{escape(self.note)}</p><div class="overlays">{figures}</div>'
+        note = f"<p>{escape(self.note)}</p>" if self.note else ""
+        along = f' style="--along:{self.along}"' if self.along else ""
+        return f'{note}<div class="overlays"{along}>{"".join(self._figure(*one) for one in self.pictures)}</div>'
+
+    def _figure(self, words: str, pixels: NDArray[np.uint8]) -> str:
+        small = ' class="small"' if max(pixels.shape[:2]) < SMALL else ""
+        image = f'<img alt=""{small} src="{picture(pixels)}">'
+        return f"<figure><div>{image}</div><figcaption>{escape(words)}</figcaption></figure>"
 
 
 def shaded(weights: Tensor) -> NDArray[np.uint8]:

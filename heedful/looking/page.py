@@ -49,7 +49,7 @@ class Code:
 
     def html(self) -> str:
         """As it stands, blanks and all."""
-        return f"<pre>{escape(self.text)}</pre>"
+        return f'<pre tabindex="0">{escape(self.text)}</pre>'
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,9 @@ class Attention:
     title: str
     examples: tuple[Example, ...]
     note: str = ""
-    start: str = ""  # what is shown first, as in the page's address: "layer=decoder.blocks.1.cross&head=2"
+    start: str = (
+        ""  # what is shown first, "layer=decoder.blocks.1.cross&head=2"; else the last cross-attention there is
+    )
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -186,7 +188,9 @@ class Attention:
         """The note, and the data that the page's script draws."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
-        return note + _island("viewer", {"examples": examples, "start": self.start})
+        cross = [map.path for map in self.examples[0].maps if map.path.endswith("cross")]
+        start = self.start or (f"layer={cross[-1]}&head=mean" if cross else "")
+        return note + _island("viewer", {"examples": examples, "start": start})
 
 
 @dataclass(frozen=True)

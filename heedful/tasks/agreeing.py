@@ -130,7 +130,10 @@ class Agreeing(Images):
                 for place, at in enumerate([one, *near[one].tolist()])]  # fmt: skip
         each = tuple((word, coloured(one.pixels)) for word, one in rows)
         nearest = Pictures(
-            "Nearest neighbours", each, "Each image with a class, and those that it is taken to be like."
+            "Nearest neighbours",
+            each,
+            "First in each row an image and its class, then those that it is taken to be like, the nearest first.",
+            along=1 + near.shape[1],
         )
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
         figures = Figures("What nobody named", (("neighbours", f"{NEIGHBOURS}", "vote on what an image is"),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,16 +15,13 @@ from heedful.data.batches import Splits
 from heedful.data.sentences import Sentence, labelled
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
-from heedful.looking import calibration
-from heedful.looking.page import Confusion, Figures, Samples
+from heedful.looking import calibration, classes
+from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.tasks.asking import Classification
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding
 from heedful.text import Joined
-
-NAMED = 12  # classes that are told one by one
-LOPSIDED = 4  # times as many of one class as of another, from which on that is told as lopsided
 
 
 class Classify(Classification, Fitted):
@@ -60,13 +56,7 @@ class Classify(Classification, Fitted):
         return {"classes": len(self.labels), "labels": list(self.labels)}
 
     def noted(self, splits: Splits[Asked]) -> str:
-        counts = Counter(sample.answer for sample in splits.train).most_common()
-        whole = sum(count for _, count in counts)
-        said = [f"{self.labels[at]} {100 * count / whole:.1f} %" for at, count in counts]
-        more = f" and {len(said) - NAMED:,} more" if len(said) > NAMED else ""
-        skew = counts[0][1] / counts[-1][1]
-        note = f"; lopsided, so that {self.labels[counts[-1][0]]!r} may be lost: look at f1" if skew >= LOPSIDED else ""
-        return f"classes   {', '.join(said[:NAMED])}{more}{note}"
+        return classes.balance((self.labels[sample.answer] for sample in splits.train), "f1")
 
     def answers_of(self, samples: Sequence[Asked]) -> Tensor:
         return torch.tensor([sample.answer + 1 for sample in samples])
@@ -109,17 +99,8 @@ class Classify(Classification, Fitted):
     def finding(self, model: nn.Module, samples: Sequence[Asked]) -> Finding | None:
         chances = self.chances(model, samples)
         counts, sure = self.counted(chances, samples), self.sure(chances, samples)
-        shares = counts.diagonal() / np.maximum(1, counts.sum(1))
-        worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
-        cards = [(self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst]
-        wide = f"between how sure it is and how often right, over {len(samples):,} samples"
-        often = int(counts.sum(1).argmax())  # what a model must do better than
-        plain = f"{100 * counts[often].sum() / max(1, counts.sum()):.1f} %"
-        cards.append(("no model at all", plain, f"of {counts.sum():,} right by always saying {self.labels[often]!r}"))
-        cards.append(("expected calibration error", f"{100 * calibration.error(sure):.1f} %", wide))
-        table = Confusion("What was taken for what", tuple(self.labels), counts.tolist())
-        title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
-        return Finding(Figures(title, tuple(cards)), last_layer(model), "mean", (table, calibration.diagram(sure)))
+        figures, table, diagram = classes.told(self.labels, counts, sure)
+        return Finding(figures, last_layer(model), "mean", (table, diagram))
 
     # ------------------------------------------------------------------ keeping
 

@@ -86,7 +86,8 @@ class Coding(Images):
         made = model.eval()(images) * shaped(self.deviation, images) + shaped(self.mean, images)
         drawn = made.clamp(0, 1).mul(255).byte().cpu().numpy()
         each = [pair for at, one in enumerate(some) for pair in (("image", one.pixels), ("drawn", drawn[at]))]
-        shown = Pictures("Images, and what is drawn of their tokens", tuple((w, coloured(p)) for w, p in each), "")
+        pictures = tuple((words, coloured(pixels)) for words, pixels in each)
+        shown = Pictures("Images, and what is drawn of their tokens", pictures, along=8)
         counts = model.tokens(images).flatten().bincount(minlength=model.spec.vocab).float()
         shares = counts / counts.sum()
         many = math.exp(-float((shares * shares.clamp(min=1e-12).log()).sum()))

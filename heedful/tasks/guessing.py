@@ -133,7 +133,8 @@ class Guessing(Images):
         note = "What is hidden is grey; the guess is drawn of visual tokens, seen ones and guessed ones."
         cards = (("patches", f"{100 * model.spec.hides:.0f} %", "of every image hidden"),)
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
-        more = [Pictures("Shown, guessed, and the image", each, note), *learned(model, [one.maps for one in examples])]
+        shown = Pictures("Shown, guessed, and the image", each, note, along=2 * len(rows))
+        more = [shown, *learned(model, [one.maps for one in examples])]
         return Finding(Figures("What is hidden", cards), "", "mean", tuple(more))
 
     def drawn(self, coder: DVAE, tokens: Tensor) -> Tensor:

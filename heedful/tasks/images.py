@@ -18,8 +18,9 @@ from heedful.data.images.decode import INLINE, Broken, Size, picture, written
 from heedful.data.spec import DataSpec
 from heedful.decoding.steps import answering
 from heedful.errors import Refusal
-from heedful.looking import attends, look
-from heedful.looking.page import Confusion, Example, Figures, Samples, Section
+from heedful.looking import attends, classes, look
+from heedful.looking.calibration import bins
+from heedful.looking.page import Example, Samples, Section
 from heedful.models import Spec
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
 from heedful.tasks.task import (
@@ -41,7 +42,6 @@ from heedful.tasks.variety import Variety
 LARGE = 256  # pixels along the side of a picture that people look at
 MEASURED = 10_000  # pictures of which the mean and the deviation are taken
 SHOWN = 3  # pictures of a report with what the model looks at
-NAMED = 12  # classes that are told one by one
 
 
 class Varied(NamedTuple):
@@ -100,6 +100,11 @@ class Images(Task):
     def numbers(self) -> dict[str, Any]:
         scale = {"mean": self.mean, "deviation": self.deviation}
         return {**self.size._asdict(), "classes": len(self.labels), **scale}
+
+    def noted(self, splits: Splits[Picture]) -> str:
+        if "classes" not in self.numbers():  # none is learned
+            return ""
+        return classes.balance((one.label for one in splits.train), "the report, class by class")
 
     def length(self, sample: Picture) -> int:
         return 1
@@ -214,16 +219,13 @@ class Images(Task):
         answers = self.answers(model, samples)
         for one, (said, _) in zip(samples, answers, strict=True):
             counts[self.numbered[one.label], self.numbered[said]] += 1
-        shares = counts.diagonal() / np.maximum(1, counts.sum(1))
-        worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
-        cards = tuple((self.labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst)
-        title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
+        right = [one.label == said for one, (said, _) in zip(samples, answers, strict=True)]
+        figures, table, diagram = classes.told(self.labels, counts, bins([chance for _, chance in answers], right))
         layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
-        table = Confusion("What was taken for what", self.labels, counts.tolist())
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, SHOWN)] if attends(model) else []
-        more: list[Section] = [table, *mistakes(samples, answers), *overlays(examples)]
+        more: list[Section] = [table, diagram, *mistakes(samples, answers), *overlays(examples)]
         more += learned(model, [example.maps for example in examples])
-        return Finding(Figures(title, cards), layer, "mean", tuple(more))
+        return Finding(figures, layer, "mean", tuple(more))
 
     # ------------------------------------------------------------------ keeping
 

@@ -110,7 +110,7 @@ class InContext(Task):
         enough = self.dimensions  # examples tell a map of so many dimensions
         at = min(enough, self.examples - 1)
         told = tuple(
-            (name, f"{errors[at]:.3f}", f"squared error after {at} examples") for name, errors in found.items()
+            (name, f"{errors[at]:.3f}", f"squared error; examples before it: {at}") for name, errors in found.items()
         )
         return Finding(Figures("What examples are worth", told), "", "mean", (Curves("Error by examples", curves),))
 

@@ -154,17 +154,19 @@ class Infilling(Corruption):
 
     def gaps(self, length: int, random: np.random.Generator) -> Gaps:
         """Spans whose lengths are Poisson's, at places by chance, until enough tokens are hidden."""
-        wanted, found = round(self.noise * length), []
+        wanted, read, found = round(self.noise * length), length, []
         free = np.ones(length + 1, dtype=bool)
         for _ in range(length):
             if wanted <= 0:
                 break
             size = min(int(random.poisson(SPAN)), wanted)
             at = int(random.integers(0, length - size + 1))
-            if free[max(0, at - 1) : at + size + 1].all():
+            room = size > 0 or read < self.window  # a gap of no token makes what is read longer
+            if room and free[max(0, at - 1) : at + size + 1].all():
                 free[at : at + max(1, size)] = False
                 found.append((at, at + size))
                 wanted -= max(1, size)
+                read += 1 - size
         return sorted(found)
 
     def made_of(self, ids: Whole, gaps: Gaps) -> Corrupted:
@@ -172,7 +174,7 @@ class Infilling(Corruption):
         hidden = np.zeros(len(ids), dtype=bool)
         for start, end in gaps:
             hidden[start:end] = True
-        return np.concatenate([*between(ids, gaps, [mask] * len(gaps))])[: self.window], ids, hidden
+        return np.concatenate([*between(ids, gaps, [mask] * len(gaps))]), ids, hidden
 
 
 class Spans(Corruption):

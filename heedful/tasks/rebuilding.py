@@ -99,7 +99,7 @@ class Rebuilding(Images):
         rows = {name: model.whole(kind, shape).clamp(0, 1).mul(255).byte() for name, kind in kinds.items()}
         each = [(name, coloured(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
         note = "What is hidden is grey; the rebuilt patches have the mean and the deviation of the true ones."
-        return Pictures("Shown, rebuilt, and the image", tuple(each), note)
+        return Pictures("Shown, rebuilt, and the image", tuple(each), note, along=2 * len(kinds))
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         rows = tuple(

@@ -25,6 +25,7 @@ from heedful.tasks.task import maps
 CELLS = 64  # positions that are shown
 CLASS = ("first", "both")  # pools that ask the class token
 MOST = 24  # mistakes that are shown
+ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  # titles of what is over an image
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 
@@ -86,12 +87,12 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
         if images is not None and (counts := speaking(model, images, maps)) is not None:
             named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
-        shown.append(Overlay("Through all layers: rollout", image, tuple(named), note))
+        shown.append(Overlay(ROLLOUT, image, tuple(named), note))
     if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
         cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
         each = tuple((f"head {at}", one) for at, one in enumerate(cells))
         note = "The patches that hold six tenths of what the class token looks at, head by head."
-        shown.append(Overlay("Segments: the last layer", image, each, note))
+        shown.append(Overlay(SEGMENTS, image, each, note))
     for map in maps:
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
         shown.append(Overlay(map.path, image, heads))
@@ -164,9 +165,10 @@ def shades(weights: Tensor) -> Pixels:
 
 
 def overlays(examples: Sequence[Example]) -> Iterator[Section]:
-    """What the model looks at in a few pictures: each one's rollouts over it."""
+    """What the model looks at in a few pictures: each one's rollouts over it, and what each head looks at."""
     for seen in examples:
-        yield from (replace(part, title=seen.name) for part in seen.sections[:1] if isinstance(part, Overlay))
+        parts = (part for part in seen.sections if isinstance(part, Overlay) and part.title in (ROLLOUT, SEGMENTS))
+        yield from (replace(part, title=f"{seen.name}: {part.title}") for part in parts)
 
 
 def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -> tuple[Pictures, ...]:

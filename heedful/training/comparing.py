@@ -42,22 +42,22 @@ def beside(out: Path, scores: dict[str, float], watch: str, shares: tuple[str, .
     sections: list[Section] = []
     for word, place in there.items():
         other: dict[str, Any] = read_json(place / "result.json")
-        cards = tuple(card(name, scores[name], other["scores"][name], name in shares) for name in scores)
-        steps = f"the same model {SAID[word]}, with the same {other['step']:,} steps at most"
-        sections.append(Figures(f"What the beginning is worth: {steps}", cards))
-    folders = {"begun": out} | {SAID[word]: place for word, place in there.items()}
+        cards = tuple(card(name, scores[name], other["scores"][name], name in shares, other["step"]) for name in scores)
+        sections.append(Figures(f"What the beginning is worth: beside the same model, {SAID[word]}", cards))
+    folders = {"this run": out} | {SAID[word]: place for word, place in there.items()}
     curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())
-    return [*sections, Curves("Both" if len(there) == 1 else "All", curves)] if there else []
+    return [*sections, Curves("How they learned", curves)] if there else []
 
 
-def card(name: str, own: float, other: float, share: bool) -> tuple[str, str, str]:
-    """A score of both runs, as a card shows it."""
-    times, unit = (100, " %") if share else (1, "")
-    more = f"{times * (own - other):+.{SHORT}f}"
-    return name.replace("_", " "), more, f"{times * own:.{SHORT}f}{unit} against {times * other:.{SHORT}f}{unit}"
+def card(name: str, own: float, other: float, share: bool, steps: int) -> tuple[str, str, str]:
+    """A score of both runs, as a card shows it: a difference of shares is in points of a hundred."""
+    times, unit, points = (100, " %", " points") if share else (1, "", "")
+    more = f"{times * (own - other):+.{SHORT}f}{points}"
+    both = f"{times * own:.{SHORT}f}{unit} against {times * other:.{SHORT}f}{unit}"
+    return name.replace("_", " "), more, f"{both}, in {steps:,} steps at most each"
 
 
 def curve(name: str, folder: Path, watch: str) -> Curve:
     """How a score grew on validation data."""
     told = [row for row in rows(folder / "metrics.jsonl") if row["split"] == "valid"]
-    return Curve(name, tuple((row["step"], row[watch]) for row in told), f"{watch} on validation")
+    return Curve(name, tuple((row["step"], row[watch]) for row in told), f"{watch.replace('_', ' ')} on validation")

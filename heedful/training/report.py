@@ -20,6 +20,14 @@ from heedful.training.spec import RunSpec
 # Scores from 0 to 1; others are numbers of their own.
 SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
 
+MEANING = {  # of scores whose name does not say it
+    "log_likelihood": "nats a token",
+    "perplexity": "as if it chose among so many tokens",
+    "bits_per_character": "bits",
+    "skill": "less error than the plainest guess",
+    "calibration_error": "between how sure it is and how often right",
+}
+
 
 def report(
     run: RunSpec,
@@ -51,7 +59,8 @@ def title(run: RunSpec) -> str:
 
 def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
     """A score as a card shows it."""
-    return name.replace("_", " "), shown(name, value), f"on {count:,} unseen samples"
+    meaning = f"{MEANING[name]}; " if name in MEANING else ""
+    return name.replace("_", " "), shown(name, value), f"{meaning}on {count:,} unseen samples"
 
 
 def shown(name: str, value: float) -> str:
@@ -65,8 +74,9 @@ def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
     valid = [row for row in told if row["split"] == "valid"]
     made = [Curve("training loss", tuple((row["step"], row["loss"]) for row in train), "loss", log=True)]
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
-        label = "share" if all(0 <= row[name] <= 1 for row in valid) else name.replace("_", " ")
-        made.append(Curve(f"{name}, validation", tuple((row["step"], row[name]) for row in valid), label))
+        words = name.replace("_", " ")
+        points = tuple((row["step"], row[name]) for row in valid)
+        made.append(Curve(f"{words}, validation", points, "share" if name in SHARES else words))
     return tuple(made)
 
 

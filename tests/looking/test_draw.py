@@ -109,6 +109,19 @@ def test_words_on_an_axis_never_overlap(words: int, scale: draw.Scale) -> None:
     assert apart >= scale.font / 72
 
 
+@pytest.mark.parametrize("count", [1, 2, 6, 25])
+def test_a_picture_of_many_maps_is_not_a_strip(tmp_path: Path, count: int) -> None:
+    words = tuple("abcdefgh")
+    maps = [Map(f"layer {at}", torch.eye(8)[None], words, words) for at in range(count)]
+    draw.grid(maps, tmp_path / "all.png")
+    with Image.open(tmp_path / "all.png") as picture:
+        wide, high = picture.size
+    assert 1 / 2.2 < wide / high < 2.2
+    svg = tmp_path / "all.svg"
+    draw.grid(maps, svg)
+    assert [f"layer {at}<" in svg.read_text(encoding="utf-8") for at in range(count)] == [True] * count
+
+
 def test_the_colours_darken_steadily() -> None:
     red, green, blue = draw.ramp()(np.linspace(0, 1, 65))[:, :3].T
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2

@@ -2,16 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from heedful.looking import page
 from heedful.looking.maps import Map
+from heedful.looking.overlay import SMALL, Pictures
 
 NASTY = "</script><script>alert(1)</script><b>\"'&amp;<!--{{title}}{{sections}}"
 
@@ -99,6 +102,14 @@ def test_weights_are_embedded_to_four_decimals() -> None:
     assert [drawn["weights"] for drawn in maps] == [[[1234, 8766]], [[0, 10000]]]
 
 
+def test_a_viewer_opens_at_the_last_cross_attention_unless_it_is_told_another() -> None:
+    maps = tuple(replace(some_map(), path=path) for path in ("a.attention", "a.cross", "b.cross", "c.attention"))
+    examples = (page.Example("e", maps),)
+    for said, shown in (("", "layer=b.cross&head=mean"), ("layer=a.cross", "layer=a.cross")):
+        section = page.Attention("t", examples, start=said)
+        assert Reader(page.page("t", [section])).data[0]["start"] == shown
+
+
 def test_curves_of_one_label_share_a_chart() -> None:
     names = (("train", "loss"), ("rate", "rate"), ("valid", "loss"))
     curves = tuple(page.Curve(name, ((0, 1.0),), label) for name, label in names)
@@ -109,6 +120,13 @@ def test_curves_of_one_label_share_a_chart() -> None:
 def test_points_that_are_not_finite_are_left_out_of_a_curve() -> None:
     curve = page.Curve("train", ((0, 1.0), (1, float("nan")), (2, float("inf")), (3, 0.25)), "loss")
     assert Reader(page.page("t", [page.Curves("t", (curve,))])).data[0]["curves"][0]["points"] == [[0, 1], [3, 0.25]]
+
+
+def test_pictures_that_belong_together_stand_in_rows_and_small_ones_show_their_pixels() -> None:
+    small, large = np.zeros((4, 4, 3), dtype=np.uint8), np.zeros((4, SMALL, 3), dtype=np.uint8)
+    html = Pictures("Pairs", (("one", small), ("two", large)), along=2).html()
+    assert 'class="overlays" style="--along:2"' in html and html.count('class="small"') == 1
+    assert "style=" not in Pictures("Any", (("one", large),)).html()
 
 
 def test_wrong_samples_are_marked() -> None:

@@ -16,6 +16,7 @@ import heedful
 from heedful import recipes
 from heedful.cli.data import MADE
 from heedful.data.batches import Splits
+from heedful.models.spec import PAD
 from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
@@ -125,6 +126,16 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
         assert trained.result["scores"][name] >= score, name
 
 
+def test_no_model_that_does_not_read_fills_gaps_as_well_as_the_toy_of_t5_states() -> None:
+    """Who does not read knows at best how often each answer is written: its score is their entropy."""
+    spec = recipes.resolve("t5-text", ["data=toy"])
+    task, splits = TASKS[spec.task].open(spec.data, spec.seed)
+    answers = task.batch(task.fresh(splits.train, 1))["answer"]
+    counts = answers.unique(dim=0, return_counts=True)[1] / len(answers)
+    blind = float((counts * counts.log()).sum()) / float((answers != PAD).sum(1).double().mean())
+    assert spec.expected is not None and spec.expected.score["log_likelihood"] > blind + 0.1
+
+
 def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) -> None:
     write = opened.task.write_input
     if trained.spec.task == "series" or isinstance(opened.task, Corpus):  # one long row: what was held out follows it
@@ -212,7 +223,7 @@ def test_a_report_shows_what_was_learned_and_when(trained: Trained, page: Page) 
     assert len(losses) > 3 and curves["training loss"] == [pytest.approx(point, rel=1e-5) for point in losses]
     watched = TASKS[trained.spec.task].watch
     scores = [[row["step"], row[watched]] for row in told if row["split"] == "valid"]
-    assert curves[f"{watched}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
+    assert curves[f"{watched.replace('_', ' ')}, validation"] == [pytest.approx(point, rel=1e-5) for point in scores]
 
 
 def test_a_report_shows_samples_with_their_answers(opened: Opened, page: Page) -> None:
@@ -255,6 +266,13 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(tra
         assert (rows > 0).all() and (rows < 1.01).all()  # what a row lacks went to the end
     assert all({"source", "target", "links", "sure"} <= one.keys() for one in lines["examples"])
     assert any("error rate" in text for text in page.parts["Word by word"])
+
+
+def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> None:
+    shares = {f"{name.replace('_', ' ')}, validation" for name in SHARES}
+    for chart in page.data["chart"]:
+        named = {curve["name"] for curve in chart["curves"]}
+        assert named <= shares if chart["label"] == "share" else not named & shares
 
 
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:

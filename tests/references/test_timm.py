@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import heedful
@@ -66,6 +66,17 @@ def test_another_architecture_is_refused_with_those_that_are_known(tmp_path: Pat
     layout, _, numbers = CASES["vit"]
     written(drawn("vit", **numbers), layout, "efficientnet_b0", tmp_path / "theirs")
     with pytest.raises(Refusal, match=r"is .efficientnet_b0.; known are those that begin with vit_, deit_, swin_"):
+        heedful.load(tmp_path / "theirs")
+
+
+def test_a_hybrid_is_refused_as_one(tmp_path: Path) -> None:
+    layout, _, numbers = CASES["vit"]
+    written(drawn("vit", **numbers), layout, "vit_small_r26_s32_224", tmp_path / "theirs")
+    place = tmp_path / "theirs" / "model.safetensors"
+    save_file(load_file(place) | {"patch_embed.backbone.stem.conv.weight": torch.rand(4, 3, 7, 7)}, place)
+    with pytest.raises(
+        Refusal, match=r"is .vit_small_r26_s32_224.; a hybrid, whose ResNet before the patches is no stem"
+    ):
         heedful.load(tmp_path / "theirs")
 
 

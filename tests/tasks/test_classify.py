@@ -62,6 +62,12 @@ def test_calibration_is_the_mean_gap_between_how_sure_and_how_often_right() -> N
     ]
 
 
+def test_how_often_a_few_answers_are_right_is_not_drawn() -> None:
+    few, many = calibration.Bin(0.5, 1.0, calibration.FEW - 1), calibration.Bin(0.9, 0.8, calibration.FEW)
+    drawn, diagonal = calibration.diagram([few, many]).curves
+    assert drawn.points == ((0.9, 0.8),) and diagonal.points == ((0.0, 0.0), (1.0, 1.0))
+
+
 def test_classes_are_told_before_anything_is_learned(tmp_path: Path) -> None:
     lines = ["the cat\tyes"] * 8 + ["a mat\tno"]
     ready = prepare(spec(rows(tmp_path, lines)), CPU)

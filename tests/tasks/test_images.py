@@ -10,8 +10,10 @@ from torch.nn.functional import cross_entropy, one_hot
 
 import heedful
 from heedful import models
+from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
+from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.images import Images, pixels_of
 from heedful.tasks.task import Terms
 from heedful.training.parallel import Ranks
@@ -167,3 +169,26 @@ def test_how_far_heads_look_is_told_of_layers_with_unequal_heads():
     layers = [Map(f"layer {at}", torch.full((heads, 2, 2), 0.5), cells, cells) for at, heads in enumerate((1, 3))]
     curves = list(reach([layers], (1, 2), 0))
     assert [curve.points for curve in curves] == [((0.0, 0.5), (1.0, 0.5)), ((1.0, 0.5),), ((1.0, 0.5),)]
+
+
+def test_classes_are_told_before_anything_is_learned():
+    task, samples = opened()
+    splits = Splits([one for one in samples if one.label in ("ring", "cross")], [], [])
+    counts = {label: sum(one.label == label for one in splits.train) for label in ("ring", "cross")}
+    assert all(
+        f"{label} {100 * count / len(splits.train):.1f} %" in task.noted(splits) for label, count in counts.items()
+    )
+    many = [one for one in samples if one.label == "ring"] * 9
+    few = [one for one in samples if one.label == "cross"][:1]
+    assert "lopsided, so that 'cross' may be lost" in task.noted(Splits(many + few, [], []))
+    assert Agreeing(task.labels, task.size).noted(splits) == ""  # it is told no class
+
+
+def test_a_report_tells_of_each_class_of_the_commonest_and_how_sure_it_is():
+    task, samples = opened()
+    found = task.finding(model_for(task), samples)
+    assert [name for name, _, _ in found.figures.rows[-2:]] == ["no model at all", "expected calibration error"]
+    titles = [part.title for part in found.more]
+    assert titles[:2] == ["What was taken for what", "How sure, and how often right"]
+    assert sum(title.endswith("rollout through all layers") for title in titles) == 3
+    assert sum(title.endswith("segments of the last layer") for title in titles) == 3

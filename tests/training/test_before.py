@@ -24,7 +24,7 @@ def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
     told = {name: json.loads((tmp_path / f"tuned/{name}/result.json").read_text()) for name in ("scratch", "probe")}
     assert result["compared"] == {name: one["scores"] for name, one in told.items()}
     report = (tmp_path / "tuned/report.html").read_text()
-    assert report.count("What the beginning is worth: the same model") == 2
+    assert report.count("What the beginning is worth: beside the same model") == 2
     frozen = yaml.safe_load((tmp_path / "tuned/probe/run.yaml").read_text())["training"]["freeze"]
     assert frozen == ["inputs", "encoder"]
     said = (tmp_path / "tuned/run.yaml").read_text()

@@ -60,6 +60,14 @@ class TimmVit(Timm):
 
     kind, family, begins, telling = "timm vit", "vit", ("vit_", "deit_"), "patch_embed.proj.weight"
 
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        # None of timm's ResNets before a transformer computes what the stem `resnet` does: they have bottlenecks, and
+        # standardised kernels with group norms before them, or three kernels at first and means on shortcuts.
+        if any(name.startswith("patch_embed.backbone.") for name in there):
+            why = "a hybrid, whose ResNet before the patches is no stem that is known here; take one of plain patches"
+            raise config.refusal("architecture", why)
+        return super().spec(config, there)
+
     def sizes(self, there: Mapping[str, Tensor], size: Sequence[int]) -> dict[str, Any]:
         width, channels, patch, _ = there[self.telling].shape
         taught = "head_dist.weight" in there
