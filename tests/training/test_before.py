@@ -9,6 +9,7 @@ import yaml
 from heedful import recipes
 from heedful.errors import Refusal
 from heedful.training import run
+from heedful.training.before import named
 
 CPU = torch.device("cpu")
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]", "training.steps=3", "training.batch=8"]
@@ -31,6 +32,13 @@ def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
     assert "recipe:mae" in said and "pool: mean" in said and "width: 16" in said
     again = run.train(spec, tmp_path / "tuned", True, CPU)
     assert again == result
+
+
+def test_what_comes_before_has_the_same_data_but_for_what_is_said_of_them():
+    spec = recipes.resolve("finetune-images", SMALL)
+    data = named(f"{MAE} data.samples=99", spec).data
+    assert (data.samples, data.held_out, data.pixels, data.name) == (99, 12, [8, 8], "shapes")
+    assert named(MAE, spec).data.samples == 60
 
 
 def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
