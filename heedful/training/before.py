@@ -41,7 +41,7 @@ def beside(out: Path, word: str) -> Path:
 
 
 def named(word: str, run: RunSpec) -> RunSpec:
-    """The run of a recipe and its changes, on the data of the run that it comes before but for what these say of them."""
+    """The run of a recipe and its changes, on the data of the run that it comes before; changes of data are kept."""
     try:
         name, *changes = shlex.split(word.removeprefix(RECIPE))
     except ValueError:
