@@ -23,7 +23,7 @@ from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.bench import peers
 from heedful.bench.measure import interleave
 from heedful.errors import short_of_memory
-from heedful.models import kinds, words
+from heedful.models import kinds, tables
 
 CPU = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
@@ -166,8 +166,8 @@ def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.
     """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
     kind = kinds.known(name)
     word = kind.word(**chosen(name, length))
-    mechanism: Mechanism = words.mechanism(word, heads, width, length).to(device)
-    mask: Mask = (Causal() if kind.card.causal else Everything()) & (words.mask(word, heads) or Everything())
+    mechanism: Mechanism = tables.mechanism(word, heads, width, length).to(device)
+    mask: Mask = (Causal() if kind.card.causal else Everything()) & (tables.mask(word, heads) or Everything())
     return lambda q, k, v: mechanism(q, k, v, mask.over(q[:, 0]))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
-from heedful.models import answers, words
+from heedful.models import answers, tables
 from heedful.models import spec as parts
 from heedful.models.answers import AskedSpec
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
@@ -115,4 +115,4 @@ class ReadingBart(Bart):
 def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the model is asked; the next token is read off a table, where one is given."""
     more = {"vocab": spec.vocab, "tied_to": table, "bias": spec.output_bias}
-    return answers.output(spec, words.BART_OUTPUTS, **more)
+    return answers.output(spec, tables.BART_OUTPUTS, **more)

@@ -12,7 +12,7 @@ from heedful.attention import Attention, ClassTable, GridSight, Join, TableAtten
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
 from heedful.models import spec as parts
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.dvae import DVAE, DVAESpec
 from heedful.models.images import standard
 from heedful.models.spec import Count, Share
@@ -53,10 +53,10 @@ def block(spec: BEiTSpec) -> Block:
     """A block whose keys have no bias, and whose scores know the way from cell to cell."""
     plain = spec.model_copy(update={"bias": "none"})
     project, join = UnbiasedKeys(spec.width, spec.heads), Join(spec.width, spec.width)
-    mechanism = words.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
+    mechanism = tables.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
     own = spec.bias == "own"
     attention = TableAttention(project, mechanism, join, table(spec)) if own else Attention(project, mechanism, join)
-    kind = words.choose("order", spec.order, words.BLOCKS)
+    kind = words.choose("order", spec.order, tables.BLOCKS)
     made: Block = kind(spec.width, attention, parts.feedforward(plain), parts.norm(spec), spec.dropout)
     return made
 

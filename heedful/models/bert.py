@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.inputs import Sentences
-from heedful.models import answers, words
+from heedful.models import answers, tables, words
 from heedful.models import spec as parts
 from heedful.models.answers import AskedSpec
 from heedful.models.spec import Id
@@ -112,10 +112,10 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
     """What the encoder is asked; masked tokens are read off a table."""
     return answers.output(
         spec,
-        words.OUTPUTS,
+        tables.OUTPUTS,
         table=table,
         tied=spec.tied,
-        pooler=words.named("pooler", spec.pooler, words.ACTIVATIONS),
-        activation=words.named("transform", spec.transform, words.ACTIVATIONS),
+        pooler=words.named("pooler", spec.pooler, tables.ACTIVATIONS),
+        activation=words.named("transform", spec.transform, tables.ACTIVATIONS),
         norm=parts.norm(spec),
     )

@@ -12,7 +12,7 @@ from heedful.attention import GatedAttention, GridSight, Join, MultiHead
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
 from heedful.models import spec as parts
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.images import standard
 from heedful.models.spec import Count
 from heedful.models.vit import ViT, ViTSpec, pool, position, stem
@@ -48,7 +48,7 @@ def local(spec: ConViTSpec) -> Block:
     """A block whose heads weigh by content and by place."""
     project = MultiHead(spec.width, spec.heads, bias=spec.project_bias)
     attention = GatedAttention(project, Join(spec.width, spec.width), spec.strength)
-    kind = words.choose("order", spec.order, words.BLOCKS)
+    kind = words.choose("order", spec.order, tables.BLOCKS)
     made: Block = kind(spec.width, attention, parts.feedforward(spec), parts.norm(spec), spec.dropout)
     return made
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Causal, Documents, Everything, Memory
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
-from heedful.models import answers, words
+from heedful.models import answers, tables
 from heedful.models import spec as parts
 from heedful.models.answers import AskedSpec
 from heedful.models.spec import Share
@@ -108,4 +108,4 @@ class ReadingGPT(Decoder):
 
 def output(spec: DecoderSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the decoder is asked; the next token is read off a table, where one is given."""
-    return answers.output(spec, words.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)
+    return answers.output(spec, tables.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)

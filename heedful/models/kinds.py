@@ -15,7 +15,7 @@ from heedful.attention import Causal, Everything, Mask
 from heedful.attention.card import Card
 from heedful.errors import Refusal, unknown
 from heedful.inputs.positions import waves
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.refusals import refusal
 
 SENTENCE = "the cat sat on the mat and the dog sat by the door until the cat and the dog ran out"
@@ -91,30 +91,30 @@ class Kind:
         mechanism, bias = "softmax", None
         mask: Mask = Everything()
         if self.role == "bias":
-            bias = words.choose("bias", word, words.BIASES, heads=heads, both_ways=True, length=count)
+            bias = words.choose("bias", word, tables.BIASES, heads=heads, both_ways=True, length=count)
             if isinstance(table := getattr(bias, "table", None), nn.Parameter):  # which begins as next to nothing
                 nn.init.normal_(table)
         else:
-            mechanism, mask = word, words.mask(word, heads) or Everything()
+            mechanism, mask = word, tables.mask(word, heads) or Everything()
         sight = ((Causal() if causal else Everything()) & mask).over(q[:, 0], bias=bias)
         with torch.no_grad():
-            return words.mechanism(mechanism, heads, width, count).weights(q, k, sight)[0]
+            return tables.mechanism(mechanism, heads, width, count).weights(q, k, sight)[0]
 
 
 def every() -> dict[str, Kind]:
     """All of them by their words, whatever their role; what is plain is no kind."""
-    tables: dict[str, Mapping[str, Any]] = {
-        "mechanism": words.MECHANISMS,
-        "mask": words.MASKS,
-        "pair": words.PAIRS,
-        "bias": words.BIASES,
-        "project": words.PROJECTIONS,
-        "join": words.JOINS,
-        "stack": words.STACKS,
+    roles: dict[str, Mapping[str, Any]] = {
+        "mechanism": tables.MECHANISMS,
+        "mask": tables.MASKS,
+        "pair": tables.PAIRS,
+        "bias": tables.BIASES,
+        "project": tables.PROJECTIONS,
+        "join": tables.JOINS,
+        "stack": tables.STACKS,
     }
     return {
         name: Kind(name, role, part)
-        for role, table in tables.items()
+        for role, table in roles.items()
         for name, part in table.items()
         if hasattr(part, "card")
     }

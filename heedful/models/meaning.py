@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.spec import Spec, key
 
 WORDS: dict[str, Mapping[str, Any]] = {
-    "mechanism": {**words.MECHANISMS, **words.MASKS, **words.PAIRS},
-    "join": words.JOINS,
-    "stack": words.STACKS,
-    "position": {**words.GRIDS, **words.POSITIONS, **words.ROTARY},
-    "bias": words.BIASES,
-    "norm": words.NORMS,
-    "order": words.BLOCKS,
-    "feedforward": words.FEEDFORWARDS,
+    "mechanism": {**tables.MECHANISMS, **tables.MASKS, **tables.PAIRS},
+    "join": tables.JOINS,
+    "stack": tables.STACKS,
+    "position": {**tables.GRIDS, **tables.POSITIONS, **tables.ROTARY},
+    "bias": tables.BIASES,
+    "norm": tables.NORMS,
+    "order": tables.BLOCKS,
+    "feedforward": tables.FEEDFORWARDS,
 }
 
 SIDE = "decoder_"  # begins the names of numbers that are as the encoder's where not given

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
 from heedful.models import spec as parts
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.spec import Count, Spec
 from heedful.models.transformer import PAD
 
@@ -27,7 +27,7 @@ class PredictorSpec(Spec):
 
     @model_validator(mode="after")
     def _reads_one_thing(self) -> Self:
-        words.named("pool", self.pool, words.POOLS)
+        words.named("pool", self.pool, tables.POOLS)
         if (self.vocab is None) == (self.channels is None):
             raise ValueError("a predictor reads tokens or vectors: give vocab or channels, one of the two")
         return self
@@ -47,7 +47,7 @@ class Predictor(nn.Module):
         self.encoder = parts.stack(s)
         self.mask = parts.mask(s)
         self.bias = parts.bias(s)
-        self.outputs = words.named("pool", s.pool, words.POOLS)(s.width, s.classes)
+        self.outputs = words.named("pool", s.pool, tables.POOLS)(s.width, s.classes)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:  # B T or B T C -> B K, or B T K
         lengths = self.lengths(x) if lengths is None else lengths

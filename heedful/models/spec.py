@@ -23,7 +23,7 @@ from heedful.attention import (
 from heedful.blocks import Block, CrossBlock, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Position
-from heedful.models import words
+from heedful.models import tables, words
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
 Count = Annotated[int, Field(ge=1)]
@@ -98,20 +98,20 @@ class LanguageSpec(Spec):
 
 def rotary(spec: Spec) -> Rotary | None:
     """The turning of queries and keys, where the spec's position says so."""
-    if words.parse(spec.position)[0] not in words.ROTARY:
+    if words.parse(spec.position)[0] not in tables.ROTARY:
         return None
     if (spec.key or spec.width % spec.heads == 0) and key(spec) % 2:
         raise Refusal(f"rotary positions turn pairs of channels and a head has {key(spec)}; make it even")
-    made: Rotary = words.choose("position", spec.position, words.ROTARY)
+    made: Rotary = words.choose("position", spec.position, tables.ROTARY)
     return made
 
 
 def position(spec: Spec) -> Position:
     """The position that is given with the inputs."""
     if rotary(spec) is not None:
-        return words.POSITIONS["none"]()
+        return tables.POSITIONS["none"]()
     made: Position = words.choose(
-        "position", spec.position, words.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4
+        "position", spec.position, tables.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4
     )
     if made.room >= spec.width:
         raise Refusal(f"position {spec.position!r} leaves no room for the inputs in a width of {spec.width}")
@@ -121,19 +121,19 @@ def position(spec: Spec) -> Position:
 def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
     """What is added to the scores of self-attention."""
     made: Bias | None = words.choose(
-        "bias", spec.bias, words.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length
+        "bias", spec.bias, tables.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length
     )
     return made
 
 
 def mask(spec: Spec) -> Mask:
     """What the mechanism's word hides, for self-attention."""
-    return words.mask(spec.mechanism, spec.heads) or Everything()
+    return tables.mask(spec.mechanism, spec.heads) or Everything()
 
 
 def norm(spec: Spec) -> Callable[[int], nn.Module]:
     """The norm of a width."""
-    return words.norm(spec.norm)
+    return tables.norm(spec.norm)
 
 
 def key(spec: Spec) -> int:
@@ -142,26 +142,26 @@ def key(spec: Spec) -> int:
 
 
 def _mechanism(spec: Spec) -> Any:
-    return words.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
+    return tables.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
 
 
 def _join(spec: Spec) -> Any:
     given = {"heads": spec.heads, "value": key(spec), "width": spec.width, "bias": spec.join_bias}
-    return words.choose("join", spec.join, words.JOINS, **given)
+    return words.choose("join", spec.join, tables.JOINS, **given)
 
 
 def self_attention(spec: Spec) -> Any:
     """Attention of a sequence to itself: one, or a pair of them."""
-    if words.parse(spec.mechanism)[0] in words.PAIRS:
+    if words.parse(spec.mechanism)[0] in tables.PAIRS:
         return words.choose(
-            "mechanism", spec.mechanism, words.PAIRS, attention=lambda: one_attention(spec), width=spec.width
+            "mechanism", spec.mechanism, tables.PAIRS, attention=lambda: one_attention(spec), width=spec.width
         )
     return one_attention(spec)
 
 
 def one_attention(spec: Spec) -> Attention:
     """Attention by the spec's own projection, mechanism and join."""
-    mechanism, kind = _mechanism(spec), words.named("project", spec.project, words.PROJECTIONS)
+    mechanism, kind = _mechanism(spec), words.named("project", spec.project, tables.PROJECTIONS)
     if mechanism.shares and kind is not MultiHead:
         raise Refusal(f"model.mechanism={spec.mechanism} makes its queries its keys; leave model.project out")
     kind = SharedQK if mechanism.shares else kind
@@ -180,29 +180,31 @@ def cross_attention(spec: Spec) -> CrossAttention:
 def feedforward(spec: Spec) -> nn.Module:
     """The small network on every position."""
     hidden = spec.hidden or 4 * spec.width
-    made: nn.Module = words.choose("feedforward", spec.feedforward, words.FEEDFORWARDS, width=spec.width, hidden=hidden)
+    made: nn.Module = words.choose(
+        "feedforward", spec.feedforward, tables.FEEDFORWARDS, width=spec.width, hidden=hidden
+    )
     return made
 
 
 def block(spec: Spec) -> Block:
     """An encoder's block."""
-    kind = words.choose("order", spec.order, words.BLOCKS)
+    kind = words.choose("order", spec.order, tables.BLOCKS)
     made: Block = kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
     return made
 
 
 def stack(spec: Spec, make: Callable[[Spec], nn.Module] | None = None) -> Stack:
     """As many blocks as the spec is deep, an encoder's where none are given, strung together as it says."""
-    if spec.stack != "plain" and words.parse(spec.mechanism)[0] in words.PAIRS:
+    if spec.stack != "plain" and words.parse(spec.mechanism)[0] in tables.PAIRS:
         raise Refusal(f"model.stack={spec.stack} wants one attention a block; leave it or model.mechanism out")
     given = {"blocks": [(make or block)(spec) for _ in range(spec.depth)], "norm": last_norm(spec)}
-    made: Stack = words.choose("stack", spec.stack, words.STACKS, **given, width=spec.width, heads=spec.heads)
+    made: Stack = words.choose("stack", spec.stack, tables.STACKS, **given, width=spec.width, heads=spec.heads)
     return made
 
 
 def cross_block(spec: Spec) -> CrossBlock:
     """A decoder's block."""
-    kind = words.named("order", spec.order, words.CROSS_BLOCKS)
+    kind = words.named("order", spec.order, tables.CROSS_BLOCKS)
     return kind(spec.width, self_attention(spec), cross_attention(spec), feedforward(spec), norm(spec), spec.dropout)
 
 

@@ -13,7 +13,7 @@ from heedful.blocks import Block, Stack
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import ConvolvedPatches
 from heedful.models import spec as parts
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.images import ImageSpec, standard
 from heedful.models.spec import Count
 
@@ -64,7 +64,7 @@ def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> 
     project = MultiHead(wide.width, wide.heads, bias=spec.project_bias)
     shift = window // 2 if shifted and not fits else 0
     mechanism = words.choose(
-        "mechanism", spec.mechanism, words.MECHANISMS, heads=wide.heads, width=spec.width // spec.heads
+        "mechanism", spec.mechanism, tables.MECHANISMS, heads=wide.heads, width=spec.width // spec.heads
     )
     attention = WindowAttention(project, mechanism, Join(wide.width, wide.width), window, shift)
     return Block(wide.width, attention, parts.feedforward(wide), parts.norm(spec), spec.dropout)

@@ -12,7 +12,7 @@ from heedful.attention import GridSight
 from heedful.errors import Refusal
 from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import spec as parts
-from heedful.models import words
+from heedful.models import tables, words
 from heedful.models.images import ImageSpec, standard
 from heedful.models.spec import Count
 from heedful.outputs import FirstPool
@@ -48,7 +48,7 @@ class ViTSpec(ImageSpec):
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
-        words.named("pool", self.pool, words.IMAGE_POOLS)
+        words.named("pool", self.pool, tables.IMAGE_POOLS)
         if self.pool in ("first", "both") and not self.first:
             raise ValueError(
                 f"model.pool={self.pool} wants a class token, and model.leading is 0; leave one of them out"
@@ -63,7 +63,7 @@ class ViTSpec(ImageSpec):
 def stem(spec: ViTSpec) -> Patches:
     """What makes patches of an image."""
     made: Patches = words.choose(
-        "stem", spec.stem, words.STEMS, channels=spec.channels, width=spec.width, patch=spec.patch
+        "stem", spec.stem, tables.STEMS, channels=spec.channels, width=spec.width, patch=spec.patch
     )
     return made
 
@@ -76,14 +76,16 @@ def position(spec: ViTSpec) -> GridPosition:
             f"rotary_2d turns pairs by row and by column and a head has {spec.width // spec.heads}; "
             "choose heads with a width that 4 divides"
         )
-    place = words.parse(spec.position)[0] if words.parse(spec.position)[0] in words.ROTARY else spec.position
-    made: GridPosition = words.choose("position", place, words.GRIDS, shape=shape, width=spec.width, leading=spec.first)
+    place = words.parse(spec.position)[0] if words.parse(spec.position)[0] in tables.ROTARY else spec.position
+    made: GridPosition = words.choose(
+        "position", place, tables.GRIDS, shape=shape, width=spec.width, leading=spec.first
+    )
     return made
 
 
 def pool(spec: ViTSpec) -> FirstPool:
     """What makes one vector of all tokens."""
-    return words.named("pool", spec.pool, words.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
+    return words.named("pool", spec.pool, tables.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
 
 
 class ViT(nn.Module):

@@ -15,7 +15,7 @@ from heedful import models, tasks
 from heedful.data.batches import Splits
 from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
-from heedful.models import Spec, words
+from heedful.models import Spec, tables, words
 from heedful.tasks import TASKS, Task
 from heedful.tasks.heads import LOOKING
 from heedful.tasks.task import Terms, device_of, to
@@ -153,10 +153,10 @@ def advise(task: Task, spec: Spec) -> None:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
     if not task.ordered and not blind:
         doubt("this task is about sets: with positions the order of members matters; set model.position=none")
-    kind = words.MECHANISMS.get(words.parse(spec.mechanism)[0])
+    kind = tables.MECHANISMS.get(words.parse(spec.mechanism)[0])
     if not task.ordered and kind is not None and kind.card.ordered:
         doubt(f"this task is about sets: with {spec.mechanism} the order of members matters; use softmax or linear")
-    if not task.ordered and words.mask(spec.mechanism) is not None:
+    if not task.ordered and tables.mask(spec.mechanism) is not None:
         doubt(f"this task is about sets: with {spec.mechanism} a member sees only those that stand near; use softmax")
 
 

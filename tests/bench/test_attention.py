@@ -15,7 +15,7 @@ from heedful.bench import attention, peers, recorded
 from heedful.bench.attention import Growth
 from heedful.cli import main
 from heedful.cli.bench import measurable
-from heedful.models import kinds, words
+from heedful.models import kinds, tables
 
 SMALL = {"lengths": [32, 64], "heads": 2, "width": 4}
 
@@ -55,7 +55,7 @@ def test_peers_have_the_sizes_that_ours_are_timed_with():
     there = [peers.PEERS[name] for name in peers.packages("cpu")]
     made = {peer.kind: peers.placed(peer.make, 2, 4, 64, "cpu") for peer in there}
     for kind, of_theirs in {"performer": made["performer"].nb_features, "linformer": made["linformer"].layer.k}.items():
-        ours = words.mechanism(kinds.known(kind).word(**attention.chosen(kind, 64)), 2, 4, 64)
+        ours = tables.mechanism(kinds.known(kind).word(**attention.chosen(kind, 64)), 2, 4, 64)
         assert of_theirs in [one for part in (*ours.parameters(), *ours.buffers()) for one in part.shape]
     assert made["window"].window_size == attention.chosen("window", 64)["size"]
 

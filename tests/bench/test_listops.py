@@ -9,7 +9,7 @@ from heedful.bench import listops
 from heedful.cli import main
 from heedful.data.spec import DataSpec
 from heedful.errors import Failure, Refusal
-from heedful.models import kinds, words
+from heedful.models import kinds, tables
 
 SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.batch=8", "model.width=8", "model.heads=2"]
 
@@ -48,7 +48,7 @@ def test_every_fast_kind_is_asked_and_every_word_can_be_made():
     assert fast - set(listops.CHOSEN) <= {"dot", "scaled", "general", "local2d"}
     assert set(listops.PAPER) <= set(listops.CHOSEN)
     for word in listops.chosen(""):
-        assert words.mask(word, 2) or words.mechanism(word, 2, 8, 64)
+        assert tables.mask(word, 2) or tables.mechanism(word, 2, 8, 64)
     assert isinstance(kinds.known("softmax").card, Card)
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful import models
-from heedful.models import words
+from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import MECHANISMS, stirred
 
@@ -28,13 +28,13 @@ FAMILIES: dict[str, tuple[str, dict]] = {
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
-MASKED = [f"{word}(size=3)" for word in words.MASKS]
+MASKED = [f"{word}(size=3)" for word in tables.MASKS]
 WORDS = [*MECHANISMS, *MASKED]
 ALL = ("transformer", "predictor of labels")  # between them they have every stack, causal, both ways and across
 PAIRS = [  # the others are made of the same parts, and need not show again what these show of every mechanism
     (name, word) for name in FAMILIES for word in WORDS if name in ALL or word in ("softmax", "window(size=3)")
 ]
-PLACES = [*zip(words.POSITIONS, itertools.cycle(words.BIASES), strict=False)]  # each position, with each bias in turn
+PLACES = [*zip(tables.POSITIONS, itertools.cycle(tables.BIASES), strict=False)]  # each position, with each bias in turn
 
 
 NEEDED = {
@@ -60,7 +60,7 @@ def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
     """A family's model in float64, a third of its heads to a group of keys."""
     torch.manual_seed(0)
     family, needed = FAMILIES[name]
-    shares = getattr(words.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
+    shares = getattr(tables.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
     small = {
         "width": 24,
         "heads": 6,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from heedful.models import kinds, words
+from heedful.models import kinds, tables, words
 from tests.laws import cases
 
 
@@ -26,7 +26,7 @@ def test_a_kind_hides_the_future_or_refuses_to_as_its_card_says(name):
 @pytest.mark.parametrize("name", [name for name, kind in kinds.every().items() if kind.role in kinds.DRAWN])
 def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
     kind, count = kinds.known(name), len(kinds.SENTENCE.split())
-    known = {**words.MECHANISMS, **words.MASKS, **words.BIASES}
+    known = {**tables.MECHANISMS, **tables.MASKS, **tables.BIASES}
     made = words.choose("kind", kind.word(), known, heads=2, width=16, length=32, both_ways=True)
     assert isinstance(made, kind.part)
     weights = kind.weights()

@@ -17,6 +17,7 @@ PROGRAM = """
 import resource, sys, torch
 from heedful import models
 from heedful.attention import Causal, Everything
+from heedful.models import tables
 from heedful.models import kinds, words
 torch.set_num_threads(1)
 length, limit = int(sys.argv[1]), int(sys.argv[2])
@@ -28,7 +29,7 @@ for word in sys.argv[3:]:
     kind = kinds.known(words.parse(word)[0])
     with torch.no_grad():
         if kind.role in ("mechanism", "mask"):
-            m, mask = words.mechanism(word, 1, 4, length), words.mask(word) or Everything()
+            m, mask = tables.mechanism(word, 1, 4, length), tables.mask(word) or Everything()
             y = m(q, k, v, ((Causal() if kind.card.causal else Everything()) & mask).over(torch.empty(1, length)))
         else:
             given = {"mechanism": "linear" if kind.role == "join" else "softmax"}

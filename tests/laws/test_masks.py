@@ -8,7 +8,7 @@ from heedful.attention.biases import ClassTable, Ways
 from heedful.attention.gated import Places
 from heedful.attention.sparse import drawn
 from heedful.blocks.stacks.bp import Spans
-from heedful.models import words
+from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, BIASES, HEADS, LENGTH, SIGHTS, masks
 
@@ -157,17 +157,17 @@ def parts(mask: Mask) -> set[type]:
 def test_every_mask_is_among_the_cases():
     assert set(masks()) == set(PLAIN)
     assert ours(Mask) == set().union(*(parts(mask) for mask in masks().values()))
-    assert set(words.MASKS.values()) <= ours(Mask)
+    assert set(tables.MASKS.values()) <= ours(Mask)
 
 
 def test_every_bias_is_among_the_cases():
     used = {type(make()) for make in BIASES.values()}
     assert ours(Bias) == used - {type(None)}
-    assert set(words.BIASES.values()) - {None} <= used
+    assert set(tables.BIASES.values()) - {None} <= used
 
 
 def test_every_mechanism_has_a_word():
     from heedful.attention import mechanisms
 
     offered = {getattr(mechanisms, name) for name in mechanisms.__all__} - {mechanisms.Mechanism}
-    assert offered == {words.MECHANISMS[word] for word in cases.MECHANISMS}
+    assert offered == {tables.MECHANISMS[word] for word in cases.MECHANISMS}

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from heedful.attention import Bias, Buckets, Causal, Given, Mask, Padding, Rotary, Sight, Strided, Window
-from heedful.models import words
+from heedful.models import tables, words
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states
 
@@ -46,7 +46,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
     def asked(depth):
         calls = Counter()
         with monkeypatch.context() as patch:
-            for kind in (Padding, Causal, *words.MASKS.values(), Buckets):
+            for kind in (Padding, Causal, *tables.MASKS.values(), Buckets):
                 what = "adds" if issubclass(kind, Bias) else "sees"
                 sees = getattr(kind, what)
                 patch.setattr(kind, what, lambda self, *at, s=sees, n=kind.__name__: calls.update([n]) or s(self, *at))
@@ -61,7 +61,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
         (2, 1, 2) if name in families.WRITERS else {"forecaster": (0, 1, 1)}.get(name, (1, 0, 1))
     )  # of each stack and each context
     assert (deep["Padding"], deep["Causal"], deep["Buckets"]) <= sights
-    inner = [kind.__name__ for kind in words.MASKS.values() if words.parse(word)[0] == kind.__name__.lower()]
+    inner = [kind.__name__ for kind in tables.MASKS.values() if words.parse(word)[0] == kind.__name__.lower()]
     assert all(deep[kind] == (2 if name in families.WRITERS else 1) for kind in inner)
 
 

@@ -206,7 +206,7 @@ def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, sai
 
 
 def test_every_output_has_a_use():
-    from heedful.models.words import OUTPUTS
+    from heedful.models.tables import OUTPUTS
 
     assert sorted(word for use in READINGS for word in use.outputs) == sorted(OUTPUTS)
 

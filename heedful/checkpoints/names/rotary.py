@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.checkpoints.names.config import Config
-from heedful.models.words import ROTARY, arguments, parse
+from heedful.models.tables import ROTARY
+from heedful.models.words import arguments, parse
 
 BY_PARTS = {  # our arguments, and what Llama 3's configs call them
     "stretch": "factor",
