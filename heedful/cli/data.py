@@ -31,13 +31,13 @@ MADE = {
 @app.command("list")
 def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the sets that are made on the fly and the public ones that can be fetched."""
-    from heedful.data import sets
+    from heedful.data import published, sets
 
     if as_json:
         rows = [{"name": name, "what": what, "made": True} for name, what in MADE.items()]
         rows += [
             {"name": s.name, "what": s.what, "licence": s.licence, "found": str(sets.find(s.name) or "")}
-            for s in sets.PUBLIC.values()
+            for s in published.PUBLIC.values()
         ]
         typer.echo(json.dumps(rows, indent=1))
         return
@@ -45,7 +45,7 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     for name, what in MADE.items():
         typer.echo(f"  {name:16s} {what}")
     typer.echo("public, fetched by `heedful data get NAME`:")
-    for s in sets.PUBLIC.values():
+    for s in published.PUBLIC.values():
         found = sets.find(s.name)
         typer.echo(f"  {s.name:16s} {s.what} ({s.licence}){f'; found in {found}' if found else ''}")
 

@@ -20,7 +20,7 @@ import heedful as library
 from heedful import recipes
 from heedful.attention import Everything
 from heedful.cli import app
-from heedful.data import sets
+from heedful.data import published
 from heedful.decoding import Answer
 from heedful.models.transformer import END, PAD
 from heedful.tasks import TASKS
@@ -110,7 +110,7 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     assert said.status == 0
     made = {"reverse", "sort", "clouds", "waves", "invented", "captions", "maps", "shapes", "toy"}
     made |= {"opinions", "mentions", "facts", "news", "smalltalk", "listops"}
-    assert made | set(sets.PUBLIC) == set(names)
+    assert made | set(published.PUBLIC) == set(names)
     assert all(re.search(rf"^  {name} ", said.out, re.MULTILINE) for name in names)
     assert all(row.get("made") or row["licence"] for row in rows)
 
@@ -142,8 +142,8 @@ def test_a_set_is_fetched_and_what_is_there_already_is_said(
     content = b"a poem\n"
     (tmp_path / "shelf" / "poem").mkdir(parents=True)
     (tmp_path / "shelf" / "poem" / "poem.txt").write_bytes(content)
-    files = sets.published("http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest()))
-    monkeypatch.setitem(sets.PUBLIC, "poem", sets.PublicSet("poem", "a poem", "CC0", files))
+    files = published.published("http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest()))
+    monkeypatch.setitem(published.PUBLIC, "poem", published.PublicSet("poem", "a poem", "CC0", files))
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path / "shelf"))
     first, again = (heedful("data", "get", "poem", "--into", tmp_path / "data") for _ in range(2))
     home = tmp_path / "data" / "poem"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.data import sets
+from heedful.data import published, sets
 from heedful.errors import Failure, Refusal
 
 FILES = {"raw/train.txt": b"seen while learning\n" * 9000, "raw/test.txt": b"seen once\n"}
@@ -31,7 +31,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=root)) as server:
         base = f"http://127.0.0.1:{server.server_port}/"
         files = [(path, len(content), hashlib.sha256(content).hexdigest()) for path, content in FILES.items()]
-        poems = sets.PublicSet("poems", "two poems", "CC0", sets.published(base, *files))
+        poems = published.PublicSet("poems", "two poems", "CC0", published.published(base, *files))
         monkeypatch.setattr(sets, "PUBLIC", {"poems": poems})
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -63,7 +63,7 @@ def test_a_set_is_downloaded_whole(site, tmp_path):
     home = sets.get("poems", tmp_path / "data", heard.append)
     assert home == tmp_path / "data" / "poems"
     assert files_under(tmp_path / "data") == {f"poems/{path}": content for path, content in FILES.items()}
-    assert sum(heard) == sets.PUBLIC["poems"].bytes == sum(map(len, FILES.values()))
+    assert sum(heard) == published.PUBLIC["poems"].bytes == sum(map(len, FILES.values()))
 
 
 def test_what_is_already_there_is_left_alone_and_said_so(site, tmp_path):
@@ -74,7 +74,7 @@ def test_what_is_already_there_is_left_alone_and_said_so(site, tmp_path):
     heard: list[int] = []
     assert sets.get("poems", tmp_path, heard.append, said.append) == home
     assert said == [f"poems is already complete in {home}"]
-    assert sum(heard) == sets.PUBLIC["poems"].bytes
+    assert sum(heard) == published.PUBLIC["poems"].bytes
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
 
 
@@ -109,8 +109,8 @@ def test_a_file_that_the_publisher_no_longer_has_is_a_failure_in_one_line(site, 
 
 
 def test_no_network_is_a_failure_in_one_line(site, tmp_path, monkeypatch):
-    nowhere = sets.published("http://127.0.0.1:1/", ("a.txt", 1, "0" * 64))
-    monkeypatch.setitem(sets.PUBLIC, "lost", sets.PublicSet("lost", "", "", nowhere))
+    nowhere = published.published("http://127.0.0.1:1/", ("a.txt", 1, "0" * 64))
+    monkeypatch.setitem(published.PUBLIC, "lost", published.PublicSet("lost", "", "", nowhere))
     with pytest.raises(Failure, match=r"^http://127\.0\.0\.1:1/a\.txt could not be fetched: .*refused$"):
         sets.get("lost", tmp_path / "data")
     assert list((tmp_path / "data").iterdir()) == []
@@ -180,11 +180,11 @@ def test_heedful_data_that_is_no_folder_is_refused(site, monkeypatch):
 def test_an_unknown_set_is_refused_with_the_nearest_name(ask, name, meant):
     with pytest.raises(Refusal) as refused:
         ask(name)
-    line = f"unknown data set '{name}'{meant} known: {', '.join(sorted(sets.PUBLIC))}"
+    line = f"unknown data set '{name}'{meant} known: {', '.join(sorted(published.PUBLIC))}"
     assert str(refused.value) == line
 
 
-@pytest.mark.parametrize("public", sets.PUBLIC.values(), ids=sets.PUBLIC)
+@pytest.mark.parametrize("public", published.PUBLIC.values(), ids=published.PUBLIC)
 def test_every_registered_file_is_named_sized_and_summed(public):
     assert public.files
     for file in public.files:
