@@ -32,7 +32,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         base = f"http://127.0.0.1:{server.server_port}/"
         files = [(path, len(content), hashlib.sha256(content).hexdigest()) for path, content in FILES.items()]
         poems = published.PublicSet("poems", "two poems", "CC0", published.published(base, *files))
-        monkeypatch.setattr(sets, "PUBLIC", {"poems": poems})
+        monkeypatch.setitem(published.PUBLIC, "poems", poems)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield root
