@@ -131,15 +131,15 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
     from heedful import recipes
 
     for name in recipes.names():
-        expected = recipes.resolve(name).expected
-        assert expected is not None
-        row = next(line for line in README.splitlines() if line.startswith(f"| `{name}` |"))
-        for value in (shown(*score) for score in expected.score.items()):
-            assert value in row, f"{name}: the README does not say {value}"
-        assert f"about {expected.seconds:.0f} s" in row, (
-            f"{name}: the README does not say about {expected.seconds:.0f} s"
-        )
-        assert f"`heedful train {name}`" in row
+        for words in ([], *([f"data={known}"] for known in recipes.sets(name))):
+            expected, command = recipes.resolve(name, words).expected, " ".join(["heedful train", name, *words])
+            assert expected is not None
+            row = next(line for line in README.splitlines() if line.endswith(f"| `{command}` |"))
+            assert row.startswith(f"| `{name}` |")
+            for value in (shown(*score) for score in expected.score.items()):
+                assert value in row, f"{command}: the README does not say {value}"
+            time = f"about {expected.seconds:.0f} s"
+            assert time in row, f"{command}: the README does not say {time}"
 
 
 def test_the_picture_and_the_pages_that_the_readme_links_are_there() -> None:
