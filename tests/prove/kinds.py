@@ -32,7 +32,7 @@ SMALL = {  # for T = 64
     "size": 16, "row": 8, "rank": 32, "landmarks": 32, "clusters": 2, "summary": 4, "buckets": 8, "features": 64,
     "edges": 32,
 }  # fmt: skip
-OWN = {"reformer": {"size": 32}}  # of one kind alone
+OWN = {"reformer": {"size": 32, "rounds": 1}}  # of one kind alone
 TRAINING = TrainingSpec(optimiser="muon", rate=8e-3, warmup=100)
 EVERY = 50  # steps after which it is asked whether it has learned
 RECORD = "attention.json"  # beside the page: what was found, kind by kind
