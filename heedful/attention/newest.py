@@ -34,8 +34,9 @@ def serves(q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> boo
     return plain and alike and small and not torch.is_grad_enabled()
 
 
-def look(owner: object, q: Tensor, k: Tensor, v: Tensor, memory: FixedMemory, scale: float) -> Tensor:
+def look(owner: object, q: Tensor, k: Tensor, v: Tensor, memory: Memory, scale: float) -> Tensor:
     """What the newest rows (B H 1 D) take of all that is in memory and of themselves, who are in it from here on."""
+    assert isinstance(memory, FixedMemory), "who looks asks first whether the kernel serves"
     keys, values = memory.place(owner, k, v)
     y: Tensor = kernels.look(q, k, v, keys, values, memory.rows, memory.places, scale)
     return y

@@ -87,7 +87,10 @@ def test_biases_that_say_nothing_are_softmax():
 
 def blocks():
     torch.manual_seed(0)
-    plain = lambda: Attention(MultiHead(WIDTH, 2), Softmax(), Join(WIDTH, WIDTH))  # noqa: E731
+
+    def plain() -> Attention:
+        return Attention(MultiHead(WIDTH, 2), Softmax(), Join(WIDTH, WIDTH))
+
     return [Block(WIDTH, plain(), FeedForward(WIDTH, 4)) for _ in range(2)]
 
 

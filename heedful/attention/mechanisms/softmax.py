@@ -14,7 +14,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from heedful.attention import newest
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
-from heedful.attention.memory import FixedMemory, Memory
+from heedful.attention.memory import Memory
 from heedful.attention.sight import Sight
 
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
@@ -71,8 +71,8 @@ class Softmax(SoftmaxLike):
         return fused(q, k, v, sight, self.scale(q), self.dropout if self.training else 0.0)
 
     def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
-        fused = type(self).forward is Softmax.forward
-        if fused and isinstance(memory, FixedMemory) and newest.serves(q, k, v, sight, memory):
+        plain = type(self).forward is Softmax.forward  # and no kind that makes its sum in another way
+        if plain and newest.serves(q, k, v, sight, memory):
             return newest.look(self, q, k, v, memory, self.scale(q))
         return super().recall(q, k, v, sight, memory)
 
