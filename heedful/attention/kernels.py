@@ -11,6 +11,7 @@ from torch import Tensor, float32
 
 FEW, CROWD = (128, 8), (32, 2)  # columns that a program looks at together, and warps that share them
 MANY = 128  # programs from which on most of a GPU is busy
+TILE = 16384  # bytes of keys that a program reads at once: of them and of values a few lie in 99 KiB of shared memory
 SCHEMA = (
     "(Tensor q, Tensor k, Tensor v, Tensor(a!) keys, Tensor(b!) values, Tensor rows, Tensor? places, float scale)"
     " -> Tensor"
@@ -75,13 +76,15 @@ def look(
     groups, width, share = k.shape[1], q.shape[-1], q.shape[1] // k.shape[1]
     programs = q.shape[0] * groups
     block, warps = FEW if programs < MANY else CROWD
+    wide = max(16, triton.next_power_of_2(width))
+    block = max(16, min(block, TILE // (wide * q.element_size())))
     newest[(programs,)](
         q, k, v, keys, values, y, rows, rows if places is None else places, scale,
         q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
         keys.stride(0), keys.stride(1), keys.stride(2), y.stride(0), y.stride(1),
         0 if places is None else places.stride(0),
         GROUPS=groups, SHARE=share, ROWS=max(16, triton.next_power_of_2(share)), D=width,
-        WIDE=max(16, triton.next_power_of_2(width)), BLOCK=block, PADDED=places is not None, EXACT=q.dtype == float32,
+        WIDE=wide, BLOCK=block, PADDED=places is not None, EXACT=q.dtype == float32,
         num_warps=warps,
     )  # fmt: skip
     return y

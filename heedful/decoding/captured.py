@@ -38,6 +38,9 @@ class Way(NamedTuple):
     repetition_penalty: float
 
 
+LIKELIEST = Way(None, 1.0)
+
+
 class Step:
     """One step of a model, in places that never change: the newest tokens are read and the next ones chosen.
 
@@ -54,16 +57,21 @@ class Step:
         self.text = torch.full((batch, size), -1, device=weight.device)
         self.gains = torch.zeros(batch, size, dtype=torch.float64, device=weight.device)
         self.throws = torch.zeros(size, batch, dtype=torch.float64, device=weight.device)
-        self.scores: Callable[[Speaker], Tensor] = self.plain
+        self.scores, self.likeliest = self.plain, self.greedy
         if compiled:
             # Every batch and reach is a graph of its own: past torch's limit of 8 it would go on eagerly, in silence.
             torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
-            self.scores = torch.compile(self.plain, dynamic=False, options=cast(Any, TUNED) if batch == 1 else None)
+            how: Any = {"dynamic": False, "options": TUNED if batch == 1 else None}
+            self.scores, self.likeliest = torch.compile(self.plain, **how), torch.compile(self.greedy, **how)
         self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
 
     def plain(self, model: Speaker) -> Tensor:
         """The scores behind the newest tokens: B V."""
         return self.outputs(model.read(self.newest, self.memory)[:, -1])
+
+    def greedy(self, model: Speaker) -> tuple[Tensor, Tensor]:
+        """The likeliest tokens behind the newest ones, and their log-probabilities: B 1 both."""
+        return self.chosen(self.plain(model), LIKELIEST)
 
     def begin(self, model: Speaker, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
         """Reads prompts (B P) and chooses their first tokens; what was there before is forgotten."""
@@ -75,27 +83,40 @@ class Step:
             self.throws[start : start + len(throws)] = throws
         self.memory.reach = self.memory.size
         states = model.read(prompts.clamp(min=0), self.memory, positions)
-        self.choose(self.outputs(states[:, -1]), way)
+        self.write(*self.chosen(self.outputs(states[:, -1]), way))
 
-    def choose(self, scores: Tensor, way: Way) -> None:
-        """Chooses the next tokens by scores (B V), and writes them down."""
-        assert self.memory.length is not None
-        at = self.memory.length[None]  # behind all that was read
-        scores = Rules(way.repetition_penalty).weigh(scores, self.text)
+    def take(self, model: Speaker, way: Way) -> None:
+        """Reads the newest tokens and writes the next ones. Dice are thrown outside of what is compiled."""
+        self.write(*(self.likeliest(model) if way == LIKELIEST else self.chosen(self.scores(model), way)))
+
+    def chosen(self, scores: Tensor, way: Way) -> tuple[Tensor, Tensor]:
+        """The next tokens by scores (B V), and their log-probabilities: B 1 both."""
+        if way.repetition_penalty != 1.0:
+            scores = Rules(way.repetition_penalty).weigh(scores, self.text)
         chances = scores.log_softmax(-1, dtype=torch.promote_types(scores.dtype, torch.float32))
         if way.cuts is None:
             tokens = chances.argmax(-1, keepdim=True)
         else:
-            tokens = drawn(way.cuts(chances), self.throws.index_select(0, at)[0])[:, None]
-        self.text.index_copy_(1, at, tokens)
-        self.gains.index_copy_(1, at, chances.gather(1, tokens).double())
+            tokens = drawn(way.cuts(chances), self.throws.index_select(0, self.place)[0])[:, None]
+        return tokens, chances.gather(1, tokens).double()
+
+    @property
+    def place(self) -> Tensor:
+        """The column behind all that was read."""
+        assert self.memory.length is not None
+        return self.memory.length[None]
+
+    def write(self, tokens: Tensor, gains: Tensor) -> None:
+        """Writes down what was chosen."""
+        self.text.index_copy_(1, self.place, tokens)
+        self.gains.index_copy_(1, self.place, gains)
         self.newest.copy_(tokens)
 
     def __call__(self, model: Speaker, column: int, way: Way) -> None:
         """Takes the step that reads the tokens at this column."""
         self.memory.reach = reach(column + 1, self.memory.size) if self.memory.asked else self.memory.size
         if not self.newest.is_cuda:
-            return self.choose(self.scores(model), way)
+            return self.take(model, way)
         key = self.memory.reach, way
         if key not in self.graphs:
             self.graphs[key] = self.captured(model, column, way)
@@ -107,12 +128,12 @@ class Step:
         aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(aside):
             for _ in range(WARM):
-                self.choose(self.scores(model), way)
+                self.take(model, way)
                 self.rewind(column)
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=pool()):
-            self.choose(self.scores(model), way)
+            self.take(model, way)
         self.rewind(column)
         self.newest.copy_(newest)
         return graph

@@ -135,12 +135,13 @@ def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         search(writer(), sources(), Decoding(steps="compiled"))
 
 
-def test_a_step_can_be_compiled_as_one_graph() -> None:
+@pytest.mark.parametrize("way", [captured.LIKELIEST, captured.Way(None, 1.2)])
+def test_a_step_can_be_compiled_as_one_graph(way: captured.Way) -> None:
     torch.manual_seed(0)
     model: Any = build("llama", vocab=20, width=16, heads=2, depth=2, length=64, hidden=32).eval()
     one, two = captured.Step(model, 2, 64, False), captured.Step(model, 2, 64, False)
-    two.scores = torch.compile(two.plain, backend="aot_eager", dynamic=False, fullgraph=True)
-    way = captured.Way(None, 1.0)
+    how: Any = {"backend": "aot_eager", "dynamic": False, "fullgraph": True}
+    two.scores, two.likeliest = torch.compile(two.plain, **how), torch.compile(two.greedy, **how)
     with torch.no_grad():
         for step in (one, two):
             step.begin(model, torch.tensor([[3, 4], [5, 6]]), None, None, way)

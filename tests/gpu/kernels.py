@@ -193,7 +193,7 @@ def recalls(device: torch.device) -> Iterator[dict[str, object]]:
     newest.prepare()
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for groups, width, before, padded in itertools.product(
-            (H, 2, 1), (64, 80, 16), (1, 63, 64, 200), (False, True)
+            (H, 2, 1), (64, 80, 256, 16), (1, 63, 64, 200), (False, True)
         ):
             torch.manual_seed(0)
             memory, exact, mechanism = FixedMemory(256), FixedMemory(256), Softmax()
