@@ -15,10 +15,10 @@ from heedful import recipes
 from heedful.training import run
 
 OUT = Path("runs") / "vision"
-STEPS = {"cuda": 2000, "cpu": 150}
+STEPS = {"cuda": 1500, "cpu": 150}
 LARGE = [  # what else CIFAR-10 wants, the recipes know
     *("data=cifar10", "data.augment=[flip, crop(padding=4), trivial]", "training.batch=512", "training.threads=0"),
-    *("training.average=0.99", "training.evaluate_every=500", "training.save_every=2000", "training.log_every=250"),
+    *("training.average=0.99", "training.evaluate_every=500", "training.save_every=1500", "training.log_every=250"),
 ]
 SMALL = [
     *(
@@ -70,6 +70,7 @@ class Plot:
     def draw(self) -> None:
         """A line for each kind of network."""
         from matplotlib.figure import Figure
+        from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullLocator
 
         from heedful.looking.draw import style
 
@@ -80,6 +81,9 @@ class Plot:
                 some = sorted((one for one in self.points if one.kind == kind), key=lambda one: one.operations)
                 axes.plot([one.operations for one in some], [100 * one.accuracy for one in some], "o-", label=kind)
             axes.set_xscale("log")
+            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.xaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))  # label all of them
+            axes.xaxis.set_minor_locator(NullLocator())
             axes.set_xlabel("training FLOPs")
             axes.set_ylabel("test images right, %")
             axes.legend(frameon=False)
