@@ -134,6 +134,7 @@ def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, sa
     made |= peers.found(device)
     growth.seconds, growth.memory = {name: {} for name in made}, {name: {} for name in made}
     for length in lengths:
+        torch.compiler.reset()  # or the kernels of all lengths would be too many for torch to keep
         runs: dict[str, Callable[[], object]] = {}
         for name in [name for name in made if name not in growth.why]:
             try:
