@@ -201,11 +201,22 @@ def answering(model: Model, weights: Weights = "float32", *, again: bool = False
     for part in learning:
         part.training = False
     try:
-        with torch.no_grad(), packed(model.modules(), weights, again=again):
+        with torch.no_grad(), packed(model.modules(), weights, again=again), unplanned():
             yield
     finally:
         for part in learning:
             part.training = True
+
+
+@contextmanager
+def unplanned() -> Iterator[None]:
+    """Without cuDNN's attention, which plans for a tenth of a second whenever a sequence has another length."""
+    plans = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(plans)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Packed matrices: the same products, only while a model writes, and never of weights that have changed since."""
 
+import contextlib
 import copy
 import gc
 import pickle
@@ -303,3 +304,17 @@ def test_looking_at_a_search_changes_nothing_and_can_be_reckoned_with(mechanism)
             assert search(model, source, max_new_tokens=4) == alone
         weights = seen.weights("decoder.blocks.0.attention")
         torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_who_answers_goes_without_plans_and_leaves_all_as_it_was(before):
+    model = writer()
+    old = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(before)
+    try:
+        with contextlib.suppress(KeyError), answering(model):
+            assert not torch.backends.cuda.cudnn_sdp_enabled()
+            raise KeyError
+        assert torch.backends.cuda.cudnn_sdp_enabled() is before
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(old)

@@ -218,7 +218,7 @@ def recalls(device: torch.device) -> Iterator[dict[str, object]]:
                 "case": case,
                 "dtype": str(dtype),
                 "roundings": round(ratio, 2),
-                "holds": ratio <= ROUNDINGS and same,
+                "holds": ratio <= ROUNDINGS * max(1.0, width / 128) and same,
             }
 
 
