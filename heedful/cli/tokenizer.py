@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -42,18 +42,19 @@ def train(
     alphabet: Annotated[
         int | None, typer.Option(metavar="N", help="Learn only the N most frequent characters; all where not given.")
     ] = None,
+    lower: Annotated[bool, typer.Option("--lower", help="Small letters alone, whatever the texts have.")] = False,
 ) -> None:
     """Train a tokenizer on files of any size, each line a text; the same files give the same bytes.
 
     Ids 0 to 3 are <pad>, <begin>, <end> and <unknown>; then come the special tokens, then what is learnt. bpe works on
-    bytes and bpe_characters writes as bytes what it does not know: any text comes back as it was.
+    bytes and bpe_characters writes as bytes what it does not know: any text comes back as it was, but for --lower.
 
     For instance: heedful tokenizer train corpus.txt more.txt.gz --kind bpe --size 8000 --special '<User:>'
     """
     from heedful.text import train_files
 
     writable(out, files)
-    how = {"digits": digits, "punctuation": punctuation}
+    how: dict[str, Any] = {"digits": digits, "punctuation": punctuation, "lower": lower}
     with progress(files) as heard:
         made = train_files(files, kind, size, special or (), alphabet=alphabet, said=say, heard=heard, **how)
     made.write(out)

@@ -29,28 +29,30 @@ class Counts:
 
 
 class Texts:
-    """Takes texts apart at special tokens, which are no text to learn from."""
+    """Takes texts apart at special tokens, which are no text to learn from; with small letters alone, where asked."""
 
-    def __init__(self, special: Iterable[str] = ()) -> None:
+    def __init__(self, special: Iterable[str] = (), lower: bool = False) -> None:
+        self.lower = lower
         apart = sorted({*SPECIAL, *special}, key=len, reverse=True)
         self.cut = re.compile("|".join([*map(re.escape, apart), "<0x[0-9A-F]{2}>"]))
         self.signs = sorted({token[0] for token in apart})
 
     def between(self, text: str) -> Iterable[str]:
         """What stands between special tokens, without the white space around these."""
-        if not any(sign in text for sign in self.signs):
-            return (text,)
-        first, *more = self.cut.split(text)
-        if not more:
-            return (text,)
-        return (first.rstrip(), *(part.strip() for part in more[:-1]), more[-1].lstrip())
+        parts = self.cut.split(text) if any(sign in text for sign in self.signs) else [text]
+        if self.lower:
+            # At the end of a word a capital sigma is small in another way; the engine looks at no letter's neighbours.
+            parts = [part.replace("Σ", "\N{GREEK SMALL LETTER SIGMA}").lower() for part in parts]
+        if len(parts) == 1:
+            return parts
+        return (parts[0].rstrip(), *(part.strip() for part in parts[1:-1]), parts[-1].lstrip())
 
 
 class Letters(Texts):
     """Counts characters."""
 
-    def __init__(self, special: Iterable[str] = ()) -> None:
-        super().__init__(special)
+    def __init__(self, special: Iterable[str] = (), lower: bool = False) -> None:
+        super().__init__(special, lower)
         self.characters: Counter[str] = Counter()
 
     def add(self, text: str) -> None:
@@ -70,8 +72,8 @@ class Words(Texts):
     Other white space stays in a word, so that it is cut later as it would be in the text.
     """
 
-    def __init__(self, special: Iterable[str] = (), most: int = MOST) -> None:
-        super().__init__(special)
+    def __init__(self, special: Iterable[str] = (), most: int = MOST, lower: bool = False) -> None:
+        super().__init__(special, lower)
         self.counts: Counter[str] = Counter()
         self.characters: Counter[str] = Counter()  # of the words that were let go
         self.let_go, self.most = 0, most

@@ -53,20 +53,22 @@ def numbered(*tokens: Sequence[str]) -> dict[str, int]:
     return {token: at for at, token in enumerate(chain(SPECIAL, *tokens))}
 
 
-def characters(known: Sequence[str], special: Sequence[str] = ()) -> tokenizers.Tokenizer:
+def characters(known: Sequence[str], special: Sequence[str] = (), lower: bool = False) -> tokenizers.Tokenizer:
     """Each character a token."""
     engine = tokenizers.Tokenizer(models.WordLevel(numbered(special, known), UNKNOWN))
+    if lower:
+        engine.normalizer = normalizers.Lowercase()
     engine.pre_tokenizer = splitter("characters", "", "")
     engine.decoder = decoders.Fuse()
     return with_special(engine, special, alone=False)
 
 
 def of_words(
-    kind: str, model: models.Model, split: pre_tokenizers.PreTokenizer, special: Sequence[str]
+    kind: str, model: models.Model, split: pre_tokenizers.PreTokenizer, special: Sequence[str], lower: bool = False
 ) -> tokenizers.Tokenizer:
     """An engine whose model finds the pieces of words."""
-    engine = tokenizers.Tokenizer(model)
-    engine.normalizer = normalizers.Prepend(" ")
+    engine, before = tokenizers.Tokenizer(model), normalizers.Prepend(" ")
+    engine.normalizer = normalizers.Sequence([normalizers.Lowercase(), before]) if lower else before
     bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     engine.pre_tokenizer = pre_tokenizers.Sequence([split, bytewise]) if kind == "bpe" else split
     engine.decoder = decoders.Sequence([*joining(kind), decoders.Strip(" ", 1, 0)])

@@ -1,4 +1,4 @@
-"""What a tokenizer shall be: its kind and size, and how it treats digits, punctuation and special tokens."""
+"""What a tokenizer shall be: its kind and size, and how it treats digits, punctuation, case and special tokens."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ class Plan:
     digits: str = "apart"
     punctuation: str = "apart"
     alphabet: int | None = None
+    lower: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

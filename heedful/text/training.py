@@ -22,15 +22,16 @@ def train(
     digits: str = "apart",
     punctuation: str = "apart",
     alphabet: int | None = None,
+    lower: bool = False,
     said: Callable[[str], object] = lambda line: None,
 ) -> Tokenizer:
     """A tokenizer of `size` tokens at most, trained on texts.
 
     Digits and punctuation are `joined` with the letters beside them, stand `apart` in runs of their own, or each is
-    `single`. Only the `alphabet` most frequent characters are learnt, where that is given. `said` is told what was left
-    out.
+    `single`. Only the `alphabet` most frequent characters are learnt, where that is given. With `lower` all letters are
+    small ones, in what is learnt and in what is read later. `said` is told what was left out.
     """
-    plan = Plan(kind, size, tuple(special), digits, punctuation, alphabet)
+    plan = Plan(kind, size, tuple(special), digits, punctuation, alphabet, lower)
     counted = counter(plan)
     for text in texts:
         counted.add(text)
@@ -45,11 +46,12 @@ def train_files(
     digits: str = "apart",
     punctuation: str = "apart",
     alphabet: int | None = None,
+    lower: bool = False,
     said: Callable[[str], object] = lambda line: None,
     heard: Callable[[int], object] = lambda read: None,
 ) -> Tokenizer:
     """The same of files, plain or gzipped, each line a text; `heard` is told how many bytes were read each time."""
-    plan = Plan(kind, size, tuple(special), digits, punctuation, alphabet)
+    plan = Plan(kind, size, tuple(special), digits, punctuation, alphabet, lower)
     counted = counter(plan)
     for path in paths:
         for block in lines_of(Path(path), heard):
@@ -59,7 +61,7 @@ def train_files(
 
 def counter(plan: Plan) -> Letters | Words:
     """What counts in texts that which is learnt from."""
-    return Letters(plan.special) if plan.kind == "characters" else Words(plan.special)
+    return (Letters if plan.kind == "characters" else Words)(plan.special, lower=plan.lower)
 
 
 def learn(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -> Tokenizer:
@@ -67,7 +69,7 @@ def learn(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -
     if isinstance(counted, Letters):
         known = alphabet_of(plan, counted.characters)
         plan.room(len(known))
-        engine = engines.characters(known, plan.special)
+        engine = engines.characters(known, plan.special, plan.lower)
     else:
         split = engines.splitter(plan.kind, plan.digits, plan.punctuation)
         counts = counted.split(lambda text: [part for part, _ in split.pre_tokenize_str(text)])
@@ -75,7 +77,7 @@ def learn(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -
             raise Refusal("there is no text to learn from; give at least one line")
         if counts.let_go:
             said(f"{counts.let_go:,} rare words were let go, to keep the memory bounded")
-        engine = engines.of_words(plan.kind, LEARNERS[plan.kind](plan, counts, said), split, plan.special)
+        engine = engines.of_words(plan.kind, LEARNERS[plan.kind](plan, counts, said), split, plan.special, plan.lower)
     made = Tokenizer(engine)
     if len(made) < plan.size and plan.kind != "characters":
         said(f"{len(made):,} tokens and not {plan.size:,}: there is no more to learn from this text")

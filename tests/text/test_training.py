@@ -218,3 +218,15 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         made.write(tmp_path / "b.json")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "b.json"]
     assert Tokenizer.read(tmp_path / "a.json").layout.text == made.layout.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_small_letters_alone_it_learns_and_reads_what_small_ones_say(kind):
+    shouted = [text.upper() for text in TEXTS]
+    small = [text.lower() for text in shouted]
+    made, plain = train(shouted, kind, 700, ["<User:>"], lower=True), train(small, kind, 700, ["<User:>"])
+    assert made.layout.known == plain.layout.known
+    assert made.encode_all(shouted) == plain.encode_all(small) == made.encode_all(small)
+    said = "<User:> A Man Sleeps."
+    assert made.encode(said) == plain.encode("<User:> a man sleeps.")
+    assert made.layout.known["<User:>"] in made.encode(said)

@@ -69,7 +69,7 @@ def test_an_explanation_is_shown(verb):
 
 
 def test_training_says_what_was_left_out(verb, monkeypatch):
-    monkeypatch.setattr("heedful.text.counting.Words.__init__.__defaults__", ((), 300))
+    monkeypatch.setattr("heedful.text.counting.Words.__init__.__defaults__", ((), 300, False))
     status, _, err = verb("train", "text.txt", "--size", "300")
     assert status == 0
     assert re.fullmatch(r"heedful: \d+ rare words were let go, to keep the memory bounded\n", err)
