@@ -13,6 +13,7 @@ from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
 from heedful.models.spec import Spec
+from heedful.tasks import TASKS
 from heedful.training.spec import RunSpec
 
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
@@ -28,8 +29,11 @@ def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
     for key in ("start", "teacher"):
         word = getattr(run, key)
         if word.startswith(RECIPE):
-            train(named(word, run), beside(out, key))
-            run = run.model_copy(update={key: str(beside(out, key))})
+            folder = str(beside(out, key))
+            train(named(word, run), Path(folder))
+            run = run.model_copy(update={key: folder})
+            if key == "start" and TASKS[run.task].inherits:
+                run = run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": folder})})
     if run.model.get("family") == LIKE:
         run = run.model_copy(update={"model": like(run)})
     return run
@@ -41,13 +45,18 @@ def beside(out: Path, word: str) -> Path:
 
 
 def named(word: str, run: RunSpec) -> RunSpec:
-    """The run of a recipe and its changes, on the data of the run that it comes before; changes of data are kept."""
+    """The run of a recipe and its changes, on the data of the run that it comes before, unless they name others.
+
+    Changes of data are kept; images are varied and words cut as the recipe itself says.
+    """
     try:
         name, *changes = shlex.split(word.removeprefix(RECIPE))
     except ValueError:
         raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
-    other = recipes.resolve(name, changes)
-    own = {"augment", *(key.split(".")[1] for key, _ in map(recipes.parse, changes) if key.startswith("data."))}
+    other, keys = recipes.resolve(name, changes), [recipes.parse(change)[0] for change in changes]
+    if "data" in keys and other.data.name != run.data.name:
+        return other.model_copy(update={"seed": run.seed, "expected": None})
+    own = {"augment", "tokenizer", *(key.split(".")[1] for key in keys if key.startswith("data."))}
     data = run.data.model_copy(update={name: getattr(other.data, name) for name in own})
     return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
 

@@ -82,7 +82,8 @@ def train(
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
-        words = {"start": run.start, "teacher": run.teacher}  # as they were given: recipes and not their folders
+        data = ready.run.data.model_copy(update={"tokenizer": run.data.tokenizer})
+        words = {"start": run.start, "teacher": run.teacher, "data": data}  # as given: recipes and not their folders
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:

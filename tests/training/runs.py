@@ -28,6 +28,7 @@ BY_TOKENS = {"training.tokens": 220, "data.tokenizer": "bpe(size=300)", "decodin
 
 FEW = "data=toy training.steps=2 training.batch=8"
 FIRST = {
+    "classify-sst": {"start": f"recipe:classify-sst-phrases {FEW}"},
     "beit": {"teacher": f"recipe:dvae {FEW}"},
     "deit": {"teacher": f"recipe:resnet {FEW} model.width=4"},
     "finetune-images": {"start": f"recipe:mae {FEW} model.width=16 model.heads=2 model.depth=1"},

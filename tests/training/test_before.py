@@ -67,3 +67,14 @@ def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
 def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):
     with pytest.raises(Refusal, match=said):
         run.train(recipes.resolve(recipe, [*SMALL, *changes]), tmp_path / "out", False, CPU)
+
+
+def test_a_text_model_that_is_trained_first_reads_its_own_texts_and_hands_on_its_tokens(tmp_path):
+    bert = "recipe:bert-text data=toy training.steps=1 training.batch=8 model.width=16 model.heads=2 model.depth=1"
+    spec = recipes.resolve("classify", ["data=toy", "data.samples=60", "training.steps=1", f"start={bert}"])
+    assert (named(bert, spec).data.name, spec.data.name) == ("captions", "opinions")
+    run.train(spec, tmp_path / "tuned", False, CPU)
+    one, other = (tmp_path / f"{name}/model/tokenizer.json" for name in ("tuned-start", "tuned"))
+    assert one.read_bytes() == other.read_bytes()
+    assert yaml.safe_load((tmp_path / "tuned/run.yaml").read_text())["start"] == bert
+    assert run.train(spec, tmp_path / "tuned", True, CPU)["step"] == 1
