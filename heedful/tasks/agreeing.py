@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
@@ -12,13 +11,12 @@ from torch.nn.functional import normalize
 
 from heedful.data.augment import ResizedCrop, mixed
 from heedful.data.images import Picture, Pixels
-from heedful.data.images.decode import INLINE, Size
-from heedful.looking import look
+from heedful.data.images.decode import Size
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.dino import DINO, DINOSpec
 from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.seen import coloured, learned, maps_of, over, overlays
+from heedful.tasks.seen import coloured, learned, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
@@ -113,15 +111,8 @@ class Agreeing(Images):
         for group in several(read_all(inputs, self.known)):
             yield from (",".join(f"{number:.4f}" for number in row) for row in self.vectors(model, group).tolist())
 
-    @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
-        images = levels(torch.from_numpy(self.known(text))[None].to(device_of(model)))
-        model.eval()
-        with look(model) as seen:
-            model(images)
-        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
-        shown = maps_of(model, seen)
-        return Example(name, shown, sections=over(self.large(text), shown, model))
+        return self.looked(model, text)
 
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         some = list(samples[:2000])

@@ -10,11 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from heedful.data.augment import dice_of, draw
+from heedful.data.augment import draw
 from heedful.data.images import Picture, Pixels
-from heedful.data.images.decode import INLINE, Size
+from heedful.data.images.decode import Size
 from heedful.errors import Refusal
-from heedful.looking import look
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
@@ -22,7 +21,7 @@ from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.dvae import DVAE
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.seen import coloured, learned, maps_of, over
+from heedful.tasks.seen import coloured, learned
 from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
@@ -93,23 +92,12 @@ class Guessing(Images):
             self.tell(len(images))
         return made
 
-    def dice(self, first: int, count: int, device: torch.device) -> Tensor:
-        """The dice of pictures that are scored or shown: the same every time."""
-        return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
-
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         for group in several(read_all(inputs, self.known)):
             yield from (f"{share:.4f}" for share in self.shares(model, group))
 
-    @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
-        images = levels(torch.from_numpy(self.known(text))[None].to(device_of(model)))
-        model.eval()
-        with look(model) as seen:
-            model(images)
-        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
-        shown = maps_of(model, seen)
-        return Example(name, shown, sections=over(self.large(text), shown, model))
+        return self.looked(model, text)
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         rows = tuple(

@@ -34,7 +34,6 @@ from heedful.tasks.task import (
     precise,
     read_all,
     several,
-    to,
 )
 from heedful.tasks.teaching import judged, taught
 from heedful.tasks.variety import Variety
@@ -189,15 +188,26 @@ class Images(Task):
     def look(self, model: nn.Module, text: str) -> Example:
         if not attends(model):
             raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]
-        pixels = self.known(text)
-        label, chance = self.answers(model, [pixels])[0]
-        batch = to({"images": torch.from_numpy(pixels)[None]}, device_of(model))
+        label, chance = self.answers(model, [self.known(text)])[0]
+        return self.looked(model, text, f" → {label} ({100 * chance:.0f} %)")
+
+    @torch.no_grad()
+    def looked(self, model: nn.Module, text: str, said: str = "") -> Example:
+        """Where a model looks in a picture, and what it says of it."""
+        images = levels(torch.from_numpy(self.known(text))[None].to(device_of(model)))
+        model.eval()
         with look(model) as seen:
-            model(levels(batch["images"]))
-        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+            model(images)
         shown = maps_of(model, seen)
-        name = f"{name} → {label} ({100 * chance:.0f} %)"
-        return Example(name, shown, sections=over(self.large(text), shown, model, levels(batch["images"])))
+        return Example(f"{self.called(text)}{said}", shown, sections=over(self.large(text), shown, model, images))
+
+    def called(self, text: str) -> str:
+        """What a picture is called: its file's name, or its size where it has none."""
+        return f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+
+    def dice(self, first: int, count: int, device: torch.device) -> Tensor:
+        """The dice of pictures that are scored or shown: the same every time."""
+        return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
 
     def large(self, text: str) -> Pixels:
         """The picture of an input as people see it, cut as the model has it: C H W."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import dice_of, draw
+from heedful.data.augment import draw
 from heedful.data.images import Picture, Pixels
-from heedful.data.images.decode import INLINE, Size
+from heedful.data.images.decode import Size
 from heedful.looking import look
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
@@ -65,10 +65,6 @@ class Rebuilding(Images):
             self.tell(len(images))
         return made
 
-    def dice(self, first: int, count: int, device: torch.device) -> Tensor:
-        """The dice of pictures that are scored or shown: the same every time."""
-        return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
-
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         for group in several(read_all(inputs, self.known)):
             yield from (f"{1 - error:.4f}" for error in self.errors(model, group))
@@ -80,7 +76,7 @@ class Rebuilding(Images):
         _, seen_at, _ = errors(model, images, self.dice(0, 1, images.device))
         with look(model) as seen:
             model(images, seen_at)
-        name = f"{self.size.high} x {self.size.wide} pixels" if text.startswith(INLINE) else Path(text).name
+        name = self.called(text)
         return Example(name, maps_seen(model, seen, seen_at[0].tolist()), sections=(self.triples(model, [pixels]),))
 
     @torch.no_grad()
