@@ -70,10 +70,10 @@ def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int]) -> tuple[Map, 
     return maps(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
-def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor | None = None) -> tuple[Overlay, ...]:
+def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) -> tuple[Overlay, ...]:
     """An image (C H W) with its rollouts over it, and with the attention of every layer's heads.
 
-    `images` (1 C H W), as the model takes it, shows which patches speak for the answer too.
+    `images` (1 C H W), as the model takes it, shows which patches speak for the answer, where there is one.
     """
     if not isinstance(model, ViT):
         return ()
@@ -84,7 +84,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor |
     shown = []
     if whole:
         named = ways(whole, model, shape)
-        if images is not None and (counts := speaking(model, images, maps)) is not None:
+        if (counts := speaking(model, images, maps)) is not None:
             named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay(ROLLOUT, image, tuple(named), note))
