@@ -46,8 +46,11 @@ def look(
     from heedful.errors import Refusal, unknown
     from heedful.looking import draw, overlay, page
     from heedful.looking.rollout import rolled
+    from heedful.tasks.seen import rolled_over
     from heedful.training import run
 
+    if discard and not rollout:
+        raise Refusal("--discard is of a rollout; add --rollout, or leave it out")
     if against is not None and word is None:
         raise Refusal("--against shows where one word looks in two inputs; give --word too, or leave it out")
     if temperatures is not None:
@@ -67,9 +70,14 @@ def look(
     if layer is not None and layer not in paths:
         raise unknown("layer", layer, paths)
     shown = [map for map in seen.maps if layer in (None, map.path)]
+    over: list[Any] = list(seen.sections) if layer is None else []
     if rollout:
-        shown = [*rolled(seen.maps, discard), *shown]
-    over = [part for part in seen.sections if isinstance(part, overlay.Overlay)] if layer is None else []
+        held = rolled(seen.maps, discard)
+        if not held:
+            raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")
+        shown = [*held, *shown]
+        if over and isinstance(over[0], overlay.Overlay):
+            over = [rolled_over(held, discard, over[0], model), *over]
     try:
         words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
         if over and out.suffix.lower() in (".png", ".svg"):

@@ -19,6 +19,7 @@ from heedful.looking.draw import INK, QUIET, style
 
 HEAT = np.array([242, 113, 28], dtype=np.uint8)  # seen on most photographs
 ALONG = 7  # pictures side by side
+Panel = tuple[str, NDArray[np.uint8], Tensor | None]  # its name, the image, and weights over it
 SMALL = 96  # pixels along the side of a picture below which each pixel is shown as one
 
 
@@ -42,6 +43,10 @@ class Overlay:
             figures += f'<figure><div><img alt="" src="{photo}">{heat}</div>{caption}</figure>'
         return f'{note}<div class="overlays">{figures}</div>'
 
+    def panels(self) -> list[Panel]:
+        """The image alone, then once under each of the weights."""
+        return [("image", self.image, None), *((name, self.image, weights) for name, weights in self.weights)]
+
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
@@ -57,6 +62,10 @@ class Pictures:
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         along = f' style="--along:{self.along}"' if self.along else ""
         return f'{note}<div class="overlays"{along}>{"".join(self._figure(*one) for one in self.pictures)}</div>'
+
+    def panels(self) -> list[Panel]:
+        """Each image."""
+        return [(words, pixels, None) for words, pixels in self.pictures]
 
     def _figure(self, words: str, pixels: NDArray[np.uint8]) -> str:
         small = ' class="small"' if max(pixels.shape[:2]) < SMALL else ""
@@ -81,28 +90,29 @@ def picture(pixels: NDArray[np.uint8], form: str = "PNG") -> str:
     return f"data:image/{form.lower()};base64," + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def draw(overlays: Sequence[Overlay], path: str | Path) -> None:
-    """Draws all overlays below each other as .png or .svg."""
+def draw(parts: Sequence[Overlay | Pictures], path: str | Path) -> None:
+    """Draws all parts below each other as .png or .svg."""
     from matplotlib.figure import Figure
 
-    rows = sum(math.ceil((1 + len(one.weights)) / ALONG) for one in overlays)
+    rows = sum(math.ceil(len(one.panels()) / ALONG) for one in parts)
     with style():
-        figure = Figure(figsize=(1.6 * ALONG, 1.85 * rows + 0.3 * len(overlays)))
+        figure = Figure(figsize=(1.6 * ALONG, 1.85 * rows + 0.3 * len(parts)))
         axes = figure.subplots(rows, ALONG, squeeze=False)
         for one in axes.flat:
             one.set_axis_off()
         first = 0
-        for over in overlays:
-            high, wide = over.image.shape[:2]
-            shown = [("image", None), *over.weights]
-            for at, (name, weights) in enumerate(shown):
+        for part in parts:
+            shown = part.panels()
+            for at, (name, image, weights) in enumerate(shown):
+                high, wide = image.shape[:2]
                 place = axes[first + at // ALONG, at % ALONG]
-                place.imshow(over.image, extent=(0, wide, high, 0))
+                place.imshow(image, extent=(0, wide, high, 0))
                 if weights is not None:
-                    place.imshow(shaded(weights), extent=(0, wide, high, 0), interpolation="bilinear")
-                if at:
-                    place.set_title(name, fontsize=7, color=QUIET, pad=3)
-            axes[first, 0].set_title(over.title, fontsize=8, color=INK, loc="left", pad=3)
+                    way = "bilinear" if len(weights.unique()) > 2 else "nearest"  # a patch belongs to a segment or not
+                    place.imshow(shaded(weights), extent=(0, wide, high, 0), interpolation=way)
+                place.set_title(name, fontsize=7, color=QUIET, pad=3)
+            left = axes[first, 0]
+            left.text(0, 1.2, part.title, fontsize=8, color=INK, transform=left.transAxes)
             first += math.ceil(len(shown) / ALONG)
         nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
         figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)

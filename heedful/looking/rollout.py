@@ -52,17 +52,18 @@ def mixed(weights: Tensor) -> Tensor:
 
 
 def rolled(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
-    """The rollout of each stack whose tokens look at each other, as a map: by the heads' mean, maximum and minimum."""
+    """The rollout of each stack whose tokens look at each other, as maps: by the heads' mean, maximum and minimum.
+
+    Where a token joins those that were there before, as a ConViT's class token does, from that layer on.
+    """
     stacks: dict[str, list[Map]] = {}
     for map in maps:
         if ".blocks." in map.path and map.rows == map.columns and not map.path.endswith("cross"):
             stacks.setdefault(map.path.split(".blocks.")[0], []).append(map)
-    return [
-        Map(
-            f"{stack} rollout",
-            torch.stack([rollout([map.weights for map in layers], how, discard) for how in FUSED]),
-            layers[0].rows,
-            layers[0].columns,
-        )
-        for stack, layers in stacks.items()
-    ]
+    found = []
+    for stack, layers in stacks.items():
+        whole = [map for map in layers if map.rows == layers[-1].rows]
+        for how in FUSED:
+            weights = rollout([map.weights for map in whole], how, discard)[None]
+            found.append(Map(f"{stack} rollout, {how} of heads", weights, whole[0].rows, whole[0].columns))
+    return found

@@ -55,7 +55,7 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
         weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
         side = round(weights.shape[-1] ** 0.5)
         cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
-        made.append(Map(path, weights, cells, cells))
+        made.append(Map(path, weights, tuple(f"from {cell}" for cell in cells), cells))  # of its window, and no token
     return tuple(made)
 
 
@@ -78,6 +78,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
     if not isinstance(model, ViT):
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    maps = placed(maps, model)
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
     whole = [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
     who = "the class token's outputs" if model.spec.pool in CLASS else "all patches, on average,"
@@ -97,6 +98,21 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
         shown.append(Overlay(map.path, image, heads))
     return tuple(shown)
+
+
+def placed(maps: Sequence[Map], model: ViT) -> list[Map]:
+    """The maps whose tokens stand on the image, or look at it; nodes that a kind has of its own stand nowhere."""
+    tokens = tuple(words_of(model))
+    known = tokens, tokens[model.spec.first :]
+    return [map for map in maps if map.columns in known and map.rows in (*known, tokens[:1])]
+
+
+def rolled_over(maps: Sequence[Map], discard: float, part: Overlay, model: nn.Module) -> Overlay:
+    """Rollouts that drop a share of the weights, over the image of another part."""
+    assert isinstance(model, ViT)
+    shape = model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    each = tuple((map.path.split(", ")[-1], asked(map.weights[0], model, shape)) for map in placed(maps, model))
+    return Overlay(f"{ROLLOUT}, {discard:.0%} dropped", part.image, each)
 
 
 def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:
@@ -125,7 +141,10 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
         answer = model(images.detach().requires_grad_())[0].max()  # which tells slopes though no weight may learn
     slopes = found.gradients(answer)
     most = max(map.weights.shape[-1] for map in maps)  # layers before a class token stands there tell of no answer
-    felt_at = [map for map in maps if map.path in slopes and map.weights.shape[-1] == most]
+    whole = [map for map in maps if map.weights.shape[-1] == most and map.rows == map.columns]
+    felt_at = [map for map in whole if map.path in slopes]
+    if len(felt_at) < len(whole):  # layers share weights, whose slope is told by none of them
+        return None
     counts = relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
     return asked(counts, model, model.inputs.shape(images))
 
@@ -146,7 +165,7 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
         alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
-    yield Curves("How far heads look", tuple(reach(maps, shape, first)))
+    yield Curves("How far heads look", tuple(reach([placed(one, model) for one in maps], shape, first)))
 
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:

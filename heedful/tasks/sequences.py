@@ -23,7 +23,20 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
 from heedful.models.spec import BEGIN, UNKNOWN
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, nonempty, precise, read_all, several, stack, to
+from heedful.tasks.task import (
+    PLAIN,
+    Batch,
+    Task,
+    Terms,
+    device_of,
+    fitting,
+    nonempty,
+    precise,
+    read_all,
+    several,
+    stack,
+    to,
+)
 
 FIRST = UNKNOWN + 1  # the id of the first word, behind the special tokens; -1 is a word that is unknown
 SHORTEST = 16  # sequences are filled up to powers of two from this one on, so that their shapes are few
@@ -146,11 +159,12 @@ class Sequences(Task):
             model(tokens)
         words = ("<s>", *text.split())
         rows = range(len(words) if len(words) <= SHOWN else 1)
-        maps = tuple(
-            Map(path, seen.weights(path, rows=rows)[0].detach().float().cpu(), words[: len(rows)], words)
-            for path in seen.paths
-        )
-        return Example(f"{shortened(text)} → {answer}", maps)
+        maps = []
+        for path in seen.paths:
+            weights = seen.weights(path, rows=rows)[0].detach().float().cpu()
+            who = fitting(words[: len(rows)], weights.shape[-2])
+            maps.append(Map(path, weights, who, fitting(words, weights.shape[-1])))
+        return Example(f"{shortened(text)} → {answer}", tuple(maps))
 
     def show(self, model: nn.Module, samples: Sequence[Line]) -> Samples:
         answers = self.answers(model, [line.places for line in samples])

@@ -209,8 +209,13 @@ def maps(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]
         for call in range(seen.calls(path)):
             name = path if seen.calls(path) == 1 else f"{path}[{call}]"
             weights = seen.weights(path, call=call)[0].detach().float().cpu()
-            made.append(Map(name, weights, tuple(rows), tuple(columns)))
+            made.append(Map(name, weights, fitting(rows, weights.shape[-2]), fitting(columns, weights.shape[-1])))
     return tuple(made)
+
+
+def fitting(words: Sequence[str], count: int) -> tuple[str, ...]:
+    """The words, where there are as many; else numbers: a kind may look from or at nodes of its own that none names."""
+    return tuple(words) if len(words) == count else tuple(f"node {at}" for at in range(count))
 
 
 def pick(samples: Sequence[Any], count: int) -> list[Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.tasks.task import to
@@ -32,6 +34,19 @@ def operations_a_step(loop: Loop) -> float:
 def forwards(loop: Loop, samples: Sequence[Any]) -> int:
     """The operations of one pass forwards over samples."""
     counter = FlopCounterMode(display=False)
-    with counter:
+    with counter, frozen(loop.model):
         loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device), loop.terms)
     return int(counter.get_total_flops())
+
+
+@contextmanager
+def frozen(model: nn.Module) -> Iterator[None]:
+    """No weight learns meanwhile: torch's counter stumbles over views of those that do, as of a learned query."""
+    learning = [weight for weight in model.parameters() if weight.requires_grad]
+    for weight in learning:
+        weight.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for weight in learning:
+            weight.requires_grad_(True)

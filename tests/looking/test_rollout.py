@@ -66,6 +66,9 @@ def test_what_cannot_be_rolled_out_is_refused():
             rollout(layers)
 
 
+STACKS = ("encoder", "decoder")
+
+
 def seen_maps(model, *inputs):
     with heedful.look(model) as seen, torch.no_grad():
         model(*inputs)
@@ -82,10 +85,19 @@ def test_models_of_text_are_rolled_out_stack_by_stack_and_the_future_is_never_he
     torch.manual_seed(0)
     model = heedful.build("transformer", vocab=20, width=16, heads=2, depth=2).eval()
     maps = seen_maps(model, torch.randint(4, 20, (1, 5)), torch.randint(4, 20, (1, 7)))
-    encoder, decoder = rolled(maps, 0.2)
-    assert (encoder.path, decoder.path) == ("encoder rollout", "decoder rollout")
-    assert encoder.weights.shape == (3, 5, 5) and decoder.weights.shape == (3, 7, 7)
-    assert not decoder.weights.triu(1).any() and encoder.weights.triu(1).any()
+    found = rolled(maps, 0.2)
+    ways = ("mean", "max", "min")
+    assert [one.path for one in found] == [f"{stack} rollout, {how} of heads" for stack in STACKS for how in ways]
+    encoder, decoder = (torch.cat([one.weights for one in some]) for some in (found[:3], found[3:]))
+    assert encoder.shape == (3, 5, 5) and decoder.shape == (3, 7, 7)
+    assert not decoder.triu(1).any() and encoder.triu(1).any()
+
+
+def test_a_token_that_joins_later_is_rolled_out_from_there_on():
+    weights = [torch.rand(2, count, count).softmax(-1) for count in (4, 5, 5)]
+    words = tuple("abcd"), tuple("<abcd"), tuple("<abcd")
+    maps = [Map(f"encoder.blocks.{at}", w, who, who) for at, (w, who) in enumerate(zip(weights, words, strict=True))]
+    assert torch.equal(rolled(maps)[0].weights[0], rollout(weights[1:]))
 
 
 @pytest.mark.parametrize(("pool", "tokens"), [("first", 13), ("mean", 12), ("attention", 12)])

@@ -1,0 +1,28 @@
+"""Any recipe takes any kind of attention and of pool: it learns with it, and its report is written."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from heedful import recipes
+from heedful.models import kinds
+from heedful.training import run
+
+FEW = ["data=toy", "data.samples=40", "data.held_out=8", "training.steps=1", "training.batch=8"]
+KEYS = {"stack": "model.stack", "bias": "model.bias", "join": "model.join", "projection": "model.projection"}
+OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
+
+
+@pytest.mark.parametrize("recipe", ["vit", "listops", "sets"])
+@pytest.mark.parametrize("kind", OWN)
+def test_who_looks_from_or_at_nodes_of_its_own_is_told_of_in_a_report(recipe: str, kind: str, tmp_path: Path) -> None:
+    known = kinds.known(kind)
+    asked = f"{KEYS.get(known.role, 'model.mechanism')}={known.word()}"
+    run.train(recipes.resolve(recipe, [*FEW, asked]), tmp_path / "run", False, torch.device("cpu"))
+    assert (tmp_path / "run" / "report.html").exists()
+
+
+def test_a_query_that_is_learned_is_counted_in_what_a_run_costs(tmp_path: Path) -> None:
+    spec = recipes.resolve("vit", [*FEW, "model.pool=attention"])
+    assert run.train(spec, tmp_path / "run", False, torch.device("cpu"))["operations"] > 0
