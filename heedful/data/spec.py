@@ -49,6 +49,7 @@ class DataSpec(BaseModel):
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
     augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
     document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
+    apart: bool = True  # texts that stand in one row see nothing of one another
     divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
     stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
     noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it

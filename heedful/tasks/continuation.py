@@ -38,6 +38,7 @@ class Continuation(Corpus, Continuing):
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
     told: ClassVar[int] = 1
+    cure: ClassVar[str] = "mend its words, or let texts in one row see one another: data.apart=false"
 
     def prepare(self, model: nn.Module) -> None:
         vars(model)["tokenizer"] = self.tokenizer  # as one that is loaded has it
@@ -47,9 +48,10 @@ class Continuation(Corpus, Continuing):
         whole = made["tokens"]
         made |= {"tokens": whole[:, :-1].contiguous(), "answer": whole[:, 1:].contiguous()}
         if "documents" in made:
-            owners = made["documents"]
+            owners = made.pop("documents")
             made["answer"] = made["answer"].masked_fill(owners[:, 1:] != owners[:, :-1], PAD)  # BEGIN is not foreseen
-            made["documents"] = owners[:, :-1].contiguous()
+            if self.apart:
+                made["documents"] = owners[:, :-1].contiguous()
         return made
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:

@@ -106,6 +106,7 @@ class Corpus(Task):
 
     hides: ClassVar[bool] = False  # something of every crop, of what is scored too: it has dice then as well
     whole_words = False  # whether words are hidden as one
+    apart = True  # whether texts in one row see nothing of one another
 
     tokenizer: Tokenizer
     longest: int
@@ -121,7 +122,7 @@ class Corpus(Task):
         learned = (line for text in whole for line in lines(text)) if data.tokenizer.startswith("words") else whole
         task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
-        task.whole_words = data.whole_words
+        task.whole_words, task.apart = data.whole_words, data.apart
         task.asks(data)
         if cls.hides and not task.noise:
             raise Refusal(
@@ -226,7 +227,7 @@ class Corpus(Task):
     # ------------------------------------------------------------------ keeping
 
     def state(self) -> dict[str, Any]:
-        kept = {"longest": self.longest, "noise": self.noise, "whole_words": self.whole_words}
+        kept = {"longest": self.longest, "noise": self.noise, "whole_words": self.whole_words, "apart": self.apart}
         return kept | {"decoding": self.decoding.model_dump(exclude_none=True)}
 
     def write(self, folder: Path) -> None:
@@ -242,7 +243,7 @@ class Corpus(Task):
             task = cls.made(Tokenizer.read(inside(folder / "tokenizer.json")), longest)
         except Refusal as refused:
             raise Refusal(f"{refused}; copy or train it again") from None
-        asked = DataSpec(noise=state["noise"], whole_words=state["whole_words"])
-        task.noise, task.whole_words = asked.noise or 0.0, asked.whole_words
+        asked = DataSpec(noise=state["noise"], whole_words=state["whole_words"], apart=state.get("apart", True))
+        task.noise, task.whole_words, task.apart = asked.noise or 0.0, asked.whole_words, asked.apart
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task

@@ -142,7 +142,7 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
     except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         if short_of_memory(error):
             raise
-        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; mend its words") from None
+        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; {task.cure}") from None
     model.train()
 
 

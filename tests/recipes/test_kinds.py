@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from heedful import recipes
+from heedful.errors import Refusal
 from heedful.models import kinds
 from heedful.training import run
 
@@ -26,3 +27,17 @@ def test_who_looks_from_or_at_nodes_of_its_own_is_told_of_in_a_report(recipe: st
 def test_a_query_that_is_learned_is_counted_in_what_a_run_costs(tmp_path: Path) -> None:
     spec = recipes.resolve("vit", [*FEW, "model.pool=attention"])
     assert run.train(spec, tmp_path / "run", False, torch.device("cpu"))["operations"] > 0
+
+
+def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apart(tmp_path: Path) -> None:
+    words = [*FEW, "model.mechanism=linear"]
+    with pytest.raises(Refusal, match=r"see one another: data\.apart=false"):
+        run.train(recipes.resolve("gpt-text", words), tmp_path / "apart", False, torch.device("cpu"))
+    spec = recipes.resolve("gpt-text", [*words, "data.apart=false"])
+    run.train(spec, tmp_path / "run", False, torch.device("cpu"))
+    _, task = run.trained(tmp_path / "run")
+    crops = task.reopen(spec.data, spec.seed).train[:2]
+    batch = task.batch(crops)
+    assert "documents" not in batch and (batch["answer"] == 0).any()  # a new text's first sign is foreseen by nobody
+    task.apart = True
+    assert "documents" in task.batch(crops)
