@@ -24,7 +24,7 @@ LARGEST = 1 << 24  # bytes of a manifest
 AT_ONCE = 1 << 22  # bytes that are read to be summed
 
 
-def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Fills a folder aside and moves it into place, so that it is there whole or not at all."""
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
     shutil.rmtree(aside, ignore_errors=True)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from heedful.checkpoints.files import write_tensors
 from heedful.checkpoints.mapped import Files
 from heedful.checkpoints.names import layout_for, layout_of
+from heedful.checkpoints.names.beit import untaught
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, rules_of
@@ -190,7 +191,7 @@ def check_constants(reckoned: Mapping[str, Tensor], files: Files, there: Mapping
 
 def write(model: nn.Module, folder: Path) -> nn.Module:
     """config.json and weights into a folder that exists, so that transformers reads them; gives what was written."""
-    model = framing(published(model))
+    model = framing(published(untaught(model)))
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
     tensors = layout.constants(model.spec)

@@ -54,11 +54,13 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
     write_folder(Path(folder), lambda aside: fill(model, aside, layout))
 
 
-def fill(model: nn.Module, folder: Path, layout: str) -> None:
-    """A model in a layout, and the tokenizer that it carries, into a folder that exists."""
-    tokenizer: Any = getattr(LAYOUTS[layout](model, folder), "tokenizer", None)
+def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
+    """A model in a layout, and its tokenizer, into a folder that exists; gives the model as it was written."""
+    written = LAYOUTS[layout](model, folder)
+    tokenizer: Any = getattr(written, "tokenizer", None)
     if tokenizer is not None:
         tokenizer.write(folder / TOKENIZER)
+    return written
 
 
 def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
@@ -69,16 +71,23 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
     if Path(folder).exists():
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    model = load(source)
+    model, count = load(source), 0
 
     def write(aside: Path) -> None:
-        fill(model, aside, layout)
-        carry(model_folder(source), aside)
+        nonlocal count
+        count = weights(fill(model, aside, layout))
+        if count == weights(model):  # one that a part was left out of is no longer used so
+            carry(model_folder(source), aside)
 
     write_folder(Path(folder), write)
     assert isinstance(model.spec, Spec)
     kind = read_json(Path(folder) / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
-    return str(kind), sum(parameter.numel() for parameter in model.parameters())
+    return str(kind), count
+
+
+def weights(model: nn.Module) -> int:
+    """How many weights a model has."""
+    return sum(parameter.numel() for parameter in model.parameters())
 
 
 def carry(source: Path, folder: Path) -> None:

@@ -13,7 +13,7 @@ from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.training.spec import Lora, TrainingSpec
 
-OUTPUTS = "outputs"  # what answers, and begins anew: it learns whatever else does not
+OUTPUTS = ("outputs", "distilled")  # what answers, and begins anew: it learns whatever else does not
 
 
 class Low(nn.Module):
@@ -40,9 +40,20 @@ def adapt(model: nn.Module, training: TrainingSpec) -> None:
         raise Refusal(f"training.freeze={training.freeze} leaves nothing that learns; leave some of it out")
 
 
+def others(model: nn.Module) -> list[str]:
+    """The paths of all parts but those that answer."""
+    tops = dict.fromkeys(name.split(".")[0] for name, _ in model.named_parameters())
+    return [top for top in tops if top not in OUTPUTS]
+
+
+def lies_under(name: str, path: str) -> bool:
+    """Whether a weight lies under a path."""
+    return f"{name}.".startswith(f"{path}.")
+
+
 def frozen(model: nn.Module, path: str) -> None:
     """Has what lies under a path stay as it is."""
-    under = [p for name, p in model.named_parameters(remove_duplicate=False) if f"{name}.".startswith(f"{path}.")]
+    under = [p for name, p in model.named_parameters(remove_duplicate=False) if lies_under(name, path)]
     if not under:
         tops = dict.fromkeys(name.split(".")[0] for name, _ in model.named_parameters())
         blocks = [name for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
@@ -55,9 +66,8 @@ def frozen(model: nn.Module, path: str) -> None:
 def lower(model: nn.Module, lora: Lora) -> None:
     """Puts a small product beside each linear map of the parts that are named; all else but the outputs stays."""
     chosen = list(maps(model, lora.parts))
-    for name, parameter in model.named_parameters():
-        if not name.startswith(f"{OUTPUTS}."):
-            parameter.requires_grad_(False)
+    for path in others(model):
+        frozen(model, path)
     for part in chosen:
         low = Low(part.weight, lora.rank, lora.alpha / lora.rank)
         parametrize.register_parametrization(part, "weight", low)

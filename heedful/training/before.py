@@ -19,7 +19,8 @@ from heedful.training.spec import RunSpec
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
 BECOMES = {"mae": "vit", "dino": "vit"}  # families whose encoders begin a classifier
-OF_DATA = {*(ImageSpec.model_fields.keys() - Spec.model_fields.keys()), "vocab", "hides"}  # and not of what was learned
+OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
+GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
 
 Train = Callable[[RunSpec, Path], object]
 
@@ -62,13 +63,13 @@ def named(word: str, run: RunSpec) -> RunSpec:
 
 
 def like(run: RunSpec) -> dict[str, Any]:
-    """The numbers and words of the model that a run begins with, but for those that the data tell."""
+    """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
     if not run.start:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
     spec = store.load(run.start).spec
     assert isinstance(spec, Spec)
     family = BECOMES.get(spec.family, spec.family)
-    known = FAMILIES[family][0].model_fields.keys() - OF_DATA - {"family"}
+    known = FAMILIES[family][0].model_fields.keys() - OF_DATA - GUESSING - {"family"}
     there = {key: value for key, value in spec.model_dump(exclude_none=True).items() if key in known}
     if spec.family == "mae":  # whose class token nothing was asked of
         there |= {"pool": "mean", "leading": spec.first}

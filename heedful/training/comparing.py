@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.checkpoints.reading import read_json
 from heedful.looking.page import Curve, Curves, Figures, Section
-from heedful.training.adapting import OUTPUTS
+from heedful.training.adapting import others
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec, TrainingSpec
@@ -26,8 +26,7 @@ def varied(ready: Ready, word: str) -> RunSpec:
     if word == "scratch":
         whole = run.training.model_copy(update=PLAIN)  # what was never learned must not be left as it is
         return run.model_copy(update=changes | {"start": "", "training": whole})
-    tops = dict.fromkeys(name.split(".")[0] for name, _ in ready.model.named_parameters())
-    frozen = run.training.model_copy(update={"freeze": [top for top in tops if top != OUTPUTS], "lora": None})
+    frozen = run.training.model_copy(update={"freeze": others(ready.model), "lora": None})
     return run.model_copy(update=changes | {"training": frozen})
 
 

@@ -24,7 +24,7 @@ from heedful.training.loop import seed_step
 from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
-from heedful.training.start import begin, inherited
+from heedful.training.start import Begun, begin, check_learns, inherited
 from heedful.training.trained import trained
 
 
@@ -62,13 +62,14 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
         model = models.assemble(spec)
-        began = begin(model, Path(run.start)) if run.start else ""
+        begun = begin(model, Path(run.start)) if run.start else Begun()
         task.prepare(model)
+        check_learns(run, model, begun)
         adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
-    return Ready(run, task, splits, model, began)
+    return Ready(run, task, splits, model, begun.said)
 
 
 def check_terms(run: RunSpec, task: Task) -> None:

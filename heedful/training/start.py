@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,16 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
-from heedful.models import Spec
+from heedful.models import Spec, assemble
+from heedful.models import spec as spec_of
+from heedful.models.images import ImageSpec
 from heedful.tasks import Task
+from heedful.training.adapting import OUTPUTS, lies_under, others
 from heedful.training.spec import RunSpec
 
 LEAST = 0.5  # of the weights, below which it is another model altogether
 NAMED = 4  # tensors that begin anew and are told by name
-
-
+SAME = "give this one the same model.width, model.depth and other sizes"
 ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
 
 
@@ -34,23 +38,67 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     return kept | {"vocab": task.grown(vocab_of(other))}
 
 
+@dataclass(frozen=True)
+class Begun:
+    """What a model has begun with, in words, and the names of what begins anew."""
+
+    said: str = ""
+    anew: tuple[str, ...] = ()
+
+
 @torch.no_grad()
-def begin(model: nn.Module, folder: Path) -> str:
+def begin(model: nn.Module, folder: Path) -> Begun:
     """Puts the weights of a run or model folder into a fresh model, and says what was taken and what begins anew."""
     other = store.load(folder)
     own, found = state(model), fitting(model, other)
     taken = sum(tensor.numel() for tensor in found.values()) / sum(tensor.numel() for tensor in own.values())
+    fresh = [name for name in own if name not in found]
     if taken < LEAST:
-        raise Refusal(
-            f"start={folder}: {100 * taken:.0f} % of the weights fit, so it is another model; give this one the same "
-            "model.width, model.depth and other sizes, or leave start out"
-        )
+        data = remedy(model, other, fresh)
+        why = f"for it learned from other images; set {data}" if data else f"so it is another model; {SAME}"
+        raise Refusal(f"start={folder}: {100 * taken:.0f} % of the weights fit, {why}, or leave start out")
     for name, tensor in found.items():
         own[name].copy_(tensor)
-    fresh = [name for name in own if name not in found]
     more = f" and {len(fresh) - NAMED:,} more" if len(fresh) > NAMED else ""
     anew = f"; anew: {', '.join(fresh[:NAMED])}{more}" if fresh else ""
-    return f"{folder} ({len(found):,} of {len(own):,} tensors{anew})"
+    return Begun(f"{folder} ({len(found):,} of {len(own):,} tensors{anew})", tuple(fresh))
+
+
+def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
+    """Refuses to leave as it is what begins anew: a part of chance, which nothing was learned for, proves nothing."""
+    rest = others(model)
+    left = {"compare=probe": rest if "probe" in run.compare else [], "training.freeze": run.training.freeze}
+    left |= {"training.lora": rest if run.training.lora else []}
+    could = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for key, paths in left.items():
+        for name in begun.anew:
+            if name in could and any(lies_under(name, path) for path in paths):
+                data = remedy(model, store.load(run.start), begun.anew)
+                raise Refusal(
+                    f"start={run.start}: {name} begins anew, and {key} would leave it as chance made it; "
+                    f"{f'set {data}, or ' if data else ''}leave {key} out"
+                )
+
+
+def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
+    """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
+    own, there = model.spec, other.spec
+    names = [name for name in fresh if name.split(".")[0] not in OUTPUTS]
+    if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
+        return ""
+    shapes = {name: tensor.shape for name, tensor in state(other).items()}
+    pixels = there.high if there.high == there.wide else f"[{there.high},{there.wide}]"
+    for channels, size in ((True, False), (False, True), (True, True)):
+        said = [f"data.channels={there.channels}"] * channels + [f"data.pixels={pixels}"] * size
+        keys = ["channels", "mean", "deviation"] * channels + ["high", "wide"] * size
+        try:
+            with torch.device("meta"):
+                made = state(assemble(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
+        except Refusal:
+            continue  # such images are none for this model
+        if all(name in made and made[name].shape == shapes.get(name) for name in names):
+            return " and ".join(said)
+    return ""
 
 
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import heedful
+from heedful.checkpoints import store
 from tests.references.test_dino import drawn
 from tests.references.test_vit import CLOSE, images, states
 
@@ -55,3 +56,21 @@ def test_what_stands_behind_hidden_patches_is_theirs(tmp_path: Path) -> None:
     with torch.no_grad():
         wanted = model(x, bool_masked_pos=hidden).logits
         torch.testing.assert_close(own.guess(x, hidden), wanted, **CLOSE)
+
+
+def test_what_was_pre_trained_here_is_theirs_without_the_autoencoder_that_taught_it(tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 12, "wide": 12}
+    own = heedful.build("beit", **sizes, vocab=7, coder=5, hides=0.5, bias="shared").eval()
+    heedful.save(own, tmp_path / "own")
+    (tmp_path / "own" / "task.json").write_text("{}")
+    with pytest.warns(UserWarning, match=r"the autoencoder that taught the model \(coder=5\) is left out"):
+        kind, count = store.convert(tmp_path / "own", tmp_path / "theirs", "hf")
+    whole, taught = (sum(p.numel() for p in part.parameters()) for part in (own, own.coder))
+    assert (kind, count) == ("beit", whole - taught)
+    assert not (tmp_path / "theirs" / "task.json").exists()  # no guess can be scored without what it should be
+    model = transformers.BeitForMaskedImageModeling.from_pretrained(tmp_path / "theirs").eval()
+    x, hidden = images(own, 12, 12), torch.rand(3, 9, generator=torch.Generator().manual_seed(0)) < 0.4
+    with torch.no_grad():
+        torch.testing.assert_close(own.guess(x, hidden), model(x, bool_masked_pos=hidden).logits, **CLOSE)

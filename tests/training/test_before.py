@@ -6,6 +6,7 @@ import pytest
 import torch
 import yaml
 
+import heedful
 from heedful import recipes
 from heedful.errors import Refusal
 from heedful.training import run
@@ -32,6 +33,19 @@ def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
     assert "recipe:mae" in said and "pool: mean" in said and "width: 16" in said
     again = run.train(spec, tmp_path / "tuned", True, CPU)
     assert again == result
+
+
+def test_a_beit_that_guessed_visual_tokens_goes_on_to_tell_classes(tmp_path):
+    sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 8, "wide": 8}
+    learned = heedful.build("beit", **sizes, vocab=7, coder=5, hides=0.5)
+    heedful.save(learned, tmp_path / "beit")
+    run.train(recipes.resolve("finetune-images", [*SMALL, f"start={tmp_path / 'beit'}"]), tmp_path / "out", False, CPU)
+    tuned, probe = (heedful.load(tmp_path / "out" / name) for name in ("model", "probe/model"))
+    assert (tuned.spec.family, tuned.spec.vocab, tuned.spec.coder, tuned.coder) == ("beit", None, None, None)
+    for name, tensor in learned.state_dict().items():
+        left = name.startswith(("coder.", "tokens.", "blank"))
+        assert left or torch.equal(tensor, probe.state_dict()[name]), name
+    assert not torch.equal(tuned.inputs.leading, learned.inputs.leading)
 
 
 def test_what_comes_before_has_the_same_data_but_for_what_is_said_of_them():

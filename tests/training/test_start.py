@@ -7,6 +7,8 @@ import heedful
 from heedful import recipes
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
+from heedful.training.before import settled
+from heedful.training.comparing import varied
 from heedful.training.prepare import prepare
 from heedful.training.start import begin
 
@@ -36,7 +38,7 @@ def test_a_table_of_positions_is_resized_to_the_grid(tmp_path):
     small = heedful.build("vit", high=8, wide=8, classes=5, **numbers)
     told = begin(small, tmp_path / "large")
     assert torch.equal(small.inputs.position.table, large.inputs.position.resized((2, 2)))
-    assert torch.equal(small.inputs.leading, large.inputs.leading) and "anew: outputs.weight, outputs.bias" in told
+    assert torch.equal(small.inputs.leading, large.inputs.leading) and "anew: outputs.weight, outputs.bias" in told.said
 
 
 def test_another_model_altogether_is_refused(tmp_path):
@@ -44,3 +46,46 @@ def test_another_model_altogether_is_refused(tmp_path):
     wide = heedful.build("vit", channels=1, high=8, wide=8, patch=4, width=16, heads=2)
     with pytest.raises(Refusal, match=r"0 % of the weights fit, so it is another model"):
         begin(wide, tmp_path / "narrow")
+
+
+def left(folder, *changes):
+    run = recipes.resolve("finetune-images", [*SMALL, f"start={folder}", *changes])
+    return prepare(settled(run, folder, lambda spec, to: None), CPU)
+
+
+def test_no_probe_stands_on_a_layer_that_begins_anew(tmp_path):
+    grey = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 1, "high": 8, "wide": 12}
+    heedful.save(heedful.build("vit", **grey, stem="overlapping"), tmp_path / "grey")
+    name, cure = r"inputs\.stem\.steps\.0\.weight begins anew", r"; set data\.channels=1, or leave"
+    for change, key in (
+        ("compare=probe", "compare=probe"),
+        ("training.freeze=[inputs]", r"training\.freeze"),
+        ("training.lora.rank=2", r"training\.lora"),
+    ):
+        with pytest.raises(Refusal, match=f"{name}, and {key} would leave it as chance made it{cure} {key} out"):
+            left(tmp_path / "grey", "compare=scratch", change)
+        assert left(tmp_path / "grey", "compare=scratch", change, "data.channels=1").start
+    assert "anew: inputs.stem.steps.0.weight" in left(tmp_path / "grey", "compare=scratch").start
+    with pytest.raises(Refusal, match=r"pool\.\S+ begins anew, and compare=probe .* made it; leave compare=probe out"):
+        left(tmp_path / "grey", "data.channels=1", "model.pool=attention", "model.leading=1")
+
+
+def test_both_outputs_of_a_taught_model_learn_in_a_probe(tmp_path):
+    sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 8, "wide": 8}
+    heedful.save(heedful.build("vit", **sizes, classes=2, distilled=True), tmp_path / "taught")
+    ready = left(tmp_path / "taught")
+    assert "anew: outputs.weight, outputs.bias, distilled.weight, distilled.bias" in ready.start
+    assert varied(ready, "probe").training.freeze == ["inputs", "encoder"]
+
+
+def test_images_of_another_size_are_named_where_they_are_why_it_does_not_fit(tmp_path):
+    heedful.save(heedful.build("lenet", channels=3, high=16, wide=16, classes=5), tmp_path / "lenet")
+    with pytest.raises(
+        Refusal, match=r"16 % of the weights fit, for it learned from other images; set data\.pixels=16,"
+    ):
+        left(tmp_path / "lenet", "data.pixels=32")
+    assert left(tmp_path / "lenet", "data.pixels=16").start
+    heedful.save(heedful.build("lenet", channels=1, high=16, wide=20, classes=5), tmp_path / "grey")
+    with pytest.raises(Refusal, match=r"set data\.channels=1 and data\.pixels=\[16,20\], or leave start out"):
+        left(tmp_path / "grey", "data.pixels=32")
+    assert left(tmp_path / "grey", "data.pixels=[16,20]", "data.channels=1").start

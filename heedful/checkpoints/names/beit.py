@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.mae import Blank
 from heedful.checkpoints.names.rules import Row, Rule, Same, Stacked
 from heedful.checkpoints.names.vit import BLOCK, PARTS, Kernel, Tokens, Vit, seen
-from heedful.models.beit import BEiTSpec
+from heedful.checkpoints.placing import placed
+from heedful.checkpoints.weights import state
+from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.words import parse
 
 HARMLESS = (
@@ -21,6 +24,20 @@ HARMLESS = (
 )
 WAYS = "relative_position_bias.relative_position_bias_table"
 MASKED = "BeitForMaskedImageModeling"
+TEACHERS = ("coder", "hides")  # of a spec: what its teacher is, and how much was hidden of what both saw
+
+
+def untaught(model: nn.Module) -> nn.Module:
+    """A BEiT without the autoencoder that taught it, for which others have no place; says that it is left out."""
+    if not isinstance(model, BEiT) or model.coder is None:
+        return model
+    warnings.warn(
+        f"the autoencoder that taught the model (coder={model.spec.coder}) is left out: the layout 'beit' has no place "
+        "for it; keep the native folder to score guesses",
+        stacklevel=5,
+    )
+    spec = BEiTSpec(**{key: value for key, value in model.spec if key not in TEACHERS})
+    return placed(spec, {name: one for name, one in state(model).items() if not name.startswith("coder.")})
 
 
 class Beit(Vit):
