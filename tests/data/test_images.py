@@ -251,6 +251,15 @@ def test_idx_files_are_read_plain_and_zipped(tmp_path):
     assert [one.label for one in splits.test] == [str(n) for n in labels[20:]]
 
 
+@pytest.mark.parametrize("channels", [2, 4, 5])
+def test_channels_that_no_image_has_are_refused_before_anything_is_learned(tmp_path, channels):
+    for name in ("train", "t10k"):
+        (tmp_path / f"{name}-images-idx4-ubyte").write_bytes(idx(np.zeros((20, channels, 4, 4), dtype=np.uint8)))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(20, dtype=np.uint8) % 2))
+    with pytest.raises(Refusal, match=rf"has images of {channels} channels; write 1 \(grey\) or 3 \(colours\)"):
+        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+
+
 def records(count: int, seed: int) -> bytes:
     random = np.random.default_rng(seed)
     rows = random.integers(0, 256, (count, sets.RECORD), dtype=np.uint8)

@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from heedful.checkpoints.opening import content
+from heedful.errors import Refusal
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LARGEST = 1 << 28  # bytes of a file
 MOST = 1 << 26  # pixels that one may unfold to: a small file can say that it holds far more than any memory
+CHANNELS = (1, 3)  # that are made of a file: grey, or red, green and blue
 INLINE = "data:image/png;base64,"  # a picture within a text
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
@@ -36,6 +38,8 @@ class Size(NamedTuple):
 
 def picture(source: Path | str, size: Size) -> NDArray[np.uint8]:
     """The picture of a file, or of a text that holds one: C H W; what is beyond the shape is cut off evenly."""
+    if size.channels not in CHANNELS:
+        raise Refusal(f"the model wants {size.channels} channels, and images have 1 (grey) or 3 (colours); use another")
     return shaped(opened(source, (size.wide, size.high)), size)
 
 
