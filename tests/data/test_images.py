@@ -145,7 +145,6 @@ def folders(tmp_path: Path) -> Path:
         for at in range(20):
             pixels = RANDOM.integers(0, 256, (20 + at % 3, 18, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / "all" / label / ("more" if at % 2 else ".") / f"{at}.png")
-    (tmp_path / "all" / "cat" / "notes.txt").write_text("not an image")
     return tmp_path
 
 
@@ -202,6 +201,29 @@ def test_broken_images_are_named_and_refused_or_left_out(folders):
     assert len(splits.train) + len(splits.valid) + len(splits.test) == 38
 
 
+def test_all_that_are_left_out_are_named(folders):
+    for at in range(9):
+        (folders / "all" / "dog" / f"broken{at}.png").write_bytes(b"no picture")
+    with pytest.warns(UserWarning, match="9 of 49 images") as told:
+        opened_pictures(of(folders / "all", broken="skip"), 1)
+    assert all(f"broken{at}.png (it is no image that can be read)" in str(told[0].message) for at in range(9))
+
+
+def test_files_of_other_kinds_and_empty_classes_are_told(folders):
+    (folders / "all" / "cow" / "more").mkdir(parents=True)
+    (folders / "all" / "dog" / "x.heic").write_bytes(b"")
+    (folders / "all" / "cat" / "notes.txt").write_text("not an image")
+    (folders / "all" / "cat" / ".hidden").touch()
+    photo().save(folders / "all" / "cat" / "photo.JFIF", "JPEG")
+    with pytest.warns(UserWarning, match="passed over|no image in cow") as told:
+        splits = opened_pictures(of(folders / "all"), 1)
+    assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
+        f"2 files are no images by their endings and are passed over, {folders / 'all' / 'cat' / 'notes.txt'} first",
+        "there is no image in cow, so that it is no class",
+    ]
+    assert sum(map(len, (splits.train, splits.valid, splits.test))) == 41
+
+
 def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
     paths = sorted((folders / "all").rglob("*.png"))
     kept = Files(paths, SIZE).take(range(40))
@@ -215,6 +237,7 @@ def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
     ("made", "said"),
     [
         (lambda at: (at / "x").mkdir(), "holds no images"),
+        (lambda at: (at / "x").mkdir() or (at / "x" / "a.heic").touch(), r"a\.heic is none of \.jpg, .*convert"),
         (lambda at: photo().save(at / "loose.png"), "is in no folder of a class"),
         (
             lambda at: (

@@ -16,7 +16,7 @@ from heedful.checkpoints.opening import content
 from heedful.errors import Refusal
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
+ENDINGS = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LARGEST = 1 << 28  # bytes of a file
 MOST = 1 << 26  # pixels that one may unfold to: a small file can say that it holds far more than any memory
 CHANNELS = (1, 3)  # that are made of a file: grey, or red, green and blue

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -91,21 +92,30 @@ def read(place: str | Sides, data: DataSpec) -> list[Picture]:
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
     path = Path(place)
-    found = list(in_folders(path) if path.is_dir() else listed(path))
+    found = in_folders(path) if path.is_dir() else list(listed(path))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
     return of_files(found, size_of(data), data.broken, str(path))
 
 
-def in_folders(folder: Path) -> Iterator[tuple[Path, str]]:
+def in_folders(folder: Path) -> list[tuple[Path, str]]:
     """Each image below a folder, and its class: the folder of the first level that it is in."""
-    for home in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in sorted(home.rglob("*")):
-            if path.suffix.lower() in ENDINGS and not path.name.startswith("."):
-                yield path, home.name
     loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
     if loose is not None:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
+    homes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    below = [(path, home.name) for home in homes for path in sorted(home.rglob("*")) if not path.name.startswith(".")]
+    found = [(path, label) for path, label in below if path.suffix.lower() in ENDINGS]
+    others = [path for path, _ in below if path.suffix.lower() not in ENDINGS and not path.is_dir()]
+    bare = sorted({home.name for home in homes} - {label for _, label in found})
+    if others and not found:
+        raise Refusal(f"{folder} holds no images, and {others[0]} is none of {', '.join(ENDINGS)}; convert such files")
+    if others:
+        said = f"{len(others):,} files are no images by their endings and are passed over, {others[0]} first"
+        warn(f"{folder}: {said}", stacklevel=2)
+    if bare and found:
+        warn(f"{folder}: there is no image in {', '.join(bare)}, so that it is no class", stacklevel=2)
+    return found
 
 
 def listed(path: Path) -> Iterator[tuple[Path, str]]:
