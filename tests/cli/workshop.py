@@ -249,6 +249,7 @@ def make_pictures(place: Path) -> None:
             (place / name / f"class{at % 2}").mkdir(parents=True, exist_ok=True)
             image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
             image.save(place / name / f"class{at % 2}" / f"{at}.png")
+    shutil.copytree(place / "photos" / "class0", place / "one_class" / "class0")
     whole = (place / "photos" / "class0" / "0.png").read_bytes()
     (place / "cut_photos" / "class0" / "0.png").write_bytes(whole[:300])
     (place / "loose_photos" / "a.png").write_bytes(whole)
