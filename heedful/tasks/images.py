@@ -180,6 +180,8 @@ class Images(Task):
 
     def known(self, text: str) -> Pixels:
         """The picture of an input: C H W."""
+        if not text.strip():
+            raise Refusal(f"the input is empty; give {self.input}")
         try:
             return picture(text if text.startswith(INLINE) else Path(text), self.size)
         except Broken as broken:

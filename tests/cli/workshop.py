@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import shutil
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -250,6 +252,10 @@ def make_pictures(place: Path) -> None:
             image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
             image.save(place / name / f"class{at % 2}" / f"{at}.png")
     shutil.copytree(place / "photos" / "class0", place / "one_class" / "class0")
+    for side in (10_000, 30_000):  # it says that it is so large, and holds nothing
+        head = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+        start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+        (place / f"bomb{side}.png").write_bytes(start + b"\0\0\0\0IDAT\x35\xaf\x06\x1e")
     whole = (place / "photos" / "class0" / "0.png").read_bytes()
     (place / "cut_photos" / "class0" / "0.png").write_bytes(whole[:300])
     (place / "loose_photos" / "a.png").write_bytes(whole)
