@@ -260,6 +260,8 @@ def make_pictures(place: Path) -> None:
     (place / "cut_photos" / "class0" / "0.png").write_bytes(whole[:300])
     (place / "loose_photos" / "a.png").write_bytes(whole)
     (place / "photos.csv").write_text("path,label\nphotos/class0/0.png,a\nphotos/class1/1.png,\n")
+    (place / "headed.csv").write_text("img,y\nphotos/class0/0.png,a\n")
+    (place / "unlabelled.jsonl").write_text('{"image": "photos/class0/0.png"}\n')
     (place / "photos.jsonl").write_text('{"image": "photos/class0/0.png", "label": "a"}\n{"image": 3}\n')
 
 

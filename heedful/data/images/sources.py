@@ -120,6 +120,8 @@ def in_folders(folder: Path) -> list[tuple[Path, str]]:
 
 def listed(path: Path) -> Iterator[tuple[Path, str]]:
     """Each image of a list and its label; paths are taken from where the list lies."""
+    if path.suffix.lower() in ENDINGS:
+        raise Refusal(f"{path} is one image, and no set of them; give a folder with a folder of images for each class")
     rows = of_jsonl(path) if path.suffix.lower() in (".jsonl", ".ndjson") else of_csv(path)
     for number, file, label in rows:
         if not file or not label:
@@ -132,8 +134,12 @@ def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
     rows = list(files.rows(path))
     head = [field.strip().lower() for field in rows[0][1]]
     places = [next((head.index(name) for name in names if name in head), -1) for names in (FILE, LABEL)]
-    for number, row in rows[1:] if min(places) >= 0 else rows:
-        at, to = places if min(places) >= 0 else (0, 1)
+    headed, first = min(places) >= 0, path.parent / rows[0][1][0].strip()
+    if not headed and len(head) > 1 and first.suffix.lower() not in ENDINGS and not first.exists():
+        known = f"one of {', '.join(FILE)} and one of {', '.join(LABEL)}"
+        raise Refusal(f"{path}, line 1: {head[0]} is no image; if this is a header, let it have {known}")
+    for number, row in rows[1:] if headed else rows:
+        at, to = places if headed else (0, 1)
         if len(row) <= max(at, to):
             raise Refusal(f"{path}, line {number}: {len(row)} fields; write the path of an image, a comma, its label")
         yield number, row[at].strip(), row[to].strip()
@@ -146,7 +152,9 @@ def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
             row = parsed(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
             if not isinstance(file, str) or not isinstance(label, str | int):
-                raise Refusal(f'{path}, line {number}: write {{"image": "a.jpg", "label": "cat"}}')
+                lacking = "label" if isinstance(file, str) else "image"
+                cure = '{"image": "a.jpg", "label": "cat"}'
+                raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
             yield number, file, str(label)
 
 
