@@ -16,6 +16,7 @@ from heedful.data.augment.policies import OPERATIONS, SHEAR, changed
 from heedful.data.images.decode import Size
 from heedful.data.images.shapes import draw as drawn
 from heedful.errors import Refusal
+from heedful.recipes import resolve
 from heedful.tasks.variety import Variety
 
 SIZE = Size(3, 12, 20)
@@ -213,3 +214,21 @@ def test_an_image_is_mirrored_as_torch_pads_it_and_as_numpy_does_beyond():
     for side in (1, 2, 3):
         wanted = np.pad(np.arange(side), 9, "reflect")
         assert mirrored(torch.arange(-9, side + 9), side).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("randaugment", ["randaugment"]),
+        ("randaugment(changes=2,strength=0.3)", ["randaugment(changes=2,strength=0.3)"]),
+        ("[randaugment(changes=2,strength=0.3)]", ["randaugment(changes=2, strength=0.3)"]),
+        (
+            "[flip, erase(chance=1, least=0.1, most=0.2), mixup]",
+            ["flip", "erase(chance=1, least=0.1, most=0.2)", "mixup"],
+        ),
+        ("flip,crop", ["flip", "crop"]),
+        ("[]", []),
+    ],
+)
+def test_a_word_with_several_arguments_is_whole_though_yaml_cuts_it(text, words):
+    assert resolve("vit", [f"data.augment={text}"]).data.augment == words
