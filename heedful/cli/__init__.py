@@ -86,6 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None) -> None:
     """Runs the program, up to the status that it leaves with."""
     warnings.showwarning = one_line
+    warnings.filterwarnings("ignore", "Image size .* decompression bomb")  # Pillow's; such images are refused
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign is no reason to stop
     command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments

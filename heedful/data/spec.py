@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+OUTER = re.compile(r",\s*(?![^()]*\))")  # commas between words; YAML cuts a list at those within a word's brackets too
 
 
 class Sides(BaseModel):
@@ -63,6 +65,14 @@ class DataSpec(BaseModel):
     @classmethod
     def _a_side_will_do(cls, given: Any) -> Any:
         return [given, given] if isinstance(given, int | str) else given
+
+    @field_validator("augment", mode="before")
+    @classmethod
+    def _a_word_will_do_and_is_whole(cls, given: Any) -> Any:
+        pieces = [given] if isinstance(given, str) else given
+        if not isinstance(pieces, list) or not pieces or not all(isinstance(piece, str) for piece in pieces):
+            return given
+        return OUTER.split(", ".join(pieces))
 
     @model_validator(mode="before")
     @classmethod

@@ -77,6 +77,8 @@ class Images(Task):
             raise Refusal("data.train is not given; add data.train=...")
         size = Size(*splits.train[0].pixels.shape)
         task = cls(sorted({one.label for one in splits.train}), size, Variety(data.augment, seed))
+        if "classes" in task.numbers() and len(task.labels) < 2:
+            raise Refusal(f"all images to learn from are of class {task.labels[0]!r}; add those of another")
         levels = pixels_of(pick(splits.train, MEASURED)).astype(np.float64).transpose(1, 0, 2, 3).reshape(size[0], -1)
         task.mean = (levels.mean(1) / 255).tolist()
         task.deviation = np.maximum(levels.std(1) / 255, 1e-3).tolist()
@@ -178,6 +180,8 @@ class Images(Task):
 
     def known(self, text: str) -> Pixels:
         """The picture of an input: C H W."""
+        if not text.strip():
+            raise Refusal(f"the input is empty; give {self.input}")
         try:
             return picture(text if text.startswith(INLINE) else Path(text), self.size)
         except Broken as broken:

@@ -4,6 +4,8 @@ import gzip
 import json
 import os
 import shutil
+import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -235,6 +237,8 @@ def make(place: Path) -> None:
     encoder(place / "encoders" / "tags", "tags", classes=2)
     encoder(place / "encoders" / "mute", "states").joinpath("vocab.txt").unlink()
     modules(encoder(place / "encoders" / "dense", "states"), "Transformer", "Pooling", "Dense")
+    four = build("vit", channels=4, high=16, wide=16, classes=2, width=8, heads=2, depth=1)
+    save(four, place / "encoders" / "four", layout="hf")
     gpt = build("gpt", vocab=9, width=8, heads=2, depth=1)
     save(gpt, place / "encoders" / "gpt", layout="hf")
 
@@ -247,10 +251,17 @@ def make_pictures(place: Path) -> None:
             (place / name / f"class{at % 2}").mkdir(parents=True, exist_ok=True)
             image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
             image.save(place / name / f"class{at % 2}" / f"{at}.png")
+    shutil.copytree(place / "photos" / "class0", place / "one_class" / "class0")
+    for side in (10_000, 30_000):  # it says that it is so large, and holds nothing
+        head = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+        start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+        (place / f"bomb{side}.png").write_bytes(start + b"\0\0\0\0IDAT\x35\xaf\x06\x1e")
     whole = (place / "photos" / "class0" / "0.png").read_bytes()
     (place / "cut_photos" / "class0" / "0.png").write_bytes(whole[:300])
     (place / "loose_photos" / "a.png").write_bytes(whole)
     (place / "photos.csv").write_text("path,label\nphotos/class0/0.png,a\nphotos/class1/1.png,\n")
+    (place / "headed.csv").write_text("img,y\nphotos/class0/0.png,a\n")
+    (place / "unlabelled.jsonl").write_text('{"image": "photos/class0/0.png"}\n')
     (place / "photos.jsonl").write_text('{"image": "photos/class0/0.png", "label": "a"}\n{"image": 3}\n')
 
 

@@ -10,12 +10,13 @@ from PIL import Image, ImageEnhance, ImageOps
 from heedful.data.augment import MIXES, VARIATIONS, colour, draw
 from heedful.data.augment import dice_of as dice_of_array
 from heedful.data.augment.dice import mixed
-from heedful.data.augment.geometry import affine, taken
+from heedful.data.augment.geometry import affine, mirrored, taken
 from heedful.data.augment.mixing import quantiles
 from heedful.data.augment.policies import OPERATIONS, SHEAR, changed
 from heedful.data.images.decode import Size
 from heedful.data.images.shapes import draw as drawn
 from heedful.errors import Refusal
+from heedful.recipes import resolve
 from heedful.tasks.variety import Variety
 
 SIZE = Size(3, 12, 20)
@@ -193,3 +194,41 @@ def test_each_change_of_trivial_augment_changes_an_image_alone():
 def test_words_that_are_none_are_refused(word, said):
     with pytest.raises(Refusal, match=said):
         Variety([word])
+
+
+@pytest.mark.parametrize("size", [Size(3, 1, 1), Size(1, 2, 5), Size(3, 5, 2)])
+@pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "crop(reflect=True)"])
+def test_the_smallest_images_are_varied_too(word, size):
+    images = levels(24, size)
+    dice = dice_of(1, 2, np.arange(24))
+    batch = {"images": images, "dice": dice, "other_images": images.flip(0), "other_dice": dice.flip(0)}
+    made, _ = Variety([word])(batch)
+    assert made.shape == images.shape and made.isfinite().all() and made.min() >= 0 and made.max() <= 1
+
+
+def test_an_image_is_mirrored_as_torch_pads_it_and_as_numpy_does_beyond():
+    line = torch.arange(7.0)[None, None, None]
+    assert torch.equal(
+        line[..., mirrored(torch.arange(-6, 13), 7)], torch.nn.functional.pad(line, (6, 6, 0, 0), "reflect")
+    )
+    for side in (1, 2, 3):
+        wanted = np.pad(np.arange(side), 9, "reflect")
+        assert mirrored(torch.arange(-9, side + 9), side).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("randaugment", ["randaugment"]),
+        ("randaugment(changes=2,strength=0.3)", ["randaugment(changes=2,strength=0.3)"]),
+        ("[randaugment(changes=2,strength=0.3)]", ["randaugment(changes=2, strength=0.3)"]),
+        (
+            "[flip, erase(chance=1, least=0.1, most=0.2), mixup]",
+            ["flip", "erase(chance=1, least=0.1, most=0.2)", "mixup"],
+        ),
+        ("flip,crop", ["flip", "crop"]),
+        ("[]", []),
+    ],
+)
+def test_a_word_with_several_arguments_is_whole_though_yaml_cuts_it(text, words):
+    assert resolve("vit", [f"data.augment={text}"]).data.augment == words

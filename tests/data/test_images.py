@@ -105,8 +105,8 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
-def bomb(side: int) -> bytes:
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0))
+def bomb(wide: int, high: int) -> bytes:
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
 
 
@@ -120,8 +120,6 @@ def test_what_is_broken_is_said_in_a_few_words(tmp_path):
         "cut.png": whole.getvalue()[:-3000],
         "text.jpg": b"no picture at all",
         "empty.png": b"",
-        "bomb.png": bomb(8_500),
-        "bomb2.png": bomb(30_000),
         "page.svg.png": b"<svg></svg>",
         "a.eps.png": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n",
     }
@@ -135,6 +133,13 @@ def test_what_is_broken_is_said_in_a_few_words(tmp_path):
             picture(gone, SIZE)
 
 
+@pytest.mark.parametrize("size", [(8_500, 8_500), (10_000, 10_000), (30_000, 30_000), (1, 1 << 26), (1 << 26, 1)])
+def test_a_small_file_that_unfolds_without_end_is_refused_in_our_words(tmp_path, size):
+    (tmp_path / "bomb.png").write_bytes(bomb(*size))
+    with pytest.raises(Broken, match=r"^it unfolds to .* pixels, and 67,108,864 are the most, 65,536 along a side$"):
+        picture(tmp_path / "bomb.png", SIZE)
+
+
 # ---------------------------------------------------------------------- folders and lists
 
 
@@ -145,7 +150,6 @@ def folders(tmp_path: Path) -> Path:
         for at in range(20):
             pixels = RANDOM.integers(0, 256, (20 + at % 3, 18, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / "all" / label / ("more" if at % 2 else ".") / f"{at}.png")
-    (tmp_path / "all" / "cat" / "notes.txt").write_text("not an image")
     return tmp_path
 
 
@@ -202,6 +206,29 @@ def test_broken_images_are_named_and_refused_or_left_out(folders):
     assert len(splits.train) + len(splits.valid) + len(splits.test) == 38
 
 
+def test_all_that_are_left_out_are_named(folders):
+    for at in range(9):
+        (folders / "all" / "dog" / f"broken{at}.png").write_bytes(b"no picture")
+    with pytest.warns(UserWarning, match="9 of 49 images") as told:
+        opened_pictures(of(folders / "all", broken="skip"), 1)
+    assert all(f"broken{at}.png (it is no image that can be read)" in str(told[0].message) for at in range(9))
+
+
+def test_files_of_other_kinds_and_empty_classes_are_told(folders):
+    (folders / "all" / "cow" / "more").mkdir(parents=True)
+    (folders / "all" / "dog" / "x.heic").write_bytes(b"")
+    (folders / "all" / "cat" / "notes.txt").write_text("not an image")
+    (folders / "all" / "cat" / ".hidden").touch()
+    photo().save(folders / "all" / "cat" / "photo.JFIF", "JPEG")
+    with pytest.warns(UserWarning, match="passed over|no image in cow") as told:
+        splits = opened_pictures(of(folders / "all"), 1)
+    assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
+        f"2 files are no images by their endings and are passed over, {folders / 'all' / 'cat' / 'notes.txt'} first",
+        "there is no image in cow, so that it is no class",
+    ]
+    assert sum(map(len, (splits.train, splits.valid, splits.test))) == 41
+
+
 def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
     paths = sorted((folders / "all").rglob("*.png"))
     kept = Files(paths, SIZE).take(range(40))
@@ -215,6 +242,7 @@ def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
     ("made", "said"),
     [
         (lambda at: (at / "x").mkdir(), "holds no images"),
+        (lambda at: (at / "x").mkdir() or (at / "x" / "a.heic").touch(), r"a\.heic is none of \.jpg, .*convert"),
         (lambda at: photo().save(at / "loose.png"), "is in no folder of a class"),
         (
             lambda at: (
@@ -249,6 +277,15 @@ def test_idx_files_are_read_plain_and_zipped(tmp_path):
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (18, 2, 10)
     assert np.array_equal(np.stack([one.pixels[0] for one in splits.test]), images[20:])
     assert [one.label for one in splits.test] == [str(n) for n in labels[20:]]
+
+
+@pytest.mark.parametrize("channels", [2, 4, 5])
+def test_channels_that_no_image_has_are_refused_before_anything_is_learned(tmp_path, channels):
+    for name in ("train", "t10k"):
+        (tmp_path / f"{name}-images-idx4-ubyte").write_bytes(idx(np.zeros((20, channels, 4, 4), dtype=np.uint8)))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(20, dtype=np.uint8) % 2))
+    with pytest.raises(Refusal, match=rf"has images of {channels} channels; write 1 \(grey\) or 3 \(colours\)"):
+        opened_pictures(DataSpec(name=str(tmp_path)), 1)
 
 
 def records(count: int, seed: int) -> bytes:

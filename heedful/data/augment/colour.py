@@ -42,6 +42,8 @@ def saturation(images: Tensor, strength: Tensor) -> Tensor:
 
 def sharpness(images: Tensor, strength: Tensor) -> Tensor:
     """0 is smooth, 1 the image, 2 sharp; the pixels of the edge stay."""
+    if min(images.shape[-2:]) < 3:
+        return images  # all of its pixels are of the edge
     smooth = images.clone()
     smooth[..., 1:-1, 1:-1] = (9 * avg_pool2d(images, 3, 1) + 4 * images[..., 1:-1, 1:-1]) / 13
     return blended(smooth, images, strength)

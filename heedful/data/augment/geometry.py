@@ -35,12 +35,21 @@ class Crop(Variation):
 
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
         high, wide = images.shape[-2:]
-        around = pad(images, (self.padding,) * 4, "reflect" if self.reflect else "constant")
         moves = (draw(dice, 2, CROP) * (2 * self.padding + 1)).long()  # B 2
         rows = moves[:, :1] + torch.arange(high, device=images.device)  # B H
         columns = moves[:, 1:] + torch.arange(wide, device=images.device)
+        if self.reflect:
+            around, rows, columns = images, mirrored(rows - self.padding, high), mirrored(columns - self.padding, wide)
+        else:
+            around = pad(images, (self.padding,) * 4)
         at = torch.arange(len(images), device=images.device)
         return around[at[:, None, None], :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+
+
+def mirrored(places: Tensor, side: int) -> Tensor:
+    """Places beyond the ends of a side, back from them as from mirrors, however far; the ends themselves once."""
+    turn = max(1, 2 * (side - 1))
+    return torch.minimum(places % turn, turn - places % turn)
 
 
 class ResizedCrop(Variation):

@@ -13,11 +13,15 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from heedful.checkpoints.opening import content
+from heedful.errors import Refusal
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
+ENDINGS = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LARGEST = 1 << 28  # bytes of a file
 MOST = 1 << 26  # pixels that one may unfold to: a small file can say that it holds far more than any memory
+SIDE = 1 << 16  # pixels along one side: far more rows than columns take as long as many of both
+ALL = f", and {MOST:,} are the most, {SIDE:,} along a side"
+CHANNELS = (1, 3)  # that are made of a file: grey, or red, green and blue
 INLINE = "data:image/png;base64,"  # a picture within a text
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
@@ -36,6 +40,8 @@ class Size(NamedTuple):
 
 def picture(source: Path | str, size: Size) -> NDArray[np.uint8]:
     """The picture of a file, or of a text that holds one: C H W; what is beyond the shape is cut off evenly."""
+    if size.channels not in CHANNELS:
+        raise Refusal(f"the model wants {size.channels} channels, and images have 1 (grey) or 3 (colours); use another")
     return shaped(opened(source, (size.wide, size.high)), size)
 
 
@@ -44,8 +50,8 @@ def opened(source: Path | str, least: tuple[int, int]) -> Image.Image:
     try:
         data = inline(source) if isinstance(source, str) else content(source, LARGEST)
         with Image.open(io.BytesIO(data), formats=FORMATS) as image:
-            if image.width * image.height > MOST:
-                raise Broken(f"it unfolds to {image.width} x {image.height} pixels, and {MOST:,} are the most")
+            if image.width * image.height > MOST or max(image.size) > SIDE:
+                raise Broken(f"it unfolds to {image.width} x {image.height} pixels{ALL}")
             if image.mode == "I" and image.format == "TIFF":
                 raise Broken("its pixels are of 32 bits, and nobody says which is white; save it in 8 or 16 bits")
             side = 2 * max(least)
@@ -56,9 +62,9 @@ def opened(source: Path | str, least: tuple[int, int]) -> Image.Image:
         raise
     except FileNotFoundError:
         raise Broken("it does not exist") from None
-    except Image.DecompressionBombWarning as error:
-        raise Broken(str(error).split(",")[0]) from None
-    except (OSError, ValueError, SyntaxError, ArithmeticError, LookupError, Image.DecompressionBombError) as error:
+    except (Image.DecompressionBombWarning, Image.DecompressionBombError):
+        raise Broken(f"it unfolds to far too many pixels{ALL}") from None
+    except (OSError, ValueError, SyntaxError, ArithmeticError, LookupError) as error:
         known = "it is no image that can be read" if isinstance(error, UnidentifiedImageError) else ""
         raise Broken(known or (str(error).splitlines() or ["not whole"])[0][:120]) from None
 

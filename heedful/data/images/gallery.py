@@ -18,7 +18,7 @@ from heedful.errors import Refusal
 
 Pixels = NDArray[np.uint8]  # C H W, or N C H W
 ROOM = 1 << 31  # bytes of decoded pictures that are kept; where there are more, files are decoded again and again
-NAMED = 5  # broken files that are told by name
+NAMED = 5  # broken files that a refusal tells by name
 
 
 class Gallery:
@@ -85,12 +85,13 @@ def of_files(
     """The pictures of files with their labels; those that cannot be read are named, and refused or left out."""
     gallery = Files([path for path, _ in found], size)
     if gallery.broken:
-        names = [f"{gallery.paths[at]} ({why})" for at, why in list(gallery.broken.items())[:NAMED]]
-        more = f" and {len(gallery.broken) - NAMED:,} more" if len(gallery.broken) > NAMED else ""
-        said = f"{what}: {len(gallery.broken):,} of {len(found):,} images cannot be read: {', '.join(names)}{more}"
+        names = [f"{gallery.paths[at]} ({why})" for at, why in gallery.broken.items()]
+        said = f"{what}: {len(names):,} of {len(found):,} images cannot be read:"
         if broken == "refuse":
-            raise Refusal(f"{said}; mend or remove them, or leave them out with data.broken=skip")
-        warnings.warn(f"{said}; left out", stacklevel=2)
+            more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+            cure = "mend or remove them, or leave them out with data.broken=skip"
+            raise Refusal(f"{said} {', '.join(names[:NAMED])}{more}; {cure}")
+        warnings.warn(f"{said} {', '.join(names)}; left out", stacklevel=2)  # nowhere else are they told
     made = [
         Picture(gallery, at, label, str(path), is_file=True)
         for at, (path, label) in enumerate(found)

@@ -12,6 +12,7 @@ from PIL import Image
 
 from heedful.checkpoints.opening import content
 from heedful.data.files import GZIP, lines, unzipped
+from heedful.data.images.decode import CHANNELS
 from heedful.errors import Refusal
 
 Bytes = NDArray[np.uint8]
@@ -67,6 +68,8 @@ def read_idx(folder: Path) -> Halves:
             images = images[:, None]
         if images.ndim != 4 or labels.ndim != 1 or len(images) != len(labels) or not images.size:
             raise Refusal(f"{both[0]} and {both[1].name} do not belong together; copy them again")
+        if images.shape[1] not in CHANNELS:
+            raise Refusal(f"{both[0]} has images of {images.shape[1]} channels; write 1 (grey) or 3 (colours)")
         made[half] = images, labels
     return made
 

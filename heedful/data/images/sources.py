@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -91,25 +92,36 @@ def read(place: str | Sides, data: DataSpec) -> list[Picture]:
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
     path = Path(place)
-    found = list(in_folders(path) if path.is_dir() else listed(path))
+    found = in_folders(path) if path.is_dir() else list(listed(path))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
     return of_files(found, size_of(data), data.broken, str(path))
 
 
-def in_folders(folder: Path) -> Iterator[tuple[Path, str]]:
+def in_folders(folder: Path) -> list[tuple[Path, str]]:
     """Each image below a folder, and its class: the folder of the first level that it is in."""
-    for home in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in sorted(home.rglob("*")):
-            if path.suffix.lower() in ENDINGS and not path.name.startswith("."):
-                yield path, home.name
     loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
     if loose is not None:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
+    homes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    below = [(path, home.name) for home in homes for path in sorted(home.rglob("*")) if not path.name.startswith(".")]
+    found = [(path, label) for path, label in below if path.suffix.lower() in ENDINGS]
+    others = [path for path, _ in below if path.suffix.lower() not in ENDINGS and not path.is_dir()]
+    bare = sorted({home.name for home in homes} - {label for _, label in found})
+    if others and not found:
+        raise Refusal(f"{folder} holds no images, and {others[0]} is none of {', '.join(ENDINGS)}; convert such files")
+    if others:
+        said = f"{len(others):,} files are no images by their endings and are passed over, {others[0]} first"
+        warn(f"{folder}: {said}", stacklevel=2)
+    if bare and found:
+        warn(f"{folder}: there is no image in {', '.join(bare)}, so that it is no class", stacklevel=2)
+    return found
 
 
 def listed(path: Path) -> Iterator[tuple[Path, str]]:
     """Each image of a list and its label; paths are taken from where the list lies."""
+    if path.suffix.lower() in ENDINGS:
+        raise Refusal(f"{path} is one image, and no set of them; give a folder with a folder of images for each class")
     rows = of_jsonl(path) if path.suffix.lower() in (".jsonl", ".ndjson") else of_csv(path)
     for number, file, label in rows:
         if not file or not label:
@@ -122,8 +134,12 @@ def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
     rows = list(files.rows(path))
     head = [field.strip().lower() for field in rows[0][1]]
     places = [next((head.index(name) for name in names if name in head), -1) for names in (FILE, LABEL)]
-    for number, row in rows[1:] if min(places) >= 0 else rows:
-        at, to = places if min(places) >= 0 else (0, 1)
+    headed, first = min(places) >= 0, path.parent / rows[0][1][0].strip()
+    if not headed and len(head) > 1 and first.suffix.lower() not in ENDINGS and not first.exists():
+        known = f"one of {', '.join(FILE)} and one of {', '.join(LABEL)}"
+        raise Refusal(f"{path}, line 1: {head[0]} is no image; if this is a header, let it have {known}")
+    for number, row in rows[1:] if headed else rows:
+        at, to = places if headed else (0, 1)
         if len(row) <= max(at, to):
             raise Refusal(f"{path}, line {number}: {len(row)} fields; write the path of an image, a comma, its label")
         yield number, row[at].strip(), row[to].strip()
@@ -136,7 +152,9 @@ def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
             row = parsed(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
             if not isinstance(file, str) or not isinstance(label, str | int):
-                raise Refusal(f'{path}, line {number}: write {{"image": "a.jpg", "label": "cat"}}')
+                lacking = "label" if isinstance(file, str) else "image"
+                cure = '{"image": "a.jpg", "label": "cat"}'
+                raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
             yield number, file, str(label)
 
 
