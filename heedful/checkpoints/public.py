@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.checkpoints import pixels
 from heedful.checkpoints.files import write_tensors
 from heedful.checkpoints.mapped import Files
 from heedful.checkpoints.names import layout_for, layout_of
@@ -35,7 +36,6 @@ from heedful.text.ending import Ending
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
-PIXELS = "preprocessor_config.json"  # of models of images
 ENDS = "Model", "ForPreTraining", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification"
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
@@ -45,7 +45,7 @@ def read(folder: Path) -> nn.Module:
     config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
     if issubclass(FAMILIES[layout.family][0], ImageSpec):
-        config = Config({**scale_of(folder), **config.values}, config.where)
+        config = Config({**pixels.read(folder), **config.values}, config.where)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
     spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
@@ -72,13 +72,6 @@ def beginnings(folder: Path) -> dict[str, Any]:
     """What answers begin with, where a generation_config.json says it."""
     there = read_json(folder / GENERATION) if os.path.lexists(folder / GENERATION) else {}
     return {key: there[key] for key in BEGINNINGS if there.get(key) is not None}
-
-
-def scale_of(folder: Path) -> dict[str, Any]:
-    """The mean and the deviation of pixels, where a preprocessor_config.json says them."""
-    there = read_json(folder / PIXELS) if os.path.lexists(folder / PIXELS) else {}
-    keys = ("image_mean", "image_std") if there.get("do_normalize", True) else ()
-    return {key: there[key] for key in keys if there.get(key) is not None}
 
 
 def weights_of(folder: Path) -> Files:
@@ -199,6 +192,9 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
     for name, rule in rules_of(own, layout.table(model.spec)).items():
         tensors |= zip(rule.names, rule.write(own[name]), strict=True)
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
+    if isinstance(model.spec, ImageSpec):  # others look for the scale of pixels beside config.json alone
+        pixels.write(model.spec, folder)
+        said = {key: value for key, value in said.items() if key not in pixels.SCALE}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -15,17 +15,22 @@ class ImageSpec(Spec):
 
     channels: Count
     classes: Count | None = None  # where not given, what was pooled is the answer
+    labels: list[str] | None = None  # their names
     high: Count = 224  # pixels of the images it learns from; it may read others too
     wide: Count = 224
     mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
     deviation: list[float] | None = None
 
     @model_validator(mode="after")
-    def _a_scale_is_of_every_channel(self) -> Self:
+    def _each_channel_has_a_scale_and_each_class_a_name(self) -> Self:
         if (self.mean is None) != (self.deviation is None):
             raise ValueError("model.mean and model.deviation go together; give both or none")
         if self.mean is not None and not len(self.mean) == len(self.deviation or ()) == self.channels:
             raise ValueError(f"model.mean and model.deviation want a number for each of {self.channels} channels")
+        if self.labels is not None and len(self.labels) != self.classes:
+            raise ValueError(
+                f"model.labels has {len(self.labels)} names and there are {self.classes} classes; name each"
+            )
         return self
 
 

@@ -66,7 +66,7 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     if isinstance(spec, WriterSpec):
         return suited(Writing.of(folder), spec)
     if isinstance(spec, ImageSpec):
-        return seeing(spec, folder)
+        return seeing(spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
     return Continuing.read(folder, {})

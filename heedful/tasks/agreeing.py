@@ -40,7 +40,7 @@ class Agreeing(Images):
         self.variety.always = True  # views are others in every epoch, whatever else is varied
 
     def numbers(self) -> dict[str, Any]:
-        return {name: number for name, number in super().numbers().items() if name != "classes"}
+        return self.sizes()
 
     def prepare(self, model: nn.Module) -> None:
         assert isinstance(model, DINO)

@@ -32,7 +32,7 @@ class Coding(Images):
     terms: ClassVar[frozenset[str]] = frozenset()
 
     def numbers(self) -> dict[str, Any]:
-        return {name: number for name, number in super().numbers().items() if name != "classes"}
+        return self.sizes()
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         assert isinstance(model, DVAE)

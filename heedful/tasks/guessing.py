@@ -43,7 +43,7 @@ class Guessing(Images):
         self.variety.always = True  # what is hidden is another in every epoch, whatever else is varied
 
     def numbers(self) -> dict[str, Any]:
-        return {name: number for name, number in super().numbers().items() if name != "classes"}
+        return self.sizes()
 
     def taught_by(self, teacher: nn.Module, task: Task, spec: Spec) -> None:
         if not isinstance(teacher, DVAE) or not isinstance(task, Coding) or task.size != self.size:

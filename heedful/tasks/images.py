@@ -99,8 +99,11 @@ class Images(Task):
         return splits
 
     def numbers(self) -> dict[str, Any]:
-        scale = {"mean": self.mean, "deviation": self.deviation}
-        return {**self.size._asdict(), "classes": len(self.labels), **scale}
+        return {**self.sizes(), "classes": len(self.labels), "labels": list(self.labels)}
+
+    def sizes(self) -> dict[str, Any]:
+        """What is said of the pictures alone: their shape and the scale of their pixels."""
+        return {**self.size._asdict(), "mean": self.mean, "deviation": self.deviation}
 
     def noted(self, splits: Splits[Picture]) -> str:
         if "classes" not in self.numbers():  # none is learned

@@ -43,7 +43,7 @@ class Rebuilding(Images):
         self.variety.always = True  # what is hidden is another in every epoch, whatever else is varied
 
     def numbers(self) -> dict[str, Any]:
-        return {name: number for name, number in super().numbers().items() if name != "classes"}
+        return self.sizes()
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, _ = self.variety(batch)

@@ -86,7 +86,9 @@ def test_a_folder_is_written_and_read_and_written_the_same(kind, number, tmp_pat
     ours, theirs = state(model), state(again)
     assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
     heedful.save(again, tmp_path / "two", layout="hf")
-    for name in ("config.json", "model.safetensors"):
+    made = {path.name for path in (tmp_path / "one").iterdir()}
+    assert made == {path.name for path in (tmp_path / "two").iterdir()}
+    for name in made:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 import heedful as library
+from heedful.models.meaning import meaning
 from heedful.text import Tokenizer
 from heedful.training.optimiser import optimiser_of
 from heedful.training.spec import TrainingSpec
@@ -50,6 +51,20 @@ def test_there_and_back_are_the_same_weights(heedful: Program, trained: Path) ->
     assert heedful("convert", there, back, "--to", "heedful").out.endswith(": gpt, 4,848 weights\n")
     for name in ("model.safetensors", "tokenizer.json"):
         assert (back / name).read_bytes() == (trained / name).read_bytes()
+
+
+def test_an_image_classifier_takes_its_names_and_its_scale_along(
+    heedful: Program, workshop: Path, tmp_path: Path
+) -> None:
+    assert heedful("convert", "runs/vit", tmp_path / "there", "--to", "hf").err == ""
+    said = pipeline("image-classification", model=str(tmp_path / "there"))("photos/class0/0.png")
+    assert {one["label"] for one in said} == {"circle", "cross", "ring", "square", "triangle"}
+    for folder in ("runs/vit", tmp_path / "there"):
+        assert heedful("predict", folder, "photos/class0/0.png").lines == [said[0]["label"]]
+    (tmp_path / "there" / "task.json").unlink()
+    assert heedful("predict", tmp_path / "there", "photos/class0/0.png").lines == [said[0]["label"]]
+    assert heedful("convert", tmp_path / "there", tmp_path / "back", "--to", "heedful").status == 0
+    assert meaning(library.load(tmp_path / "back").spec) == meaning(library.load("runs/vit").spec)
 
 
 def test_bad_calls_get_one_line_and_leave_nothing(heedful: Program, trained: Path) -> None:

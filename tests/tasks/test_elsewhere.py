@@ -8,7 +8,9 @@ import torch
 from PIL import Image
 
 import heedful
+from heedful.data.images.decode import Size
 from heedful.errors import Refusal
+from heedful.tasks import Images
 from heedful.training import run
 
 SIZES = {"channels": 3, "high": 8, "wide": 8, "patch": 4, "width": 16, "heads": 2, "depth": 1}
@@ -32,7 +34,8 @@ def test_classes_are_told_by_their_names_and_pixels_at_the_scale_that_was_learne
     model = heedful.build("vit", **SIZES, classes=3).eval()
     heedful.save(model, tmp_path / "there", layout="hf")
     changed(tmp_path / "there", "config.json", id2label={"0": "cat", "1": "dog", "2": "gnu"})
-    changed(tmp_path / "there", "preprocessor_config.json", image_mean=[0.5, 0.4, 0.3], image_std=[0.2, 0.3, 0.4])
+    scale = {"image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.3, 0.4], "do_normalize": True}
+    changed(tmp_path / "there", "preprocessor_config.json", **scale)
     again, use = run.usable(tmp_path / "there")
     assert again.spec.mean == [0.5, 0.4, 0.3] and again.spec.deviation == [0.2, 0.3, 0.4]
     scaled = (image - torch.tensor([0.5, 0.4, 0.3])[:, None, None]) / torch.tensor([0.2, 0.3, 0.4])[:, None, None]
@@ -42,6 +45,14 @@ def test_classes_are_told_by_their_names_and_pixels_at_the_scale_that_was_learne
     changed(tmp_path / "there", "preprocessor_config.json", image_mean="bright")
     with pytest.raises(Refusal, match="should be a"):
         heedful.load(tmp_path / "there")
+
+
+def test_a_model_that_does_not_name_its_classes_is_asked_by_the_names_of_its_task(tmp_path, photo):
+    model = heedful.build("vit", **SIZES, classes=2, mean=[0.0] * 3, deviation=[1.0] * 3).eval()
+    heedful.save(model, tmp_path / "there")
+    Images(["cat", "dog"], Size(3, 8, 8)).write(tmp_path / "there")
+    again, use = run.usable(tmp_path / "there")
+    assert list(use.predict(again, [str(photo[0])])) == [["cat", "dog"][int(model(photo[1]).argmax())]]
 
 
 def test_a_model_without_classes_gives_vectors_and_an_autoencoder_its_skill(tmp_path, photo):

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same
-from heedful.errors import Refusal
 from heedful.models.answers import NEXT, AskedSpec, asked
 from heedful.models.words import parse
 
@@ -78,9 +77,7 @@ def usual(count: int) -> list[str]:
 
 
 def written(names: Sequence[str]) -> dict[str, Any]:
-    """Names of classes as a config.json tells them, both ways."""
-    if len(set(names)) < len(names):
-        raise Refusal("model.labels has a name twice, which config.json cannot tell; name each class otherwise")
+    """Names of classes as a config.json tells them, both ways; of a name twice, such as ImageNet's crane, the last."""
     return {
         "id2label": {str(at): name for at, name in enumerate(names)},
         "label2id": {n: at for at, n in enumerate(names)},

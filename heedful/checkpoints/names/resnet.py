@@ -48,7 +48,7 @@ class HFResNet(Layout):
             "channels": config.whole("num_channels", 3),
             "high": high,
             "wide": wide,
-            "classes": classes_of(config, there),
+            **classes_of(config, there),
             "mean": config.take("image_mean", None),
             "deviation": config.take("image_std", None),
         }

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from heedful.checkpoints.names.asked import usual, written
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Row, Rule, Same, Shape, Stacked
@@ -165,7 +166,7 @@ def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) ->
         "patch": config.whole("patch_size", patch),
         "high": high,
         "wide": wide,
-        "classes": classes_of(config, there),
+        **classes_of(config, there),
         "dropout": config.number("hidden_dropout_prob", 0.0),
         "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
         "norm": normed("layer", config.positive("layer_norm_eps", eps)),
@@ -176,23 +177,20 @@ def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) ->
     }
 
 
-def classes_of(config: Config, there: Mapping[str, Tensor]) -> int | None:
-    """How many classes a model answers with: as many as the files say, or as their names where there are no files."""
-    labels = config.take("id2label", None)
-    if there:
-        own = next((name for name in ANSWERS if name in there), None)
-        return None if own is None else there[own].shape[0]
-    return len(labels) if isinstance(labels, dict) and labels else None
+def classes_of(config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+    """How many classes a model answers with, by its files or else by their names; and the names of all, where told."""
+    named = config.take("id2label", None)
+    named = named if isinstance(named, dict) else {}
+    own = next((name for name in ANSWERS if name in there), None)
+    count = there[own].shape[0] if own else 0 if there else len(named)
+    names = [str(named[str(at)]) for at in range(count)] if set(named) == {str(at) for at in range(count)} else []
+    return {"classes": count or None, "labels": None if names == usual(len(names)) else names}
 
 
 def labelled(spec: ImageSpec) -> dict[str, Any]:
-    """What a config says of the classes, by number as long as nobody names them, and of the scale of pixels."""
-    names = [f"LABEL_{at}" for at in range(spec.classes or 0)]
-    made: dict[str, Any] = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
-    if names:
-        made["id2label"] = {str(at): name for at, name in enumerate(names)}
-        made["label2id"] = {name: at for at, name in enumerate(names)}
-    return made
+    """What a config says of the classes, by number where nobody has named them, and of the scale of pixels."""
+    scale: dict[str, Any] = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
+    return scale | (written(spec.labels or usual(spec.classes)) if spec.classes else {})
 
 
 def sides(config: Config) -> tuple[int, int]:
