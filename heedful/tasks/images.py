@@ -22,6 +22,7 @@ from heedful.looking import attends, classes, look
 from heedful.looking.calibration import bins
 from heedful.looking.page import Example, Samples, Section
 from heedful.models import Spec
+from heedful.models.autoformer import AutoFormerSpec
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
 from heedful.tasks.task import (
     PLAIN,
@@ -57,7 +58,7 @@ class Images(Task):
 
     name: ClassVar[str] = "images"
     family: ClassVar[str] = "vit"
-    also: ClassVar[tuple[str, ...]] = ("beit", "convit", "swin", "resnet", "lenet")
+    also: ClassVar[tuple[str, ...]] = ("beit", "convit", "autoformer", "swin", "resnet", "lenet")
     watch: ClassVar[str] = "accuracy"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
     ordered: ClassVar[bool] = True
@@ -104,6 +105,13 @@ class Images(Task):
     def sizes(self) -> dict[str, Any]:
         """What is said of the pictures alone: their shape and the scale of their pixels."""
         return {**self.size._asdict(), "mean": self.mean, "deviation": self.deviation}
+
+    def suits(self, spec: Spec) -> None:
+        if isinstance(spec, AutoFormerSpec) and spec.searched:
+            raise Refusal(
+                "model.widths, depths, many_heads and many_hidden are to choose among, and one model is learned here; "
+                "leave them out, or choose with `heedful train autoformer`"
+            )
 
     def noted(self, splits: Splits[Picture]) -> str:
         if "classes" not in self.numbers():  # none is learned

@@ -14,6 +14,7 @@ from heedful.data.batches import Splits
 from heedful.data.images import Picture
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
+from heedful.models import Spec
 from heedful.models.autoformer import AutoFormer, AutoFormerSpec, Choice, choice, weights
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise
@@ -22,7 +23,7 @@ from heedful.tasks.teaching import judged
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
 CHANGED = 0.3  # how likely each number of a child is another
 SEEN = 500  # validation images that a network is judged by
-TRIES = 500  # to find a network within the budget
+TRIES = 50  # to find a network within the budget by chance alone
 
 
 class Searching(Images):
@@ -35,6 +36,10 @@ class Searching(Images):
 
     found: Choice | None = None
     told_of: tuple[tuple[str, ...], ...] = ()
+
+    def suits(self, spec: Spec) -> None:
+        if isinstance(spec, AutoFormerSpec):
+            smallest(spec)
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, share = self.variety(batch)
@@ -80,6 +85,19 @@ def drawn(spec: AutoFormerSpec, dice: random.Random) -> Choice:
     return Choice(dice.choice(spec.widths or [spec.width]), tuple(layers))
 
 
+def smallest(spec: AutoFormerSpec) -> Choice:
+    """The network with the fewest weights; a budget that is below them is refused."""
+    layers = choice(spec).layers[: min(spec.depths or [spec.depth])]
+    least = tuple((min(spec.many_heads or [heads]), min(spec.many_hidden or [hidden])) for heads, hidden in layers)
+    one = Choice(min(spec.widths or [spec.width]), least)
+    if spec.budget is not None and (count := weights(spec, one)) > spec.budget:
+        raise Refusal(
+            f"model.budget={spec.budget} is below the smallest network to choose among, which has {count:,} weights; "
+            f"set model.budget={count} or more"
+        )
+    return one
+
+
 def layer(spec: AutoFormerSpec, dice: random.Random, largest: tuple[int, int]) -> tuple[int, int]:
     """Heads and hidden units of a layer by chance."""
     return dice.choice(spec.many_heads or [largest[0]]), dice.choice(spec.many_hidden or [largest[1]])
@@ -106,14 +124,16 @@ def crossed(dice: random.Random, one: Choice, two: Choice) -> Choice:
 
 def search(spec: AutoFormerSpec, right: Callable[[Choice], float]) -> tuple[Choice, tuple[tuple[str, ...], ...]]:
     """The best network within the budget that evolution finds, and the best of each generation."""
-    dice, scores = random.Random(0), dict[Choice, float]()
+    dice, scores, least = random.Random(0), dict[Choice, float](), smallest(spec)
+
+    def fits(one: Choice) -> bool:
+        return spec.budget is None or weights(spec, one) <= spec.budget
 
     def fresh(make: Callable[[], Choice]) -> Choice:
-        for _ in range(TRIES):
-            one = make()
-            if spec.budget is None or weights(spec, one) <= spec.budget:
-                return one
-        raise Refusal(f"model.budget={spec.budget} is below all networks that were tried; choose a larger one")
+        one = next((one for one in (make() for _ in range(TRIES)) if fits(one)), None) or make()
+        while not fits(one):  # in so narrow a budget it is met from below
+            one = crossed(dice, one, least)
+        return one
 
     living, told = [fresh(lambda: drawn(spec, dice)) for _ in range(KEPT + BORN)], []
     for generation in range(GENERATIONS):

@@ -267,7 +267,7 @@ def check_layout(model: nn.Module, training: TrainingSpec, kind: str) -> None:
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
     if kind == "fsdp" and training.lora is not None:
         raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
-    if kind == "fsdp" and getattr(getattr(model, "spec", None), "family", "") == "autoformer":
+    if kind == "fsdp" and getattr(getattr(model, "spec", None), "searched", False):
         raise Refusal("an autoformer learns by parts of its weights, and fsdp has them in parts; use ddp")
     if training.compile and kind == "fsdp":
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")

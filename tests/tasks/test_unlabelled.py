@@ -1,5 +1,6 @@
 """What learns without being told: views that agree, visual tokens, tokens behind hidden patches; and a search."""
 
+import itertools
 import math
 
 import pytest
@@ -129,6 +130,26 @@ def test_a_search_finds_the_best_within_its_budget():
     every = [Choice(w, layers) for w in (8, 16) for layers in (((2, 24),), ((2, 24), (2, 24)), ((2, 24), (1, 12)))]
     fitting = [one for one in every if weights(spec, one) <= 3000]
     assert best.width == max(one.width for one in fitting)
-    tiny = models.spec("autoformer", **task.numbers(), **sizes, **SPACE, budget=10)
-    with pytest.raises(Refusal, match=r"model\.budget=10 is below all networks"):
-        search(tiny, lambda one: 0.0)
+
+
+def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned():
+    task, _ = opened(Searching)
+    numbers = {**task.numbers(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
+    whole = models.spec("autoformer", **numbers)
+    every = [
+        Choice(width, layers)
+        for width in SPACE["widths"]
+        for depth in (1, 2)
+        for layers in itertools.product(itertools.product(SPACE["many_heads"], SPACE["many_hidden"]), repeat=depth)
+    ]
+    least = min(weights(whole, one) for one in every)
+    exact, below = (models.spec("autoformer", **numbers, budget=least - less) for less in (0, 1))
+    task.suits(exact)
+    assert search(exact, lambda one: 0.0)[0] == Choice(8, ((1, 12),))
+    with pytest.raises(
+        Refusal, match=rf"budget={least - 1} is below the smallest .* set model\.budget={least} or more"
+    ):
+        task.suits(below)
+    alone = models.spec("autoformer", **task.numbers(), **SIZES, budget=10)  # with nothing to choose among
+    with pytest.raises(Refusal, match=r"model\.budget=10 is below the smallest network"):
+        task.suits(alone)

@@ -48,6 +48,18 @@ def test_a_beit_that_guessed_visual_tokens_goes_on_to_tell_classes(tmp_path):
     assert not torch.equal(tuned.inputs.leading, learned.inputs.leading)
 
 
+def test_a_network_that_was_chosen_goes_on_with_its_own_layers(tmp_path):
+    sizes = {"width": 16, "heads": 2, "depth": 2, "hidden": 24, "patch": 4, "channels": 3, "high": 8, "wide": 8}
+    learned = heedful.build("autoformer", **sizes, classes=3, key=8, layers=[[2, 24], [1, 12]], pool="mean")
+    heedful.save(learned, tmp_path / "chosen")
+    spec = recipes.resolve("finetune-images", [*SMALL, f"start={tmp_path / 'chosen'}"])
+    run.train(spec, tmp_path / "out", False, CPU)
+    tuned, probe = (heedful.load(tmp_path / "out" / name) for name in ("model", "probe/model"))
+    assert (tuned.spec.family, tuned.spec.layers, tuned.spec.classes) == ("autoformer", [[2, 24], [1, 12]], 5)
+    for name, tensor in learned.state_dict().items():
+        assert torch.equal(tensor, probe.state_dict()[name]) == (not name.startswith("outputs")), name
+
+
 def test_what_comes_before_has_the_same_data_but_for_what_is_said_of_them():
     spec = recipes.resolve("finetune-images", SMALL)
     data = named(f"{MAE} data.samples=99", spec).data
