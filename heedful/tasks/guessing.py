@@ -21,6 +21,7 @@ from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.dvae import DVAE
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
+from heedful.tasks.rebuilding import some_can_be_hidden
 from heedful.tasks.seen import coloured, learned
 from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
@@ -57,6 +58,7 @@ class Guessing(Images):
     def suits(self, spec: Spec) -> None:
         if isinstance(spec, BEiTSpec) and not (spec.vocab and spec.coder):
             raise Refusal("visual tokens are guessed with model.vocab and model.coder, those of the teacher; set both")
+        some_can_be_hidden(spec)
 
     def prepare(self, model: nn.Module) -> None:
         assert isinstance(model, BEiT) and model.coder is not None

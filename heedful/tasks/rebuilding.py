@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,10 +13,13 @@ from torch import Tensor, nn
 from heedful.data.augment import draw
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
+from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
+from heedful.models import Spec
 from heedful.models.mae import MAE
+from heedful.models.vit import ViTSpec, stem
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured, maps_seen
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
@@ -44,6 +48,9 @@ class Rebuilding(Images):
 
     def numbers(self) -> dict[str, Any]:
         return self.sizes()
+
+    def suits(self, spec: Spec) -> None:
+        some_can_be_hidden(spec)
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, _ = self.variety(batch)
@@ -109,6 +116,13 @@ class Rebuilding(Images):
         hidden = f"{100 * model.spec.hides:.0f} %"
         figures = Figures("What is hidden", (("patches", hidden, "of every image"),))
         return Finding(figures, "", "mean", (self.triples(model, pick(samples, SIDE_BY_SIDE)),))
+
+
+def some_can_be_hidden(spec: Spec) -> None:
+    """Refuses images of one patch alone: it would be hidden, or seen."""
+    if isinstance(spec, ViTSpec) and prod(stem(spec).shape(spec.high, spec.wide)) < 2:
+        said = f"images of {spec.high} x {spec.wide} pixels are one patch, and none is left to hide"
+        raise Refusal(f"{said}; set larger data.pixels, or a smaller model.patch")
 
 
 def errors(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -220,11 +220,11 @@ def test_files_of_other_kinds_and_empty_classes_are_told(folders):
     (folders / "all" / "cat" / "notes.txt").write_text("not an image")
     (folders / "all" / "cat" / ".hidden").touch()
     photo().save(folders / "all" / "cat" / "photo.JFIF", "JPEG")
-    with pytest.warns(UserWarning, match="passed over|no image in cow") as told:
+    with pytest.warns(UserWarning, match="passed over|without images") as told:
         splits = opened_pictures(of(folders / "all"), 1)
     assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
-        f"2 files are no images by their endings and are passed over, {folders / 'all' / 'cat' / 'notes.txt'} first",
-        "there is no image in cow, so that it is no class",
+        f"files of other kinds are passed over: 2, first {folders / 'all' / 'cat' / 'notes.txt'}",
+        "folders without images make no class: cow",
     ]
     assert sum(map(len, (splits.train, splits.valid, splits.test))) == 41
 

@@ -60,6 +60,7 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
     for changes in ([], ["data=toy"], *([f"data={name}"] for name in recipes.sets(recipe))):
         spec = recipes.resolve(recipe, changes)
         assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
+        assert not re.search("shape", spec.about.split("out of the box")[0]), "it is said of photographs too"
         assert spec.task in TASKS
         assert spec.expected is not None, f"{recipe} {changes} states no score"
         assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.where

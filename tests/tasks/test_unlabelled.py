@@ -8,14 +8,16 @@ import torch
 
 import heedful
 from heedful import models
+from heedful.data.images.decode import Size
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models.autoformer import Choice, weights
-from heedful.tasks import Agreeing, Coding, Guessing, Searching
+from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching
 from heedful.tasks.guessing import asked
 from heedful.tasks.searching import search
 
 SIZES = {"patch": 4, "width": 16, "heads": 2, "depth": 1, "hidden": 24}
+CODED = {"vocab": 8, "coder": 8}
 DINO = {"prototypes": 12, "projected": 6, "between": 10, "small": 2}
 
 
@@ -153,3 +155,14 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
     alone = models.spec("autoformer", **task.numbers(), **SIZES, budget=10)  # with nothing to choose among
     with pytest.raises(Refusal, match=r"model\.budget=10 is below the smallest network"):
         task.suits(alone)
+
+
+@pytest.mark.parametrize(("task", "family", "more"), [(Rebuilding, "mae", {}), (Guessing, "beit", CODED)])
+def test_of_one_patch_nothing_can_be_hidden(task, family, more):
+    def suits(high: int) -> None:
+        spec = models.spec(family=family, channels=1, high=high, wide=4, **SIZES, **more)
+        task((), Size(1, high, 4)).suits(spec)
+
+    suits(8)
+    with pytest.raises(Refusal, match="images of 4 x 4 pixels are one patch, and none is left to hide"):
+        suits(4)

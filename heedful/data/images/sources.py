@@ -111,10 +111,9 @@ def in_folders(folder: Path) -> list[tuple[Path, str]]:
     if others and not found:
         raise Refusal(f"{folder} holds no images, and {others[0]} is none of {', '.join(ENDINGS)}; convert such files")
     if others:
-        said = f"{len(others):,} files are no images by their endings and are passed over, {others[0]} first"
-        warn(f"{folder}: {said}", stacklevel=2)
+        warn(f"{folder}: files of other kinds are passed over: {len(others):,}, first {others[0]}", stacklevel=2)
     if bare and found:
-        warn(f"{folder}: there is no image in {', '.join(bare)}, so that it is no class", stacklevel=2)
+        warn(f"{folder}: folders without images make no class: {', '.join(bare)}", stacklevel=2)
     return found
 
 
