@@ -12,7 +12,7 @@ from heedful.data.images.decode import Size
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models.autoformer import Choice, weights
-from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching
+from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching, searching
 from heedful.tasks.guessing import asked
 from heedful.tasks.searching import search
 
@@ -134,7 +134,7 @@ def test_a_search_finds_the_best_within_its_budget():
     assert best.width == max(one.width for one in fitting)
 
 
-def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned():
+def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned(monkeypatch):
     task, _ = opened(Searching)
     numbers = {**task.numbers(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
     whole = models.spec("autoformer", **numbers)
@@ -147,7 +147,10 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
     least = min(weights(whole, one) for one in every)
     exact, below = (models.spec("autoformer", **numbers, budget=least - less) for less in (0, 1))
     task.suits(exact)
-    assert search(exact, lambda one: 0.0)[0] == Choice(8, ((1, 12),))
+    monkeypatch.setattr(searching, "TRIES", 0)  # chance has met none within it
+    judged = []
+    assert search(exact, lambda one: judged.append(one) or 0.0)[0] == Choice(8, ((1, 12),))
+    assert {weights(whole, one) for one in judged} == {least}
     with pytest.raises(
         Refusal, match=rf"budget={least - 1} is below the smallest .* set model\.budget={least} or more"
     ):

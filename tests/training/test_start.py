@@ -89,3 +89,10 @@ def test_images_of_another_size_are_named_where_they_are_why_it_does_not_fit(tmp
     with pytest.raises(Refusal, match=r"set data\.channels=1 and data\.pixels=\[16,20\], or leave start out"):
         left(tmp_path / "grey", "data.pixels=32")
     assert left(tmp_path / "grey", "data.pixels=[16,20]", "data.channels=1").start
+
+
+def test_what_nobody_learns_may_begin_anew_under_a_probe(tmp_path):
+    sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 8, "wide": 8}
+    heedful.save(heedful.build("vit", **sizes), tmp_path / "softmax")
+    ready = left(tmp_path / "softmax", "model.mechanism=performer(features=4)")
+    assert "anew: encoder.blocks.0.attention.mechanism." in ready.start
