@@ -111,8 +111,8 @@ def rolled_over(maps: Sequence[Map], discard: float, part: Overlay, model: nn.Mo
     """Rollouts that drop a share of the weights, over the image of another part."""
     assert isinstance(model, ViT)
     shape = model.inputs.stem.shape(model.spec.high, model.spec.wide)
-    each = tuple((map.path.split(", ")[-1], asked(map.weights[0], model, shape)) for map in placed(maps, model))
-    return Overlay(f"{ROLLOUT}, {discard:.0%} dropped", part.image, each)
+    each = [(how, asked(map.weights[0], model, shape)) for how, map in zip(FUSED, placed(maps, model), strict=False)]
+    return Overlay(f"{ROLLOUT}, {discard:.0%} dropped", part.image, tuple(each))
 
 
 def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:

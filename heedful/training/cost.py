@@ -34,13 +34,13 @@ def operations_a_step(loop: Loop) -> float:
 def forwards(loop: Loop, samples: Sequence[Any]) -> int:
     """The operations of one pass forwards over samples."""
     counter = FlopCounterMode(display=False)
-    with counter, frozen(loop.model):
+    with counter, at_rest(loop.model):
         loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device), loop.terms)
     return int(counter.get_total_flops())
 
 
 @contextmanager
-def frozen(model: nn.Module) -> Iterator[None]:
+def at_rest(model: nn.Module) -> Iterator[None]:
     """No weight learns meanwhile: torch's counter stumbles over views of those that do, as of a learned query."""
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     for weight in learning:

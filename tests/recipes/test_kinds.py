@@ -11,7 +11,6 @@ from heedful.models import kinds
 from heedful.training import run
 
 FEW = ["data=toy", "data.samples=40", "data.held_out=8", "training.steps=1", "training.batch=8"]
-KEYS = {"stack": "model.stack", "bias": "model.bias", "join": "model.join", "projection": "model.projection"}
 OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
 
 
@@ -19,8 +18,8 @@ OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
 @pytest.mark.parametrize("kind", OWN)
 def test_who_looks_from_or_at_nodes_of_its_own_is_told_of_in_a_report(recipe: str, kind: str, tmp_path: Path) -> None:
     known = kinds.known(kind)
-    asked = f"{KEYS.get(known.role, 'model.mechanism')}={known.word()}"
-    run.train(recipes.resolve(recipe, [*FEW, asked]), tmp_path / "run", False, torch.device("cpu"))
+    spec = recipes.resolve(recipe, [*FEW, f"{known.key}={known.word()}"])
+    run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     assert (tmp_path / "run" / "report.html").exists()
 
 
