@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -18,6 +18,7 @@ Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
 MOST = 32  # lowered masks that last
 LASTING: dict[Hashable, object] = {}
+NUMBERS = (int, tuple, type(torch.logical_and))  # or what is made of them
 PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
@@ -281,13 +282,20 @@ class Carrying(Sight):
 
 def signature(mask: Mask) -> Hashable:
     """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    held: list[Any] = [type(mask)]
-    for part in (one for value in vars(mask).values() for one in (value if isinstance(value, tuple) else (value,))):
-        told = signature(part) if isinstance(part, Mask) else part
-        if told is None or not isinstance(told, (int, tuple, type(torch.logical_and))):
-            return None
-        held.append(told)
-    return tuple(held)
+    told: list[Any] = [signature(part) if isinstance(part, Mask) else part for part in held(mask)]
+    return None if any(part is None or not isinstance(part, NUMBERS) for part in told) else (type(mask), *told)
+
+
+def structure(mask: Mask) -> Hashable:
+    """The same of any mask: of what is no number, its kind alone."""
+    told = (structure(part) if isinstance(part, Mask) else part for part in held(mask))
+    return (type(mask), *(part if isinstance(part, NUMBERS) else type(part) for part in told))
+
+
+def held(mask: Mask) -> Iterator[Any]:
+    """What a mask is made of, one by one."""
+    for value in vars(mask).values():
+        yield from value if isinstance(value, tuple) else (value,)
 
 
 def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:

@@ -1,14 +1,15 @@
 """Every kind of attention from T = 512 up: time, memory, growth, where it overtakes full attention, and how near it is.
 
 On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward; and
-the same kinds as others wrote them, where their packages are installed.
+the same kinds as others wrote them, where their packages are installed. `heedful bench attention kinds=window,linear`
+measures these alone, beside softmax.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,13 @@ from heedful.attention import Causal, Everything, Mask
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.bench import peers
 from heedful.bench.measure import interleave
-from heedful.errors import short_of_memory
+from heedful.errors import Refusal, short_of_memory, unknown
 from heedful.models import kinds, tables
 
 CPU = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
 PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
+Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 BASE = "softmax"
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
 PATIENCE = 4.0  # seconds: what takes longer is not asked about twice the length
@@ -116,30 +118,48 @@ class Growth:
         return {**where, "base": base, "kinds": rows}
 
 
-def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Growth, str]]:
+def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> Iterator[tuple[Growth, str]]:
     """Both directions, each with the kind that the others are compared to."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    names = wanted(changes)
     torch.manual_seed(0)
     for backward in (False, True):
-        yield measured(device, CUDA if device == "cuda" else CPU, backward, rounds, said), BASE
+        yield measured(device, CUDA if device == "cuda" else CPU, names, backward, rounds, said), BASE
 
 
-def measured(device: str, sizes: dict[str, Any], backward: bool, rounds: int, said: Callable[[], object]) -> Growth:
+def wanted(changes: Sequence[str]) -> list[str]:
+    """The kinds that are asked for, and the base; every fast one where none is."""
+    fast = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
+    fast = [name for name in fast if name not in ALIKE]
+    for change in changes:
+        key, _, said = change.partition("=")
+        if key != "kinds":
+            raise Refusal(f"bench attention knows no {key}=; it takes kinds=, as in kinds=window,linear")
+        asked = [name.strip() for name in said.split(",")]
+        for name in asked:
+            if name not in fast:
+                raise unknown("fast kind", name, fast)
+        fast = [BASE, *(name for name in fast if name in asked and name != BASE)]
+    return fast
+
+
+def measured(
+    device: str, sizes: dict[str, Any], names: list[str], backward: bool, rounds: int, said: Callable[[], object]
+) -> Growth:
     """Every kind at every length, the lengths in order; a kind that takes too long is left out of the longer ones."""
     heads, width, lengths = sizes["heads"], sizes["width"], sizes["lengths"]
     what = "forward and backward" if backward else "forward"
     growth = Growth(what, f"{heads} heads of {width}", device, lengths)
-    names = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
-    made: dict[str, peers.Make] = {name: partial(asked, name) for name in names if name not in ALIKE}
-    made |= peers.found(device)
+    made: dict[str, peers.Make] = {name: partial(asked, name) for name in names} | peers.found(device, names)
     growth.seconds, growth.memory = {name: {} for name in made}, {name: {} for name in made}
+    torch.compiler.reset()  # what one direction has compiled is of no use to the other
     for length in lengths:
-        torch.compiler.reset()  # or the kernels of all lengths would be too many for torch to keep
         runs: dict[str, Callable[[], object]] = {}
+        given = drawn(heads, width, length, device, peers.precision(device), backward)
         for name in [name for name in made if name not in growth.why]:
             try:
                 look = made[name](heads, width, length, device)
-                run = step(look, heads, width, length, device, backward)
+                run = step(look, given, backward)
                 growth.memory[name][length] = peak(run, device)
                 runs[name] = run
             except Exception as error:
@@ -179,29 +199,25 @@ def chosen(name: str, length: int) -> dict[str, int]:
     return {"size": sizes.get(name, 128), "row": root, "clusters": root}
 
 
-def step(look: peers.Look, heads: int, width: int, length: int, device: str, backward: bool) -> Callable[[], object]:
+def step(look: peers.Look, given: Given, backward: bool) -> Callable[[], object]:
     """One call, which returns when it is done."""
-    q, k, v = drawn(heads, width, length, device, peers.precision(device), backward)
 
     def run() -> None:
         with torch.set_grad_enabled(backward):
-            y = look(q, k, v)
+            y = look(*given)
             if backward:
-                torch.autograd.grad(y.float().square().sum(), (q, k, v), allow_unused=True)
-        if device == "cuda":
+                torch.autograd.grad(y.float().square().sum(), given, allow_unused=True)
+        if y.is_cuda:
             torch.cuda.synchronize()
 
     return run
 
 
-def drawn(
-    heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool
-) -> tuple[Tensor, Tensor, Tensor]:
+def drawn(heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool) -> Given:
     """Queries, keys and values by chance."""
-    coins = torch.Generator().manual_seed(length)
-    q, k, v = (
-        torch.randn(1, heads, length, width, generator=coins).to(device, dtype).requires_grad_(learns) for _ in range(3)
-    )
+    coins = torch.Generator(device).manual_seed(length)
+    size = (1, heads, length, width)
+    q, k, v = (torch.randn(size, generator=coins, device=device).to(dtype).requires_grad_(learns) for _ in range(3))
     return q, k, v
 
 

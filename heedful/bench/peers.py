@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import redirect_stdout
 from functools import partial
 from importlib import import_module
@@ -36,11 +36,12 @@ def packages(device: str) -> tuple[str, ...]:
     return tuple(package for package, peer in PEERS.items() if device in peer.devices)
 
 
-def found(device: str) -> dict[str, Make]:
-    """The peers that are installed, each by its kind and its package; flex attention is torch's own."""
+def found(device: str, kinds: Container[str]) -> dict[str, Make]:
+    """The peers of these kinds that are installed, each by its kind and its package; flex attention is torch's own."""
     there = {package: PEERS[package] for package in packages(device) if installed(package)}
-    made: dict[str, Make] = {f"{peer.kind} by {name}": partial(placed, peer.make) for name, peer in there.items()}
-    return {**made, "flex attention, bare, window": bare} if device == "cuda" else made
+    wanted = {package: peer for package, peer in there.items() if peer.kind in kinds}
+    made: dict[str, Make] = {f"{peer.kind} by {name}": partial(placed, peer.make) for name, peer in wanted.items()}
+    return {**made, "flex attention, bare, window": bare} if device == "cuda" and "window" in kinds else made
 
 
 def placed(make: Callable[[int, int, int], nn.Module], heads: int, width: int, length: int, device: str) -> Look:

@@ -47,6 +47,28 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
     assert "performer" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("kinds=windo", "unknown fast kind 'windo'"),
+        ("lengths=64", "knows no lengths=; it takes kinds="),
+    ],
+)
+def test_kinds_that_cannot_be_measured_are_refused(capsys, change, said):
+    with pytest.raises(SystemExit) as left:
+        main(["bench", "attention", change])
+    assert left.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_some_kinds_are_measured_beside_softmax_and_their_peers_alone(tmp_path):
+    with pytest.raises(SystemExit) as left:
+        main(["bench", "attention", "kinds=window,linear", "--rounds", "1", "--json", str(tmp_path / "found.json")])
+    assert left.value.code == 0
+    for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
+        assert set(case["kinds"]) == {"softmax", "window", "linear", "window by local-attention"}
+
+
 def heads_of(seed, length, width=4):
     return [torch.randn(1, 2, length, width, generator=torch.Generator().manual_seed(seed + n)) for n in range(3)]
 
@@ -85,7 +107,7 @@ def test_a_peer_that_cannot_be_imported_is_said_to_be_so(monkeypatch):
         raise ImportError("No module named 'distutils'")
 
     monkeypatch.setattr(peers, "PEERS", {"linformer": peers.Peer("linformer", broken)})
-    growth = attention.measured("cpu", {**SMALL, "lengths": [32]}, False, 1, lambda: None)
+    growth = attention.measured("cpu", {**SMALL, "lengths": [32]}, ["softmax", "linformer"], False, 1, lambda: None)
     assert growth.why == {"linformer by linformer": "cannot be imported: No module named 'distutils'"}
     assert "cannot be imported" in growth.table("softmax")
 
@@ -111,7 +133,7 @@ def test_growth_is_the_power_of_the_length_and_overtaking_lasts():
 
 def test_a_kind_that_takes_too_long_is_left_out_of_longer_ones(monkeypatch):
     monkeypatch.setattr(attention, "PATIENCE", 0.0)
-    growth = attention.measured("cpu", SMALL, False, 1, lambda: None)
+    growth = attention.measured("cpu", SMALL, attention.wanted(()), False, 1, lambda: None)
     assert all(list(times) == [32] for times in growth.seconds.values())
     assert set(growth.why) == set(growth.seconds)
 

@@ -158,7 +158,7 @@ def test_long_sequences_that_see_few_go_in_parts_with_the_same_numbers(name, mon
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("groups", [HEADS, 2])
 def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
-    monkeypatch.setattr(softmax, "flex", lambda: flex_attention)
+    monkeypatch.setattr(softmax, "flex", lambda *kind: flex_attention)
     case = Case("causal & padding", "buckets", groups)
     sight = case.seen()
     sight.order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0))

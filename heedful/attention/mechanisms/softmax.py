@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from heedful.attention import newest
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.memory import Memory
-from heedful.attention.sight import Sight
+from heedful.attention.sight import Sight, structure
 
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
 PART = 256  # rows that look together on a CPU, at their neighbours alone
@@ -179,15 +179,25 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if sight.order is not None:
         q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
     grouped = q.shape[1] != k.shape[1]
-    y: Tensor = flex()(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
+    look = flex(structure(sight.mask), sight.order is None, sight.counted, str(type(sight.bias)))
+    y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
     return y if sight.order is None else y[:, :, sight.order.argsort()]
 
 
 @cache
-def flex() -> Any:
-    """Flex attention, compiled for each kind of sight that it meets; eager flex would build the whole score matrix."""
+def flex(*kind: Hashable) -> Any:
+    """Flex attention, compiled for one kind of sight; eager flex would build the whole score matrix.
+
+    The first length has a kernel of its own, the second kernel is for any length. Each kind is a function of its own,
+    for torch takes whatever number differs between two calls of one function for one that may always change, a
+    window's size too, and flex attention cannot say that.
+    """
     from torch.nn.attention.flex_attention import flex_attention
 
-    # Every kind of mask and dtype is a graph of its own: past torch's limit of 8 it would go on eagerly, in silence.
+    def look(*given: Any, **named: Any) -> Any:
+        return flex_attention(*given, **named)
+
+    look.__code__ = look.__code__.replace(co_name=f"look_{flex.cache_info().misses}")  # by which torch tells them apart
+    # Every dtype, grouping and direction is a graph of its own: past torch's limit of 8 it would go on eagerly.
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
-    return torch.compile(flex_attention, dynamic=False, fullgraph=True)
+    return torch.compile(look, fullgraph=True)
