@@ -11,6 +11,8 @@ from heedful.attention.card import Card
 from heedful.attention.masks import Window, least
 from heedful.attention.seeing import Mask
 
+PRIME = 46337  # by which chance is made: the square of what is less fits into 32 bits
+
 
 class Turns(Mask):
     """Heads take these masks by turns: head h has the one at h modulo their number."""
@@ -178,10 +180,13 @@ class BigBird(Mask):
 
 
 def drawn(block: Tensor, number: int) -> Tensor:
-    """A block before this one, by chance: the same whenever it is asked for."""
-    mixed = (block * 40503 + number * 30011 + 12345) % 65521
-    mixed = mixed * mixed % 65521
-    return mixed * 7919 % 65521 % block.clamp(min=1)
+    """A block before this one, by chance: the same whenever it is asked for.
+
+    No product leaves 32 bits, in which the kernels of a GPU count positions.
+    """
+    mixed = (block % PRIME * 40503 + number * 30011 + 12345) % PRIME
+    mixed = mixed * mixed % PRIME
+    return mixed * 7919 % PRIME % block.clamp(min=1)
 
 
 class Axial(Turns):

@@ -1,5 +1,9 @@
 """Block kernels are handed the same definition: flex attention's block mask and its mods against the dense sight."""
 
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
 import pytest
 import torch
 from torch.nn.attention.flex_attention import flex_attention
@@ -20,6 +24,7 @@ from heedful.attention import (
 )
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
+from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
 
@@ -95,7 +100,7 @@ def plainly(q, k, v, score_mod, block_mask, scale, enable_gqa):
 def in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Block kernels wherever a GPU would use them."""
     monkeypatch.setattr(Sight, "pays_in_blocks", property(lambda sight: not sight.is_causal and not sight.is_open))
-    monkeypatch.setattr(softmax, "flex", lambda: plainly)
+    monkeypatch.setattr(softmax, "flex", lambda *kind: plainly)
 
 
 @pytest.mark.usefixtures("in_blocks")
@@ -153,6 +158,43 @@ def test_long_sequences_that_see_few_go_in_parts_with_the_same_numbers(name, mon
     assert "dense" not in sight._made
     monkeypatch.setattr(Sight, "pays_in_parts", False)
     torch.testing.assert_close(y, Softmax()(q, k, v, whole), rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Flex attention as torch.compile sees it, without the kernels; and how many graphs it makes."""
+    counters = torch._dynamo.utils.counters
+    monkeypatch.setattr(softmax.torch, "compile", partial(torch.compile, backend="eager"))
+    softmax.flex.cache_clear()
+    torch.compiler.reset()
+    counters.clear()
+    yield counters["stats"]
+    softmax.flex.cache_clear()
+    torch.compiler.reset()
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_a_kind_is_compiled_twice_for_all_lengths_whatever_other_kinds_there_are(graphs):
+    with torch.no_grad():
+        for length in (40, 57, 64, 33):
+            for mask in (Window(3), Window(5), Causal() & Window(3), Padding(torch.tensor([length, 20, 9]))):
+                q, k, v = (torch.randn(BATCH, HEADS, length, 16) for _ in range(3))
+                sight = mask.over(q[:, 0])
+                y = softmax.blockwise(q, k, v, sight, 0.25)
+                torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ v, **EXACT)
+    assert graphs["unique_graphs"] == 2 * 4
+
+
+@pytest.mark.parametrize("word", tables.MASKS)
+def test_positions_of_32_bits_as_kernels_have_them_see_the_same(word):
+    mask = tables.mask(f"{word}(size=3)", HEADS)
+    coins = torch.Generator().manual_seed(0)
+    i, j = (torch.randint(0, 2**17, (20_000,), generator=coins) for _ in range(2))
+    near = (i + torch.randint(-40, 40, i.shape, generator=coins)).clamp(min=0)
+    for h, column in ((h, column) for h in range(HEADS) for column in (j, near)):
+        b, h = torch.zeros((), dtype=torch.long), torch.tensor(h)
+        exact = mask.sees(b, h, i, column)
+        assert torch.equal(mask.sees(b.int(), h.int(), i.int(), column.int()), exact)
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
