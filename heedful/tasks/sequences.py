@@ -39,7 +39,7 @@ from heedful.tasks.task import (
 )
 
 FIRST = UNKNOWN + 1  # the id of the first word, behind the special tokens; -1 is a word that is unknown
-SHORTEST = 16  # sequences are filled up to powers of two from this one on, so that their shapes are few
+SHORTEST = 16  # sequences are filled up to this, and from twice as many on to four lengths between powers of two
 SHOWN = 160  # words of which every row is drawn; of longer sequences, where their beginning looks
 TOLD = 80  # signs of a sequence in a table
 AT_ONCE = 50  # sequences that are answered together
@@ -102,10 +102,11 @@ class Sequences(Task):
         return sample.where
 
     def tokens(self, rows: Sequence[NDArray[Any]]) -> Tensor:
-        """Ids of sequences, each behind its first token, filled up to a power of two or to the longest: B T."""
+        """Ids of sequences, each behind its first token, filled up so that their shapes are few: B T."""
         made = stack([FIRST + row.astype(np.int64) for row in rows], first=(BEGIN,))
         length = made.shape[1]
-        room = min(max(SHORTEST, 1 << (length - 1).bit_length()), max(self.longest, length))
+        step = max(SHORTEST, 1 << (length - 1).bit_length()) // 8
+        room = min(max(SHORTEST, length + -length % step), max(self.longest, length))
         return torch.nn.functional.pad(made, (0, room - length))
 
     def batch(self, samples: Sequence[Line]) -> Batch:
