@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.attention.seeing import Everything, Mask
+from heedful.attention.seeing import Everything, Mask, signature
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -55,7 +55,7 @@ def told_by_numbers(sight: Sight) -> Sight:
 
     So what is near is found once for all forwards, and nothing is copied to a GPU while a graph is captured.
     """
-    from heedful.attention.sight import Sight, signature
+    from heedful.attention.sight import Sight
 
     mask: Mask = Everything()
     for part in sight.mask.all_of():

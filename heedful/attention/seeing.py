@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,8 @@ from heedful.attention.card import Card
 if TYPE_CHECKING:
     from heedful.attention.memory import Memory
     from heedful.attention.sight import Sight
+
+NUMBERS = (int, tuple, type(torch.logical_and))  # or what is made of them
 
 
 class Mask:
@@ -172,3 +174,21 @@ class Bias(nn.Module):
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         """The score to add for the row at position i and the column at position j, in sequence b and head h."""
         raise NotImplementedError
+
+
+def signature(mask: Mask) -> Hashable:
+    """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
+    told: list[Any] = [signature(part) if isinstance(part, Mask) else part for part in held(mask)]
+    return None if any(part is None or not isinstance(part, NUMBERS) for part in told) else (type(mask), *told)
+
+
+def structure(mask: Mask) -> Hashable:
+    """The same of any mask: of what is no number, its kind alone."""
+    told = (structure(part) if isinstance(part, Mask) else part for part in held(mask))
+    return (type(mask), *(part if isinstance(part, NUMBERS) else type(part) for part in told))
+
+
+def held(mask: Mask) -> Iterator[Any]:
+    """What a mask is made of, one by one."""
+    for value in vars(mask).values():
+        yield from value if isinstance(value, tuple) else (value,)

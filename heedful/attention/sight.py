@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from torch import Tensor
 
-from heedful.attention.seeing import Bias, Causal, Everything, Mask
+from heedful.attention.seeing import Bias, Causal, Everything, Mask, signature
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -18,7 +18,6 @@ Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
 MOST = 32  # lowered masks that last
 LASTING: dict[Hashable, object] = {}
-NUMBERS = (int, tuple, type(torch.logical_and))  # or what is made of them
 PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
@@ -278,24 +277,6 @@ class Carrying(Sight):
 
     def at(self, rows: Tensor) -> Sight:
         return Carrying(self.below.at(rows), self.given[:, :, rows])
-
-
-def signature(mask: Mask) -> Hashable:
-    """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    told: list[Any] = [signature(part) if isinstance(part, Mask) else part for part in held(mask)]
-    return None if any(part is None or not isinstance(part, NUMBERS) for part in told) else (type(mask), *told)
-
-
-def structure(mask: Mask) -> Hashable:
-    """The same of any mask: of what is no number, its kind alone."""
-    told = (structure(part) if isinstance(part, Mask) else part for part in held(mask))
-    return (type(mask), *(part if isinstance(part, NUMBERS) else type(part) for part in told))
-
-
-def held(mask: Mask) -> Iterator[Any]:
-    """What a mask is made of, one by one."""
-    for value in vars(mask).values():
-        yield from value if isinstance(value, tuple) else (value,)
 
 
 def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:

@@ -12,7 +12,7 @@ from PIL import Image
 from heedful.attention import Causal, Everything
 from heedful.attention.mechanisms import Linear, Linformer
 from heedful.bench import attention, peers, recorded
-from heedful.bench.attention import Growth
+from heedful.bench.growth import Growth
 from heedful.cli import main
 from heedful.cli.bench import measurable
 from heedful.models import kinds, tables

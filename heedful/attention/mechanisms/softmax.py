@@ -15,7 +15,8 @@ from heedful.attention import newest
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.memory import Memory
-from heedful.attention.sight import Sight, structure
+from heedful.attention.seeing import structure
+from heedful.attention.sight import Sight
 
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
 PART = 256  # rows that look together on a CPU, at their neighbours alone
