@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
 PATIENCE = 16  # tokens that are written before it is asked whether all answers have ended
 WARM = 3  # steps before a capture, in which the libraries choose their kernels
-TUNED = {"coordinate_descent_tuning": True}  # with it inductor reads a matrix for one row at the speed of the memory
+TUNED = {
+    "coordinate_descent_tuning": True,  # with it inductor reads a matrix for one row at the speed of the memory
+    "realize_opcount_threshold": 6,  # and what it is multiplied with is made once, not anew for each of its columns
+}
 
 
 class Way(NamedTuple):
