@@ -184,7 +184,7 @@ def drawn(block: Tensor, number: int) -> Tensor:
 
     No product leaves 32 bits, in which the kernels of a GPU count positions.
     """
-    mixed = (block % PRIME * 40503 + number * 30011 + 12345) % PRIME
+    mixed = (block % PRIME * 40503 + number * 30011 + 20011) % PRIME
     mixed = mixed * mixed % PRIME
     return mixed * 7919 % PRIME % block.clamp(min=1)
 
