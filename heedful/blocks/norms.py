@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import batch_norm
 from torch.nn.modules.batchnorm import _BatchNorm
 
 
@@ -34,10 +35,13 @@ def summed(x: Tensor) -> Tensor:
 def over_all(norm: _BatchNorm, x: Tensor) -> Tensor | None:
     """What a batch norm makes of x (B C ...) by the mean and deviation over the samples of all processes.
 
-    Nothing where there is one process, or nothing is learned: then torch's own does.
+    Nothing where there is one process, or nothing is learned: then torch's own does. One value of each channel has no
+    deviation, and is told by those that were met before.
     """
     several = torch.distributed.is_available() and torch.distributed.is_initialized()
     if not (norm.training and several and torch.distributed.get_world_size() > 1):
+        if norm.training and x.numel() == x.shape[1]:
+            return batch_norm(x, norm.running_mean, norm.running_var, norm.weight, norm.bias, eps=norm.eps)
         return None
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
     axes, shape = [0, *range(2, x.dim())], [-1, *[1] * (x.dim() - 2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
@@ -14,6 +15,8 @@ from heedful.inputs.grids import Shape
 
 class Patches(nn.Module):
     """Squares of pixels, flattened and brought to the model's width by a matrix: B C H W -> B M h w."""
+
+    apart: ClassVar[bool] = True  # each patch is made of its own pixels alone
 
     def __init__(self, channels: int, width: int, patch: int) -> None:
         super().__init__()
@@ -54,6 +57,8 @@ class ResNetPatches(Patches):
     The patch's size is a power of two: as many stages, of two convolutions each.
     """
 
+    apart: ClassVar[bool] = False
+
     def __init__(self, channels: int, width: int, patch: int) -> None:
         nn.Module.__init__(self)
         steps = patch.bit_length() - 1
@@ -74,6 +79,8 @@ class OverlappingPatches(Patches):
 
     The patch's size is a power of two: as many steps. Each norm is over the channels of a place, as in the blocks.
     """
+
+    apart: ClassVar[bool] = False
 
     def __init__(self, channels: int, width: int, patch: int) -> None:
         nn.Module.__init__(self)

@@ -54,6 +54,8 @@ class AutoFormerSpec(ViTSpec):
                 raise ValueError(f"model.{key}={most} is the largest to choose among, and {max(some)} is above it")
         if self.layers is not None and (len(self.layers) != self.depth or any(len(one) != 2 for one in self.layers)):
             raise ValueError(f"model.layers says heads and hidden units of {self.depth} layers: [[4, 128], ...]")
+        if self.stem == "resnet":
+            raise ValueError("a ResNet's batch norms know of no narrower network; use another model.stem")
         if self.distilled or self.pool == "attention" or self.groups or self.key_norm:
             raise ValueError("layers that differ want a plain model; leave pool, groups, key_norm and distilled out")
         return self

@@ -121,7 +121,8 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
         base["data"] |= {"tokenizer": str(value)}
     if key == "model.size":
-        base["model"] = place = {name: number for name, number in place.items() if name not in SIZED}
+        sized = (*SIZED, "patch") if "/" in str(value) else SIZED  # as in base/16
+        base["model"] = place = {name: number for name, number in place.items() if name not in sized}
     place[last] = value
 
 

@@ -23,7 +23,7 @@ SIDE_BY_SIDE = 8  # images of a report
 
 
 class Coding(Images):
-    """Learns visual tokens; scored by how much less the squared error of what is drawn is than a plain one's."""
+    """Learns visual tokens; scored by how much less the squared error of what is drawn is than the mean colour's."""
 
     name: ClassVar[str] = "coding"
     family: ClassVar[str] = "dvae"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +33,7 @@ STEADY = 1e-6  # added to the variance of a patch, which may be plain
 class Rebuilding(Images):
     """Learns to rebuild what it does not see; scored by how much less the squared error is than that of plain patches.
 
-    Each patch is told by its own mean and deviation (He et al., 2022), so that a plain guess has an error of one.
+    Each patch is told by its own mean and deviation (He et al., 2022), so that a plain guess is zero.
     """
 
     name: ClassVar[str] = "rebuilding"
@@ -55,32 +55,32 @@ class Rebuilding(Images):
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         images, _ = self.variety(batch)
         dice = batch.get("dice", torch.arange(len(images), device=images.device))
-        return errors(model, images, dice)[0].sum(), torch.full((), len(images), device=images.device)
+        return errors(model, images, dice).made.sum(), torch.full((), len(images), device=images.device)
 
     def score(self, model: nn.Module, samples: Sequence[Picture]) -> dict[str, float]:
-        found = self.errors(model, samples)
-        return {"skill": 1 - sum(found) / max(1, len(found))}
+        return {"skill": skill(self.errors(model, samples))}
 
     @torch.no_grad()
-    def errors(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 250) -> list[float]:
-        """The error of each picture's hidden patches; which are hidden follows from its place among all."""
+    def errors(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 250) -> list[Pair]:
+        """The error of each picture's hidden patches, and that of a plain guess; its place says which are hidden."""
         model.eval()
-        made: list[float] = []
+        made: list[Pair] = []
         for some in several(pictures, size):
             images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
-            made += errors(model, images, self.dice(len(made), len(images), images.device))[0].tolist()
+            found = errors(model, images, self.dice(len(made), len(images), images.device))
+            made += zip(found.made.tolist(), found.plain.tolist(), strict=True)
             self.tell(len(images))
         return made
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         for group in several(read_all(inputs, self.known)):
-            yield from (f"{1 - error:.4f}" for error in self.errors(model, group))
+            yield from (f"{skill([pair]):.4f}" for pair in self.errors(model, group))
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         pixels = self.known(text)
         images = levels(torch.from_numpy(pixels)[None].to(device_of(model)))
-        _, seen_at, _ = errors(model, images, self.dice(0, 1, images.device))
+        seen_at = errors(model, images, self.dice(0, 1, images.device)).seen
         with look(model) as seen:
             model(images, seen_at)
         name = self.called(text)
@@ -92,7 +92,7 @@ class Rebuilding(Images):
         assert isinstance(model, MAE)
         model.eval()
         images = levels(torch.from_numpy(pixels_of(pictures)).to(device_of(model)))
-        _, seen, made = errors(model, images, self.dice(0, len(images), images.device))
+        _, _, seen, made = errors(model, images, self.dice(0, len(images), images.device))
         patches = model.patches(images)
         mean, deviation = patches.mean(-1, keepdim=True), patches.var(-1, keepdim=True).add(STEADY).sqrt()
         shown = torch.zeros_like(patches[..., :1]).scatter(1, seen[:, :, None], 1.0)
@@ -106,8 +106,8 @@ class Rebuilding(Images):
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         rows = tuple(
-            (Path(one.place).name if one.is_file else one.place, f"{1 - error:.3f}")
-            for one, error in zip(samples, self.errors(model, samples), strict=True)
+            (Path(one.place).name if one.is_file else one.place, f"{skill([pair]):.3f}")
+            for one, pair in zip(samples, self.errors(model, samples), strict=True)
         )
         return Samples("Images it never saw", ("image", "skill"), rows)
 
@@ -119,14 +119,34 @@ class Rebuilding(Images):
 
 
 def some_can_be_hidden(spec: Spec) -> None:
-    """Refuses images of one patch alone: it would be hidden, or seen."""
+    """Refuses images of one patch alone, which would be hidden, or seen, and patches that know of their neighbours."""
+    if isinstance(spec, ViTSpec) and not stem(spec).apart:
+        said = f"model.stem={spec.stem} makes a patch of its neighbours too, so that what is hidden would be seen"
+        raise Refusal(f"{said}; use convolution or matrix")
     if isinstance(spec, ViTSpec) and prod(stem(spec).shape(spec.high, spec.wide)) < 2:
         said = f"images of {spec.high} x {spec.wide} pixels are one patch, and none is left to hide"
         raise Refusal(f"{said}; set larger data.pixels, or a smaller model.patch")
 
 
-def errors(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The error of each image's hidden patches (B), which were seen (B K), and what was made of all (B P Cpp)."""
+Pair = tuple[float, float]  # the error of what was made, and of a plain guess
+
+
+def skill(errors: Sequence[Pair]) -> float:
+    """By how much less the errors are than those of plain guesses, as a share of these."""
+    return 1 - sum(made for made, _ in errors) / max(1e-12, sum(plain for _, plain in errors))
+
+
+class Rebuilt(NamedTuple):
+    """The error of hidden patches, and of plain ones (both B), which ones were seen (B K), and all made (B P Cpp)."""
+
+    made: Tensor
+    plain: Tensor
+    seen: Tensor
+    patches: Tensor
+
+
+def errors(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
+    """What is made of images of which these dice hide the most."""
     assert isinstance(model, MAE)
     rows, columns = model.inputs.shape(images)
     count = rows * columns
@@ -136,5 +156,5 @@ def errors(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tens
     wanted = precise(model.patches(images))
     wanted = (wanted - wanted.mean(-1, keepdim=True)) / wanted.var(-1, keepdim=True).add(STEADY).sqrt()
     hidden = torch.ones(images.shape[0], count, device=images.device, dtype=made.dtype).scatter(1, seen, 0.0)
-    apart = (made - wanted).square().mean(-1)
-    return (apart * hidden).sum(1) / hidden.sum(1), seen, made
+    apart, plain = ((hidden * one.square().mean(-1)).sum(1) / hidden.sum(1) for one in (made - wanted, wanted))
+    return Rebuilt(apart, plain, seen, made)

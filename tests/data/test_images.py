@@ -171,6 +171,12 @@ def test_a_folder_a_class_is_divided_and_no_image_stands_on_two_sides(folders):
     )
 
 
+def test_an_image_keeps_its_side_at_whatever_size_and_in_whatever_colours_it_is_read(folders):
+    ways = [{"pixels": [8, 8]}, {"pixels": [16, 12]}, {"pixels": [8, 8], "channels": 1}]
+    found = [opened_pictures(DataSpec(name=str(folders / "all"), **way), 0) for way in ways]
+    assert len({tuple(tuple(one.place for one in side) for side in (s.train, s.valid, s.test)) for s in found}) == 1
+
+
 def test_folders_of_halves_are_taken_as_they_are(folders):
     for half in ("train", "test"):
         (folders / "halves").mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import heedful
+from heedful.blocks.convolutions import ChannelNorm
 from heedful.errors import Refusal
 
 CASES: dict[str, dict[str, Any]] = {
@@ -70,6 +71,15 @@ def test_named_sizes_have_the_published_numbers_of_weights(size, weights):
     with torch.device("meta"):
         made = models.assemble(models.spec("resnet", size, channels=3, classes=1000))
     assert sum(p.numel() for p in made.parameters()) == weights
+
+
+def test_one_value_a_channel_is_told_by_those_met_before():
+    norm = ChannelNorm(3)
+    with torch.no_grad():
+        norm.running_mean.fill_(1.0), norm.running_var.fill_(4.0)
+    one = torch.randn(1, 3, 1, 1)
+    torch.testing.assert_close(norm(one), (one - 1) / 2, rtol=1e-4, atol=1e-5)
+    assert norm.running_mean.tolist() == [1.0] * 3
 
 
 def test_lenet_has_the_numbers_of_its_paper():

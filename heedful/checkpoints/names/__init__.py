@@ -58,6 +58,9 @@ def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
     fitting = [layout for layout in LAYOUTS.values() if layout.suits(spec)]
     if not fitting:
         families = ", ".join(sorted({layout.family for layout in LAYOUTS.values()}))
+        if any(layout.family == spec.family for layout in LAYOUTS.values()):
+            pool = f"model.pool={getattr(spec, 'pool', None)!r}"
+            raise Refusal(f"no layout of Hugging Face's says {pool} of {spec.family!r}; save it in the native layout")
         raise Refusal(f"a model of family {spec.family!r} has no layout of Hugging Face's; these have: {families}")
     faults = {}
     for layout in fitting:

@@ -83,8 +83,14 @@ def named(folder: Path, names: Sequence[str]) -> Path | None:
 
 
 def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
-    """Pictures of one folder or list, divided; the same picture never stands on two sides."""
-    return divided(pictures, lambda one: hashlib.sha256(one.pixels.tobytes()).hexdigest(), what, data.split_seed)
+    """Pictures of one folder or list, divided; the same file never stands on two sides, at whatever size it is read."""
+    return divided(pictures, lambda one: told(Path(one.place)), what, data.split_seed)
+
+
+def told(path: Path) -> str:
+    """A sum of what a file holds."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read(place: str | Sides, data: DataSpec) -> list[Picture]:
