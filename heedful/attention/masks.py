@@ -124,3 +124,10 @@ def least(what: str, size: int) -> int:
     if size < 1:
         raise ValueError(f"{what} of {size} positions sees nothing; give it a size of 1 or more")
     return size
+
+
+def some(what: str, count: int) -> int:
+    """How many of something there are, 0 or more."""
+    if count < 0:
+        raise ValueError(f"{what}={count} is less than none; choose 0 or more")
+    return count

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.masks import Window, least
+from heedful.attention.masks import Window, least, some
 from heedful.attention.seeing import Mask
 
 PRIME = 46337  # by which chance is made: the square of what is less fits into 32 bits
@@ -108,6 +108,8 @@ class Fixed(Mask):
 
     def __init__(self, size: int, summary: int = 1) -> None:
         self.size, self.summary = least("fixed", size), least("a summary", summary)
+        if summary > size:
+            raise ValueError(f"a summary of {summary} is more than a block of {size}; make it less")
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return (i // self.size == j // self.size) | (j % self.size >= self.size - self.summary)
@@ -133,7 +135,7 @@ class Longformer(Mask):
     )
 
     def __init__(self, size: int, everywhere: int = 1) -> None:
-        self.window, self.everywhere = Window(least("longformer", size)), everywhere
+        self.window, self.everywhere = Window(least("longformer", size)), some("everywhere", everywhere)
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         return self.window.sees(b, h, i, j) | (i < self.everywhere) | (j < self.everywhere)
@@ -159,7 +161,8 @@ class BigBird(Mask):
     )
 
     def __init__(self, size: int, everywhere: int = 1, links: int = 2) -> None:
-        self.size, self.everywhere, self.links = least("bigbird", size), everywhere, links
+        self.size = least("bigbird", size)
+        self.everywhere, self.links = some("everywhere", everywhere), some("links", links)
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         one, two = i.clamp(min=0) // self.size, j.clamp(min=0) // self.size
@@ -219,7 +222,7 @@ class Local(Mask):
     )
 
     def __init__(self, size: int, memory: int | None = None) -> None:
-        self.size, self.memory = least("local", size), size if memory is None else memory
+        self.size, self.memory = least("local", size), size if memory is None else some("memory", memory)
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         start = i - i % self.size
@@ -247,7 +250,7 @@ class Local2D(Mask):
     )
 
     def __init__(self, size: int, row: int = 32, memory: int = 1) -> None:
-        self.size, self.row, self.memory = least("local2d", size), least("a row", row), memory
+        self.size, self.row, self.memory = least("local2d", size), least("a row", row), some("memory", memory)
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         down, right = (i // self.row) // self.size * self.size, (i % self.row) // self.size * self.size

@@ -144,10 +144,15 @@ def queries_and_keys(heads: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def instead(model: nn.Module, word: str) -> nn.Module:
-    """A trained model with another mechanism in its place, and the weights that it learned with the first."""
+    """A trained model with another mechanism in its place, and the weights that it learned with the first.
+
+    What the mechanism draws by chance is the same whenever it is asked for.
+    """
     spec: Any = model.spec
     try:
-        other = type(model)(type(spec)(**spec.model_dump() | {"mechanism": word}))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            other = type(model)(type(spec)(**spec.model_dump() | {"mechanism": word}))
         missing, _ = other.load_state_dict(model.state_dict(), strict=False)
     except ValidationError as error:
         raise refusal(error, "model", type(spec)) from None

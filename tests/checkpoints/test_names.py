@@ -149,7 +149,9 @@ def test_what_a_layout_cannot_say_is_refused_by_name(tmp_path):
     model = heedful.build("gpt", vocab=20, width=8, heads=2, position="sine")
     with pytest.raises(Refusal, match=r"the layout 'gpt2' cannot say position='sine'; save it in the native layout"):
         heedful.save(model, tmp_path / "there", layout="hf")
-    pooled = heedful.build("vit", high=8, wide=8, patch=4, width=8, heads=2, depth=1, classes=2, pool="mean")
+    pooled = heedful.build(
+        "vit", channels=3, high=8, wide=8, patch=4, width=8, heads=2, depth=1, classes=2, pool="mean"
+    )
     with pytest.raises(Refusal, match=r"no layout of Hugging Face's says model\.pool='mean' of 'vit'"):
         heedful.save(pooled, tmp_path / "there", layout="hf")
     with pytest.raises(Refusal, match="family 'forecaster' has no layout of Hugging Face's"):

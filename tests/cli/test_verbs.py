@@ -254,6 +254,14 @@ def test_eval_scores_a_model_with_another_mechanism_beside_its_own(heedful: Prog
         assert ({name: said[name] for name in said["as_trained"]} == said["as_trained"]) == same
 
 
+def test_what_another_mechanism_draws_by_chance_is_the_same_whenever_it_is_asked(
+    heedful: Program, workshop: Path
+) -> None:
+    asked = [heedful("eval", "runs/series", "model.mechanism=performer(features=4)").out for _ in range(2)]
+    assert "as_trained" in asked[0]
+    assert asked[0] == asked[1]
+
+
 def test_eval_says_what_training_said(heedful: Program, workshop: Path) -> None:
     for recipe in RECIPES:
         result = json.loads((workshop / "runs" / recipe / "result.json").read_text())

@@ -71,7 +71,7 @@ def test_clustered_queries_look_as_their_mean_does():
     m, (q, k, v) = Clustered(HEADS, WIDTH, clusters=2).double(), asked()
     y = m(q, k, v, over(Everything()))
     for h in range(HEADS):
-        near = (q[0, h] @ m.centres[h].mT).argmax(-1)
+        near = (q[0, h] @ (m.centres[h] / m.centres[h].norm(dim=-1, keepdim=True)).mT).argmax(-1)
         for i in range(LENGTH):
             mean = q[0, h, near == near[i]].mean(0)
             close(y[0, h, i], (k[0, h] @ mean / WIDTH**0.5).softmax(-1) @ v[0, h])

@@ -171,3 +171,19 @@ def test_every_mechanism_has_a_word():
 
     offered = {getattr(mechanisms, name) for name in mechanisms.__all__} - {mechanisms.Mechanism}
     assert offered == {tables.MECHANISMS[word] for word in cases.MECHANISMS}
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("local(size=4, memory=-8)", "memory=-8 is less than none"),
+        ("local2d(size=4, memory=-5)", "memory=-5 is less than none"),
+        ("bigbird(size=4, links=-1)", "links=-1 is less than none"),
+        ("bigbird(size=4, everywhere=-1)", "everywhere=-1 is less than none"),
+        ("longformer(size=4, everywhere=-3)", "everywhere=-3 is less than none"),
+        ("fixed(size=4, summary=9)", "a summary of 9 is more than a block of 4"),
+    ],
+)
+def test_numbers_that_no_mask_can_have_are_refused(word, said):
+    with pytest.raises(ValueError, match=said):
+        tables.mask(word, 2)

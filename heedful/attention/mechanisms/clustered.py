@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, shared
@@ -47,7 +48,7 @@ class Clustered(Mechanism):
         """The cluster of each query, B H T, and what the mean of each cluster looks at, B H K T."""
         there = read_itself(sight, "clustered")
         with torch.autocast(q.device.type, enabled=False):  # in any precision the same
-            near = (q.detach().float() @ self.centres.float().mT).argmax(-1)
+            near = (q.detach().float() @ normalize(self.centres.float(), dim=-1).mT).argmax(-1)
         whose = torch.zeros(*q.shape[:3], self.centres.shape[1], dtype=q.dtype, device=q.device)
         whose = whose.scatter(-1, near.unsqueeze(-1), 1.0) * there
         mean = whose.mT @ q / whose.sum(2).clamp(min=1).unsqueeze(-1)

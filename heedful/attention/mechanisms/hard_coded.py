@@ -31,7 +31,7 @@ class HardCoded(SoftmaxLike):
 
     def __init__(self, heads: int, deviation: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__(dropout)
-        if not deviation > 0:
+        if not 0 < deviation < float("inf"):
             raise ValueError(f"a deviation of {deviation} is no width; choose one above 0")
         self.deviation = deviation
         self.register_buffer("offsets", torch.arange(heads) % 3 - 1, persistent=False)
