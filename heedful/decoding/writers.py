@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
+from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
 from heedful.inputs import Learned
 from heedful.models.special import Special
@@ -80,5 +81,5 @@ def limits(model: Writer, source: Tensor, max_new_tokens: int | None) -> Tensor:
 
 
 def longest(model: Model) -> int:
-    """How many positions the model has learned; without end where it learns none."""
-    return min((part.length for part in model.modules() if isinstance(part, Learned)), default=sys.maxsize)
+    """How many positions the model has learned, or its mechanism was made for; without end where that is any."""
+    return min((part.length for part in model.modules() if isinstance(part, Learned | Mechanism)), default=sys.maxsize)

@@ -54,6 +54,11 @@ class AutoFormerSpec(ViTSpec):
                 raise ValueError(f"model.{key}={most} is the largest to choose among, and {max(some)} is above it")
         if self.layers is not None and (len(self.layers) != self.depth or any(len(one) != 2 for one in self.layers)):
             raise ValueError(f"model.layers says heads and hidden units of {self.depth} layers: [[4, 128], ...]")
+        made = parts.mask(self), parts.bias(self)
+        if len({heads for heads, _ in choice(self).layers} | set(self.many_heads)) > 1 and any(
+            m and m.heads > 1 for m in made
+        ):
+            raise ValueError("layers have unlike numbers of heads, and a mask or bias speaks of them; use another")
         if self.stem == "resnet":
             raise ValueError("a ResNet's batch norms know of no narrower network; use another model.stem")
         if self.distilled or self.pool == "attention" or self.groups or self.key_norm:
@@ -94,16 +99,17 @@ class AutoFormer(ViT):
 
     def part(self, small: nn.Module) -> dict[str, Tensor]:
         """The weights of a smaller network, which are parts of its own."""
-        own = dict(self.named_parameters())
-        made = {name: cut(own[name], tensor.shape, "to_qkv" in name) for name, tensor in small.named_parameters()}
-        return made | dict(self.named_buffers())
+        own = {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        wanted = (*small.named_parameters(), *small.named_buffers())
+        return {name: cut(own[name], tensor.shape, "to_qkv" in name) for name, tensor in wanted}
 
     def chosen(self, chosen: Choice) -> AutoFormer:
         """One of the networks in it, alone."""
         small = AutoFormer(smaller(self.spec, chosen)).to(next(self.parameters()))
         with torch.no_grad():
-            for name, tensor in small.named_parameters():
-                tensor.copy_(self.part(small)[name])
+            part = self.part(small)
+            for name, tensor in (*small.named_parameters(), *small.named_buffers()):
+                tensor.copy_(part[name])
         return small
 
 

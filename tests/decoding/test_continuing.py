@@ -171,3 +171,10 @@ def test_bans_and_biases_of_texts_are_those_of_their_tokens() -> None:
     said = heedful.generate(model, "abc", bans=["d", free[:2]], **words)
     assert "d" not in said and free[:2] not in said
     assert heedful.generate(model, "abc", bias={"e": 99.0}, **words) == "e" * 30
+
+
+def test_a_text_ends_where_its_mechanism_knows_no_more_positions():
+    model = speaker(position="sine", mechanism="synthesizer_random", length=12)
+    assert len(heedful.generate(model, [[5, 6, 7]], 9, stop_at_end=False)[0]) == 9
+    with pytest.raises(Refusal, match="beyond the positions that the model has learned; give at most 9"):
+        heedful.generate(model, [[5, 6, 7]], 10)

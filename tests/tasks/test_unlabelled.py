@@ -107,10 +107,12 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
 SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden": [12, 24]}
 
 
-def test_every_network_of_a_supernet_is_a_part_of_it():
+@pytest.mark.parametrize("mechanism", ["softmax", "performer(features=8)"])  # which draws for each head
+def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
     task, _ = opened(Searching)
     torch.manual_seed(0)
-    model = heedful.build("autoformer", **task.numbers(), **SIZES | {"depth": 2}, **SPACE).eval()
+    sizes = SIZES | {"depth": 2, "mechanism": mechanism}
+    model = heedful.build("autoformer", **task.numbers(), **sizes, **SPACE).eval()
     x = torch.rand(2, 3, 8, 12)
     for chosen in (Choice(8, ((1, 12),)), Choice(16, ((2, 24), (1, 12))), Choice(8, ((2, 12), (1, 24)))):
         alone = model.chosen(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar
 
 import torch
@@ -22,6 +23,7 @@ class Mechanism(nn.Module):
     card: ClassVar[Card]
     shares: ClassVar[bool] = False  # whether its keys are to be its queries, of one length
     sums: ClassVar[bool] = False  # whether what it remembers is a running sum, and no columns
+    length: int = sys.maxsize  # positions that it was made for
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         """The definition: how much each row takes of each column, B H T S."""
