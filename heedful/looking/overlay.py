@@ -34,18 +34,20 @@ class Overlay:
 
     title: str
     image: NDArray[np.uint8]  # H W 3
-    weights: tuple[tuple[str, Tensor], ...]
+    weights: tuple[tuple[str, Tensor], ...]  # not a number where nothing is told of a patch
     note: str = ""
 
     def html(self) -> str:
         """The image alone, then once under each of the weights."""
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        photo = picture(self.image, "JPEG")
-        figures = f'<figure><div><img alt="" src="{photo}"></div><figcaption>image</figcaption></figure>'
+        small = max(self.image.shape[:2]) < SMALL
+        kind, photo = "small" * small, picture(self.image, "PNG" if small else "JPEG")
+        image = f'<img alt="" class="{kind}" src="{photo}">'
+        figures = f"<figure><div>{image}</div><figcaption>image</figcaption></figure>"
         for name, weights in self.weights:
-            heat = f'<img alt="" class="heat" src="{picture(shaded(weights))}">'
+            heat = f'<img alt="" class="heat{" small" * apart(weights)}" src="{picture(shaded(weights))}">'
             words = escape(caption(name, weights)).replace("\n", "<br>")
-            figures += f'<figure><div><img alt="" src="{photo}">{heat}</div><figcaption>{words}</figcaption></figure>'
+            figures += f"<figure><div>{image}{heat}</div><figcaption>{words}</figcaption></figure>"
         return f'{note}<div class="overlays">{figures}</div>'
 
     def panels(self) -> list[Panel]:
@@ -81,11 +83,16 @@ class Pictures:
 def shaded(weights: Tensor) -> NDArray[np.uint8]:
     """Weights (rows x columns) as a colour that lets the image through where they are small: rows columns 4."""
     numbers = weights.detach().float().cpu().numpy()
-    low, high = float(numbers.min()), float(numbers.max())
-    share = (numbers - low) / (high - low) if high > low else np.zeros_like(numbers)
+    low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+    share = np.nan_to_num((numbers - low) / (high - low)) if high > low else np.zeros_like(numbers)
     made = np.empty((*numbers.shape, 4), dtype=np.uint8)
     made[..., :3], made[..., 3] = HEAT, (share * 217).astype(np.uint8)
     return made
+
+
+def apart(weights: Tensor) -> bool:
+    """Whether patches have edges: each is of a segment or not, or nothing is told of some."""
+    return len(weights.unique()) <= 2 or bool(weights.isnan().any())
 
 
 def picture(pixels: NDArray[np.uint8], form: str = "PNG") -> str:
@@ -102,7 +109,8 @@ def caption(name: str, weights: Tensor) -> str:
 
 def span(weights: Tensor) -> str:
     """The least and the greatest weight, in as few digits as tell them apart: 0.041 to 0.048."""
-    low, high = weights.min().item(), weights.max().item()
+    known = weights[~weights.isnan()]
+    low, high = known.min().item(), known.max().item()
     for digits in range(2, 7):
         least, greatest = f"{low:.{digits}g}", f"{high:.{digits}g}"
         if least != greatest:
@@ -155,7 +163,6 @@ def _place(figure: Figure, left: float, bottom: float, highest: float, panel: Pa
     place: Any = {"extent": (0, image.shape[1], image.shape[0], 0), "aspect": "auto"}
     axes.imshow(image, **place)
     if weights is not None:
-        way = "bilinear" if len(weights.unique()) > 2 else "nearest"  # a patch belongs to a segment or not
-        axes.imshow(shaded(weights), **place, interpolation=way)
+        axes.imshow(shaded(weights), **place, interpolation="nearest" if apart(weights) else "bilinear")
         name = caption(name, weights)
     axes.set_title(name, fontsize=7, color=QUIET, pad=3, parse_math=False)

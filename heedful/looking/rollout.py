@@ -51,6 +51,11 @@ def mixed(weights: Tensor) -> Tensor:
     return half / half.sum(-1, keepdim=True)
 
 
+def share(discard: float) -> str:
+    """How a share that a rollout drops is told: 50% dropped."""
+    return f"{100 * discard:g}% dropped"
+
+
 def rolled(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
     """The rollout of each stack whose tokens look at each other, as maps: by the heads' mean, maximum and minimum.
 
