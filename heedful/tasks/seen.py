@@ -57,7 +57,8 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
         weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
         side = round(weights.shape[-1] ** 0.5)
         cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
-        made.append(Map(path, weights, tuple(f"from {cell}" for cell in cells), cells))  # of its window, and no token
+        who = tuple(f"from {cell}" for cell in cells)  # of its window, and no token
+        made.append(Map(path, weights, who, cells, note="mean over windows"))
     return tuple(made)
 
 

@@ -37,6 +37,15 @@ def test_a_title_says_where_all_patches_look_and_no_class_token(family, more, ti
     assert tuple(part.title for part in seen.sections) == titles
 
 
+def test_a_title_says_that_windows_are_taken_together():
+    data = DataSpec(name="shapes", samples=20, held_out=4, pixels=[16, 16])
+    task, splits = Images.open(data, 7)
+    sizes = {"width": 8, "heads": 1, "depths": [1, 1], "patch": 2, "window": 4}
+    model = heedful.build("swin", **task.numbers(), **sizes).eval()
+    maps = task.look(model, task.write_input(splits.train[0])).maps
+    assert maps and all(map.title == f"{map.path}, mean over windows" for map in maps)
+
+
 @pytest.mark.parametrize(("discard", "titles"), [(0.0, []), (0.5, []), (0.9, [f"{ROLLED}, 90% dropped"])])
 def test_a_rollout_that_is_drawn_anyway_is_not_drawn_twice(discard, titles):
     model, seen = looked("vit")
