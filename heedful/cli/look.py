@@ -41,7 +41,8 @@ def look(
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image.
+    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image; where
+    no class token looks, the mean over all patches.
     """
     from heedful.errors import Refusal, unknown
     from heedful.looking import draw, overlay, page
@@ -76,8 +77,7 @@ def look(
         if not held:
             raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")
         shown = [*held, *shown]
-        if over and isinstance(over[0], overlay.Overlay):
-            over = [rolled_over(held, discard, over[0], model), *over]
+        over = [*rolled_over(seen.maps, discard, over, model), *over]
     try:
         words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
         if over and out.suffix.lower() in (".png", ".svg"):

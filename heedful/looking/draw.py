@@ -110,8 +110,9 @@ class Band:
 
     @property
     def width(self) -> float:
-        """Inches across."""
-        return self.left + len(self.heads) * self.step + 0.6
+        """Inches across, with room for the name."""
+        name = len(self.map.title) * (self.scale.font + 3) * 0.7 / 72
+        return self.left + max(len(self.heads) * self.step + 0.6, name)
 
     @property
     def height(self) -> float:
@@ -133,13 +134,13 @@ class Band:
             _words(axes, self.map, self.scale, rows=i == 0)
             axes.set_xlabel(self.mark(axes, head), fontsize=font + 1, color=QUIET, labelpad=font / 2)
         x, y = left / figure.get_figwidth(), (top - 0.8 * font / 72) / figure.get_figheight()
-        figure.text(x, y, self.map.path, fontsize=font + 3, fontweight="bold", va="top", parse_math=False)
+        figure.text(x, y, self.map.title, fontsize=font + 3, fontweight="bold", va="top", parse_math=False)
         bar = _axes(figure, left + len(self.heads) * self.step - self.gap / 2, bottom, 0.012 * font, h)
         figure.colorbar(image, cax=bar).ax.tick_params(labelsize=font, length=2, width=0.6)
 
     def mark(self, axes: Axes, head: int) -> str:
         """Draws over one head's picture what is known of it, and says what stands below."""
-        return f"head {head}"
+        return self.map.named(head)
 
 
 @dataclass(frozen=True)

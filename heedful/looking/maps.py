@@ -23,6 +23,8 @@ class Map:
     weights: Tensor  # H T S, float32 on the CPU
     rows: tuple[str, ...]  # T words: who looks
     columns: tuple[str, ...]  # S words: what is looked at
+    note: str = ""  # what else a title says of it: "mean over windows"
+    whole: str = ""  # what it shows where that is no head but all layers: "rollout"
 
     def __post_init__(self) -> None:
         w, t, s = self.weights, len(self.rows), len(self.columns)
@@ -39,6 +41,20 @@ class Map:
         return self.weights.shape[0]
 
     @property
+    def title(self) -> str:
+        """What stands over it: its path, and the note where there is one."""
+        return f"{self.path}, {self.note}" if self.note else self.path
+
+    def named(self, head: int) -> str:
+        """What one of its pictures shows."""
+        return self.whole or f"head {head}"
+
+    @property
+    def said(self) -> dict[str, str]:
+        """The note and what it shows as JSON's own types, where they are given."""
+        return {name: text for name, text in (("note", self.note), ("whole", self.whole)) if text}
+
+    @property
     def span(self) -> tuple[float, float]:
         """The least and the greatest weight of all heads, zero among them: the ends of a colour scale."""
         low, high = min(0.0, float(self.weights.min())), max(0.0, float(self.weights.max()))
@@ -47,13 +63,14 @@ class Map:
     def to_json(self) -> dict[str, Any]:
         """The map as JSON's own types; every number is exact."""
         words = {"rows": list(self.rows), "columns": list(self.columns)}
-        return {"path": self.path, **words, "weights": self.weights.tolist()}
+        return {"path": self.path, **self.said, **words, "weights": self.weights.tolist()}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         """The map that `to_json` gave."""
         weights = torch.tensor(value["weights"], dtype=torch.float32)  # H T S
-        return cls(value["path"], weights, tuple(value["rows"]), tuple(value["columns"]))
+        said = {name: value[name] for name in ("note", "whole") if name in value}
+        return cls(value["path"], weights, tuple(value["rows"]), tuple(value["columns"]), **said)
 
 
 def write_json(maps: Sequence[Map], path: str | Path) -> None:

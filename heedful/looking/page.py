@@ -250,4 +250,4 @@ def _compact(map: Map) -> dict[str, Any]:
     """Weights in ten-thousandths, one flat list a head; words as they can be seen."""
     weights = (map.weights.detach() * 10_000).round().long().flatten(1)  # H TS
     words = {"rows": [visible(word) for word in map.rows], "columns": [visible(word) for word in map.columns]}
-    return {"path": map.path, **words, "weights": weights.tolist()}
+    return {"path": map.path, **map.said, **words, "weights": weights.tolist()}

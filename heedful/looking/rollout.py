@@ -51,6 +51,11 @@ def mixed(weights: Tensor) -> Tensor:
     return half / half.sum(-1, keepdim=True)
 
 
+def share(discard: float) -> str:
+    """How a share that a rollout drops is told: 50% dropped."""
+    return f"{100 * discard:g}% dropped"
+
+
 def rolled(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
     """The rollout of each stack whose tokens look at each other, as maps: by the heads' mean, maximum and minimum.
 
@@ -60,10 +65,11 @@ def rolled(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
     for map in maps:
         if ".blocks." in map.path and map.rows == map.columns and not map.path.endswith("cross"):
             stacks.setdefault(map.path.split(".blocks.")[0], []).append(map)
-    found = []
+    found, said = [], f"rollout, {share(discard)}" if discard else "rollout"
     for stack, layers in stacks.items():
         whole = [map for map in layers if map.rows == layers[-1].rows]
         for how in FUSED:
             weights = rollout([map.weights for map in whole], how, discard)[None]
-            found.append(Map(f"{stack} rollout, {how} of heads", weights, whole[0].rows, whole[0].columns))
+            name = f"{stack} rollout, {how} of heads"
+            found.append(Map(name, weights, whole[0].rows, whole[0].columns, whole=said))
     return found

@@ -17,7 +17,7 @@ from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Curve, Curves, Example, Section
 from heedful.looking.patches import distances, filters, segments, similarity
-from heedful.looking.rollout import FUSED, rollout
+from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.mae import MAE
 from heedful.models.vit import ViT
 from heedful.tasks.task import maps
@@ -26,6 +26,8 @@ CELLS = 64  # positions that are shown
 CLASS = ("first", "both")  # pools that ask the class token
 MOST = 24  # mistakes that are shown
 ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  # titles of what is over an image
+TOLD = ROLLOUT, SEGMENTS  # of these a report tells
+MEANT = "mean over all patches"
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 
@@ -55,7 +57,8 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
         weights = seen.weights(path).detach().float().cpu().mean(0)  # H T S
         side = round(weights.shape[-1] ** 0.5)
         cells = tuple(f"{at // side},{at % side}" for at in range(weights.shape[-1]))
-        made.append(Map(path, weights, tuple(f"from {cell}" for cell in cells), cells))  # of its window, and no token
+        who = tuple(f"from {cell}" for cell in cells)  # of its window, and no token
+        made.append(Map(path, weights, who, cells, note="mean over windows"))
     return tuple(made)
 
 
@@ -79,8 +82,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     maps = placed(maps, model)
-    whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
-    whole = [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
+    whole = stacked(maps)
     who = "the class token's outputs" if model.spec.pool in CLASS else "all patches, on average,"
     shown = []
     if whole:
@@ -88,7 +90,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
         if (counts := speaking(model, images, maps)) is not None:
             named.append(("by gradient", counts))
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
-        shown.append(Overlay(ROLLOUT, image, tuple(named), note))
+        shown.append(Overlay(ROLLOUT + told(whole[-1][0], model, shape), image, tuple(named), note))
     if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
         cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
         each = tuple((f"head {at}", one) for at, one in enumerate(cells))
@@ -96,8 +98,14 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
         shown.append(Overlay(SEGMENTS, image, each, note))
     for map in maps:
         heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
-        shown.append(Overlay(map.path, image, heads))
+        shown.append(Overlay(map.path + told(map.weights[0], model, shape), image, heads))
     return tuple(shown)
+
+
+def stacked(maps: Sequence[Map]) -> list[Tensor]:
+    """The weights of an encoder's layers (each H T T) in which all tokens look at each other, the first layer first."""
+    whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
+    return [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
 
 
 def placed(maps: Sequence[Map], model: ViT) -> list[Map]:
@@ -107,29 +115,53 @@ def placed(maps: Sequence[Map], model: ViT) -> list[Map]:
     return [map for map in maps if map.columns in known and map.rows in (*known, tokens[:1])]
 
 
-def rolled_over(maps: Sequence[Map], discard: float, part: Overlay, model: nn.Module) -> Overlay:
-    """Rollouts that drop a share of the weights, over the image of another part."""
-    assert isinstance(model, ViT)
-    shape = model.inputs.stem.shape(model.spec.high, model.spec.wide)
-    each = [(how, asked(map.weights[0], model, shape)) for how, map in zip(FUSED, placed(maps, model), strict=False)]
-    return Overlay(f"{ROLLOUT}, {discard:.0%} dropped", part.image, tuple(each))
+def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], model: nn.Module) -> list[Overlay]:
+    """Rollouts that drop a share of the weights, over the image of other parts, where none of these shows them."""
+    if isinstance(model, MAE):
+        return [one for part in parts if isinstance(part, Pictures) for one in through(maps, discard, part, model)]
+    images = [part.image for part in parts if isinstance(part, Overlay)]
+    if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
+        return []
+    shape, layers = model.inputs.stem.shape(model.spec.high, model.spec.wide), stacked(placed(maps, model))
+    if not layers:
+        return []
+    each = tuple((how, asked(rollout(layers, how, discard), model, shape)) for how in FUSED)
+    return [Overlay(f"{ROLLOUT}, {share(discard)}{told(layers[-1][0], model, shape)}", images[0], each)]
+
+
+def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> Iterator[Overlay]:
+    """The rollout of an autoencoder's encoder over the patches that are shown, and of its decoder over the image."""
+    shape, images = model.inputs.stem.shape(model.spec.high, model.spec.wide), dict(part.pictures)
+    every = [f"{row},{column}" for row in range(shape[0]) for column in range(shape[1])]
+    dropped = f", {share(discard)}" if discard else ""
+    for stack, image, whose in (("encoder", "shown", "mean over the patches shown"), ("decoder", "image", MEANT)):
+        layers = [map for map in maps if map.path.startswith(f"{stack}.blocks.")]
+        places = torch.tensor([every.index(name) for name in layers[0].columns[model.spec.first :]])
+        each = []
+        for how in FUSED:
+            held = rollout([map.weights for map in layers], how, discard)[-len(places) :, -len(places) :].mean(0)
+            nothing = torch.full((len(every),), torch.nan)  # is told of a patch that is hidden
+            each.append((how, nothing.index_copy(0, places, held).unflatten(0, shape)))
+        yield Overlay(f"rollout through the {stack}{dropped}, {whose}", images[image], tuple(each))
 
 
 def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:
     """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
-    kinds = [(how, 0.0) for how in FUSED] + [(how, DISCARD) for how in FUSED]
-    return [
-        (f"{how}{f', {share:.0%} dropped' if share else ''}", asked(rollout(layers, how, share), model, shape))
-        for how, share in kinds
-    ]
+    kinds = [(how, how, 0.0) for how in FUSED] + [(how, f"{how}, {share(DISCARD)}", DISCARD) for how in FUSED]
+    return [(name, asked(rollout(layers, how, part), model, shape)) for how, name, part in kinds]
 
 
 def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
-    if weights.shape[-1] == shape[0] * shape[1] and len(weights) > 1:  # no token stands before the patches
-        return weights.mean(0).unflatten(0, shape)
-    row = weights[0] if model.spec.pool in CLASS or len(weights) == 1 else weights[model.spec.first :].mean(0)
-    return row[model.spec.first :].unflatten(0, shape)
+    cells = shape[0] * shape[1]
+    row = weights[-cells:].mean(0) if told(weights, model, shape) else weights[0]
+    return row[-cells:].unflatten(0, shape)
+
+
+def told(weights: Tensor, model: ViT, shape: tuple[int, int]) -> str:
+    """What a title says of weights (T S) of which no one token is asked; nothing where the class token is."""
+    alone = weights.shape[-1] == shape[0] * shape[1]  # no token stands before the patches
+    return f", {MEANT}" if len(weights) > 1 and (alone or model.spec.pool not in CLASS) else ""
 
 
 @torch.enable_grad()
@@ -186,7 +218,7 @@ def shades(weights: Tensor) -> Pixels:
 def overlays(examples: Sequence[Example]) -> Iterator[Section]:
     """What the model looks at in a few pictures: each one's rollouts over it, and what each head looks at."""
     for seen in examples:
-        parts = (part for part in seen.sections if isinstance(part, Overlay) and part.title in (ROLLOUT, SEGMENTS))
+        parts = (part for part in seen.sections if isinstance(part, Overlay) and part.title.startswith(TOLD))
         yield from (replace(part, title=f"{seen.name}: {part.title}") for part in parts)
 
 

@@ -399,6 +399,14 @@ def test_look_at_one_layer_writes_that_layer_alone(heedful: Program, workshop: P
     assert "decoder.blocks.0.cross" in sizes["one"]
 
 
+def test_look_draws_each_rollout_over_an_image_once(heedful: Program, workshop: Path, tmp_path: Path) -> None:
+    out = tmp_path / "seen.svg"
+    for words, count in (([], 1), (["--discard", "0.9"], 2)):
+        said = heedful("look", "runs/vit", "photos/class0/0.png", "--rollout", *words, "--out", out)
+        assert (said.status, said.err) == (0, "")
+        assert out.read_text(encoding="utf-8").count(">rollout through all layers") == count
+
+
 # ---------------------------------------------------------------------- check
 
 

@@ -122,6 +122,19 @@ def test_a_picture_of_many_maps_is_not_a_strip(tmp_path: Path, count: int) -> No
     assert [f"layer {at}<" in svg.read_text(encoding="utf-8") for at in range(count)] == [True] * count
 
 
+def test_a_picture_says_what_is_no_head_and_what_is_a_mean_and_names_beside_each_other_have_room(
+    tmp_path: Path,
+) -> None:
+    words = tuple("abcdefgh")
+    maps = [Map(f"encoder.blocks.{at}.attention", torch.eye(8)[None], words, words, "mean over windows") for at in "01"]
+    rolled = Map("encoder rollout", torch.eye(8)[None], words, words, whole="rollout, 50% dropped")
+    draw.grid([rolled, *maps], tmp_path / "told.svg")
+    svg = (tmp_path / "told.svg").read_text(encoding="utf-8")
+    assert svg.count("encoder.blocks.0.attention, mean over windows<") == 1
+    assert svg.count(">rollout, 50% dropped<") == 1 and svg.count(">head 0<") == 2
+    assert draw.Band(maps[0], (0,), draw.SMALL).width > 3.3  # inches, of 45 signs
+
+
 def test_the_colours_darken_steadily() -> None:
     red, green, blue = draw.ramp()(np.linspace(0, 1, 65))[:, :3].T
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2

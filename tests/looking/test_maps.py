@@ -1,6 +1,7 @@
 """Maps: what they accept, and that JSON keeps every number."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ def some_map(heads: int = 2) -> Map:
 def same(one: Map, other: Map) -> bool:
     words = (one.path, one.rows, one.columns) == (other.path, other.rows, other.columns)
     return words and torch.equal(one.weights, other.weights)
+
+
+def test_a_map_keeps_what_is_said_of_it() -> None:
+    plain, told = some_map(), replace(some_map(1), note="mean over windows", whole="rollout")
+    assert (plain.title, plain.named(1)) == ("decoder.blocks.0.cross", "head 1") and "note" not in plain.to_json()
+    assert (told.title, told.named(0)) == ("decoder.blocks.0.cross, mean over windows", "rollout")
+    again = Map.from_json(json.loads(json.dumps(told.to_json())))
+    assert (again.note, again.whole) == (told.note, told.whole)
 
 
 def test_a_map_counts_its_heads() -> None:

@@ -89,6 +89,7 @@ def test_models_of_text_are_rolled_out_stack_by_stack_and_the_future_is_never_he
     ways = ("mean", "max", "min")
     assert [one.path for one in found] == [f"{stack} rollout, {how} of heads" for stack in STACKS for how in ways]
     encoder, decoder = (torch.cat([one.weights for one in some]) for some in (found[:3], found[3:]))
+    assert {one.whole for one in found} == {"rollout, 20% dropped"} and rolled(maps)[0].whole == "rollout"
     assert encoder.shape == (3, 5, 5) and decoder.shape == (3, 7, 7)
     assert not decoder.triu(1).any() and encoder.triu(1).any()
 

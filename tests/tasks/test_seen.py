@@ -1,0 +1,69 @@
+"""What is drawn over an image, and what its titles say of it."""
+
+import pytest
+import torch
+
+import heedful
+from heedful.data.spec import DataSpec
+from heedful.looking.overlay import caption, shaded
+from heedful.looking.rollout import rollout
+from heedful.tasks.images import Images
+from heedful.tasks.rebuilding import Rebuilding
+from heedful.tasks.seen import rolled_over
+
+SMALL = {"width": 16, "heads": 2, "depth": 2, "hidden": 16, "patch": 4}
+LAYERS = ("encoder.blocks.0.attention", "encoder.blocks.1.attention")
+ROLLED, MEAN = "rollout through all layers", ", mean over all patches"
+
+
+def looked(family: str, kind: type[Images] = Images, **more: object):
+    data = DataSpec(name="shapes", samples=20, held_out=4, pixels=[8, 12])
+    task, splits = kind.open(data, 7)
+    torch.manual_seed(0)
+    model = heedful.build(family, **task.numbers(), **SMALL, **more).eval()
+    return model, task.look(model, task.write_input(splits.train[0]))
+
+
+@pytest.mark.parametrize(
+    ("family", "more", "titles"),
+    [
+        ("vit", {}, (ROLLED, "segments of the last layer", *LAYERS)),
+        ("vit", {"pool": "mean"}, (ROLLED + MEAN, *(layer + MEAN for layer in LAYERS))),
+        ("convit", {"local": 1}, (ROLLED, "segments of the last layer", LAYERS[0] + MEAN, LAYERS[1])),
+    ],
+)
+def test_a_title_says_where_all_patches_look_and_no_class_token(family, more, titles):
+    _, seen = looked(family, **more)
+    assert tuple(part.title for part in seen.sections) == titles
+
+
+def test_a_title_says_that_windows_are_taken_together():
+    data = DataSpec(name="shapes", samples=20, held_out=4, pixels=[16, 16])
+    task, splits = Images.open(data, 7)
+    sizes = {"width": 8, "heads": 1, "depths": [1, 1], "patch": 2, "window": 4}
+    model = heedful.build("swin", **task.numbers(), **sizes).eval()
+    maps = task.look(model, task.write_input(splits.train[0])).maps
+    assert maps and all(map.title == f"{map.path}, mean over windows" for map in maps)
+
+
+@pytest.mark.parametrize(("discard", "titles"), [(0.0, []), (0.5, []), (0.9, [f"{ROLLED}, 90% dropped"])])
+def test_a_rollout_that_is_drawn_anyway_is_not_drawn_twice(discard, titles):
+    model, seen = looked("vit")
+    assert [part.title for part in rolled_over(seen.maps, discard, seen.sections, model)] == titles
+    assert rolled_over(seen.maps, 0.9, [], model) == []
+
+
+def test_an_autoencoders_rollouts_are_drawn_over_what_is_shown_and_over_the_image():
+    model, seen = looked("mae", Rebuilding, hides=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
+    encoder, decoder = rolled_over(seen.maps, 0.5, seen.sections, model)
+    assert encoder.title == "rollout through the encoder, 50% dropped, mean over the patches shown"
+    assert decoder.title == "rollout through the decoder, 50% dropped, mean over all patches"
+    images = dict(seen.sections[0].pictures)
+    assert encoder.image is images["shown"] and decoder.image is images["image"]
+    layers = [map for map in seen.maps if map.path.startswith("encoder")]
+    held = rollout([map.weights for map in layers], "mean", 0.5)[1:, 1:].mean(0)
+    told = {f"{row},{column}": encoder.weights[0][1][row, column] for row in range(2) for column in range(3)}
+    torch.testing.assert_close(torch.stack([told.pop(name) for name in layers[0].columns[1:]]), held)
+    assert len(told) == 3 and all(weight.isnan() for weight in told.values())
+    assert "nan" not in caption(*encoder.weights[0]) and not decoder.weights[0][1].isnan().any()
+    assert (shaded(encoder.weights[0][1])[..., 3] > 0).sum() == 2  # of three that are shown one has the least
