@@ -179,6 +179,41 @@ def test_folders_of_halves_are_taken_as_they_are(folders):
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
 
 
+def divided(folders: Path, *names: str) -> Path:
+    (folders / "halves").mkdir()
+    for name in names:
+        (folders / "halves" / name).symlink_to(folders / "all")
+    return folders / "halves"
+
+
+@pytest.mark.parametrize("names", ["train val", "Train Test", "TRAIN Validation", "train valid"])
+def test_a_half_to_learn_from_and_another_are_known_by_many_names(folders, names):
+    halves = divided(folders, *names.split())
+    (halves / ".hidden").mkdir()
+    (halves / "README.txt").touch()
+    splits = opened_pictures(of(halves), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
+    assert {one.label for one in splits.test} == {"cat", "dog"}
+
+
+def test_three_halves_are_taken_as_they_are(folders):
+    splits = opened_pictures(of(divided(folders, "Train", "Val", "Test")), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (40, 40, 40)
+    assert {Path(one.place).parts[len(folders.parts) + 1] for one in splits.valid} == {"Val"}
+
+
+@pytest.mark.parametrize("more", ["more", "Val"])
+def test_what_stands_beside_halves_is_no_class_and_is_not_forgotten(folders, more):
+    halves = divided(folders, "train", "val", more)
+    with pytest.raises(Refusal, match=r"is divided into train and \w+, and (more|val) is there too; move it away"):
+        opened_pictures(of(halves), 1)
+
+
+def test_a_class_may_be_called_train(folders):
+    splits = opened_pictures(of(divided(folders, "train", "ship")), 1)
+    assert {one.label for one in splits.train} == {"train", "ship"}
+
+
 @pytest.mark.parametrize("kind", ["header", "plain", "jsonl"])
 def test_a_list_names_paths_and_labels(folders, kind):
     rows = [(f"all/{label}/{at}.png", label) for label in ("cat", "dog") for at in range(0, 20, 2)]

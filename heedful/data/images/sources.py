@@ -43,8 +43,8 @@ def opened_pictures(data: DataSpec, seed: int) -> Splits[Picture]:
         return halves(sets.read_idx(folder), folder, sets.CLOTHES if data.name == "fashion-mnist" else [], data)
     if data.name in SETS:
         raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
-    if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
-        return of_halves(folder, data)
+    if data.name != "files" and (sides := sides_of(folder)):
+        return of_halves(sides, data)
     return opened(data, lambda place: read(place, data), lambda all, what: apart(all, what, data), SETS)
 
 
@@ -69,17 +69,37 @@ def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) 
     return Splits([train[at] for at in sorted(order[count:])], [train[at] for at in sorted(order[:count])], test)
 
 
-def of_halves(folder: Path, data: DataSpec) -> Splits[Picture]:
-    """A folder with `train`, `test` and perhaps `valid` in it, each a folder of folders."""
-    train, valid, test = (
-        read(str(place), data) if (place := named(folder, half)) is not None else () for half in HALVES
-    )
-    return Splits(train, valid, test) if valid else held_out(train, test, data)
+def sides_of(folder: Path) -> list[Path | None]:
+    """The folders to learn from, to choose by and to test on, in a folder that holds the first and one of the others.
+
+    Capitals are as good as small letters. What else is there would be a class, or forgotten: it is refused.
+    """
+    homes = sorted(path for path in folder.iterdir() if is_home(path)) if folder.is_dir() else []
+    found = [next((path for path in homes if path.name.lower() in names), None) for names in HALVES]
+    train, others = found[0], [path for path in found[1:] if path]
+    if train is None or not others:
+        return []
+    more = ", ".join(path.name for path in homes if path not in (train, *others))
+    if more:
+        said = f"{folder} is divided into {' and '.join(path.name for path in (train, *others))}"
+        cure = "move it away, or give data.train, data.valid and data.test"
+        raise Refusal(f"{said}, and {more} is there too; {cure}")
+    return found
 
 
-def named(folder: Path, names: Sequence[str]) -> Path | None:
-    """The folder by one of these names in a folder."""
-    return next((folder / name for name in names if (folder / name).is_dir()), None)
+def is_home(path: Path) -> bool:
+    """Whether a path is a folder that is not hidden."""
+    return path.is_dir() and not path.name.startswith(".")
+
+
+def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
+    """The folders of `sides_of`, each a folder of folders.
+
+    Where there is but one beside that to learn from, whatever its name, it is tested on, as ImageNet's `val` is, and
+    some of those to learn from are held out to choose by.
+    """
+    train, valid, test = (read(str(place), data) if place else [] for place in sides)
+    return Splits(train, valid, test) if valid and test else held_out(train, valid or test, data)
 
 
 def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
@@ -103,7 +123,7 @@ def in_folders(folder: Path) -> list[tuple[Path, str]]:
     loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
     if loose is not None:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
-    homes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    homes = sorted(path for path in folder.iterdir() if is_home(path))
     below = [(path, home.name) for home in homes for path in sorted(home.rglob("*")) if not path.name.startswith(".")]
     found = [(path, label) for path, label in below if path.suffix.lower() in ENDINGS]
     others = [path for path, _ in below if path.suffix.lower() not in ENDINGS and not path.is_dir()]
