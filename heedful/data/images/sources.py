@@ -53,13 +53,22 @@ def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -
     classes = 1 + max(int(labels.max()) for _, labels in found.values())
     names, made = sets.names_of(folder, known, classes), []
     own, asked = found["train"][0].shape[1:], size_of(data)
+    tested = found["test"][0].shape[1:]
+    if own != tested:
+        raise Refusal(
+            f"{folder} has images of {shape(own)} to learn from and of {shape(tested)} to test on; use one size"
+        )
     if (data.pixels and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
-        shape = f"{own[1]} x {own[2]} pixels of {own[0]} channels"
-        raise Refusal(f"{folder} has images of {shape}; leave data.pixels and data.channels out, or set them so")
+        raise Refusal(f"{folder} has images of {shape(own)}; leave data.pixels and data.channels out, or set them so")
     for half, (pixels, labels) in found.items():
         gallery = Gallery(pixels)
         made.append([Picture(gallery, at, names[n], f"{folder} {half} {at}") for at, n in enumerate(labels.tolist())])
     return held_out(made[0], made[1], data)
+
+
+def shape(size: tuple[int, ...]) -> str:
+    """The shape of images (C H W) in words."""
+    return f"{size[1]} x {size[2]} pixels of {size[0]} channel{'s' * (size[0] != 1)}"
 
 
 def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) -> Splits[Picture]:
