@@ -216,6 +216,28 @@ def test_a_class_may_be_called_train(folders):
     assert {one.label for one in splits.train} == {"train", "ship"}
 
 
+@pytest.mark.parametrize("halves", [False, True])
+def test_a_class_of_one_image_is_learned_from_wherever_it_falls(folders, halves):
+    for at in range(30):
+        (folders / "all" / f"rare{at}").mkdir()
+        pixels = np.random.default_rng([at, 2]).integers(0, 256, (18, 18, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folders / "all" / f"rare{at}" / "0.png")
+    task, splits = Images.open(of(divided(folders, "train", "test") if halves else folders / "all"), 1)
+    assert len(task.labels) == 32 and splits.valid and splits.test
+    assert (len(splits.test) == 70) == halves
+
+
+def test_too_few_images_to_hold_some_out_are_refused(tmp_path):
+    for half in ("train", "test"):
+        for label in range(4):
+            (tmp_path / half / str(label)).mkdir(parents=True)
+            Image.new("L", (16, 16), 9 * label).save(tmp_path / half / str(label) / "0.png")
+    with pytest.raises(
+        Refusal, match=r"has too few images of each class to hold some out; add more, or give data\.train"
+    ):
+        opened_pictures(of(tmp_path), 1)
+
+
 @pytest.mark.parametrize("kind", ["header", "plain", "jsonl"])
 def test_a_list_names_paths_and_labels(folders, kind):
     rows = [(f"all/{label}/{at}.png", label) for label in ("cat", "dog") for at in range(0, 20, 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -13,7 +14,7 @@ import numpy as np
 
 from heedful.data import files
 from heedful.data import sets as public
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.batches import Splits, divided, opened, taught
 from heedful.data.images import sets
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
@@ -45,7 +46,11 @@ def opened_pictures(data: DataSpec, seed: int) -> Splits[Picture]:
         raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
     if data.name != "files" and (sides := sides_of(folder)):
         return of_halves(sides, data)
-    return opened(data, lambda place: read(place, data), lambda all, what: apart(all, what, data), SETS)
+
+    def divide(all: Sequence[Picture], what: str) -> Splits[Picture]:
+        return answerable(apart(all, what, data), what)
+
+    return opened(data, lambda place: read(place, data), divide, SETS)
 
 
 def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -> Splits[Picture]:
@@ -75,7 +80,17 @@ def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) 
     """Some of those to learn from are held out to choose by: data.held_out, and at most a tenth."""
     count = max(1, min(data.held_out, len(train) // 10))
     order = np.random.default_rng([data.split_seed, 4]).permutation(len(train)).tolist()
-    return Splits([train[at] for at in sorted(order[count:])], [train[at] for at in sorted(order[:count])], test)
+    learned, chosen = ([train[at] for at in sorted(part)] for part in (order[count:], order[:count]))
+    return replace(answerable(Splits(learned, chosen, []), data.name), test=test)
+
+
+def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
+    """The same, but a class that would be held out as a whole is learned from: it could not be answered."""
+    made = taught(splits, lambda one: [one.label])
+    if not made.valid or (splits.test and not made.test):
+        cure = "add more, or give data.train, data.valid and data.test"
+        raise Refusal(f"{what} has too few images of each class to hold some out; {cure}")
+    return made
 
 
 def sides_of(folder: Path) -> list[Path | None]:
