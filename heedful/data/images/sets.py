@@ -8,7 +8,6 @@ import tarfile
 import zlib
 from math import prod
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +30,7 @@ RECORD = 1 + 3 * 32 * 32  # a label, then red, green and blue
 SHEET = 3200  # pixels along the side of a sheet of a hundred times a hundred pictures
 
 
-def stream(path: Path) -> IO[bytes]:
+def stream(path: Path) -> io.BufferedIOBase:
     """A file to read from, gzipped or plain; it unfolds no further than it is read."""
     try:
         data = content(path, LARGEST)
@@ -40,7 +39,7 @@ def stream(path: Path) -> IO[bytes]:
     return gzip.GzipFile(fileobj=io.BytesIO(data)) if data.startswith(GZIP) else io.BytesIO(data)
 
 
-def some(file: IO[bytes], count: int, path: Path) -> bytes:
+def some(file: io.BufferedIOBase, count: int, path: Path) -> bytes:
     """The next bytes of a file, fewer where it ends."""
     try:
         return file.read(count)
