@@ -15,11 +15,11 @@ Entry = TypeVar("Entry")
 
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 FILLED = ("width", "heads", "hidden", "attention", "blocks", "norm", "value")  # in by the model: no word says them
-NAMED = {"True": True, "False": False, "None": None}
+NAMED = {"True": True, "true": True, "False": False, "false": False, "None": None}  # as Python and as YAML write them
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
     r"\s*([^\W\d]\w*)\s*=\s*"
-    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|True|False|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[Tt]rue|[Ff]alse|None|'[^'\\]*'|\"[^\"\\]*\")\s*(?:,|\Z)"
 )
 
 

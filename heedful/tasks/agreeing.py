@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 from heedful.data.augment import ResizedCrop, mixed
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
+from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.dino import DINO, DINOSpec
@@ -37,6 +38,10 @@ class Agreeing(Images):
 
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
         super().__init__(labels, size, variety)
+        if self.variety.mixes:
+            raise Refusal(
+                "data.augment mixes two images, and here views of one are to agree; leave mixup and cutmix out"
+            )
         self.variety.always = True  # views are others in every epoch, whatever else is varied
 
     def numbers(self) -> dict[str, Any]:

@@ -39,8 +39,11 @@ class Ready:
     start: str = ""  # what the model began with, where that is not chance
 
 
-def prepare(run: RunSpec, place: torch.device) -> Ready:
-    """Opens the data, builds the model and tries it; what cannot work is refused, what is unlikely to is warned of."""
+def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> Ready:
+    """Opens the data, builds the model and tries it; what cannot work is refused, what is unlikely to is warned of.
+
+    A run that goes on was begun in a folder, on the same data.
+    """
     if run.task not in TASKS:
         raise unknown("task", run.task, TASKS)
     task, splits = TASKS[run.task].open(run.data, run.seed)
@@ -51,7 +54,7 @@ def prepare(run: RunSpec, place: torch.device) -> Ready:
     working_dtype(run.training, place)
     task.asked(Terms.of(run.training), splits)
     task.decoding = run.decoding
-    spec = suited(run, task)
+    spec = suited(run, task, begun_in)
     if run.teacher:
         teacher, learned = trained(Path(run.teacher))
         task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
@@ -113,7 +116,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     return splits
 
 
-def suited(run: RunSpec, task: Task) -> Spec:
+def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
     begun = inherited(run, task) if run.start and task.inherits else {}
     told = task.defaults() | begun | run.model
@@ -122,6 +125,9 @@ def suited(run: RunSpec, task: Task) -> Spec:
         known = " or ".join((task.family, *task.also))
         raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
     for key, value in numbers.items():
+        if run.model.get(key, value) != value and begun_in:
+            changed = f"{key} was {run.model[key]} and is {value}; put those back, or choose another --out"
+            raise Refusal(f"the data are others than those that {begun_in} was begun with: {changed}")
         if run.model.get(key, value) != value:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
     spec = models.spec(**({"family": family} | told | numbers))

@@ -74,11 +74,13 @@ def train(
     """
     if (out / RESULT).exists():
         return finished(out, resume)
-    if occupied(out, resume):
+    begun = occupied(out, resume)
+    if begun:
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    ready = prepare(settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks)), place)
+    whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+    ready = prepare(whole, place, out if begun else None)
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:

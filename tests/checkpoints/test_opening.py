@@ -84,6 +84,13 @@ def test_words_are_read_as_python_would_read_them(name: str, given_: dict[str, A
     assert words.parse(name) == (name, {})
 
 
+def test_a_word_may_say_true_and_false_as_recipes_do() -> None:
+    assert words.parse("crop(padding=4, reflect=true)") == ("crop", {"padding": 4, "reflect": True})
+    assert words.parse("crop(reflect=false)") == ("crop", {"reflect": False})
+    with pytest.raises(Refusal, match="cannot be read"):
+        words.parse("crop(reflect=tRUE)")
+
+
 @settings(max_examples=200)
 @given(st.text("a(=1,)'\"._ -+eTrue", max_size=14))
 def test_no_word_means_more_than_python_says(word: str) -> None:

@@ -254,6 +254,11 @@ def make_pictures(place: Path) -> None:
             image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
             image.save(place / name / f"class{at % 2}" / f"{at}.png")
     shutil.copytree(place / "photos" / "class0", place / "one_class" / "class0")
+    for half in ("train", "val", "notes"):
+        shutil.copytree(place / "photos", place / "halves_and_more" / half)
+    for name, side in (("two_sizes", 10), ("two_names", 8)):
+        make_numbers(place / name, side)
+    (place / "two_names" / "classes.txt").write_text("cat\ncat\n")
     for side in (10_000, 30_000):  # it says that it is so large, and holds nothing
         head = b"IHDR" + struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
         start = b"\x89PNG\r\n\x1a\n" + struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
@@ -265,6 +270,15 @@ def make_pictures(place: Path) -> None:
     (place / "headed.csv").write_text("img,y\nphotos/class0/0.png,a\n")
     (place / "unlabelled.jsonl").write_text('{"image": "photos/class0/0.png"}\n')
     (place / "photos.jsonl").write_text('{"image": "photos/class0/0.png", "label": "a"}\n{"image": 3}\n')
+
+
+def make_numbers(folder: Path, side: int) -> None:
+    """Images as MNIST has them, those to learn from 8 pixels wide and those to test on of another side."""
+    folder.mkdir()
+    for half, wide in (("train", 8), ("t10k", side)):
+        images = struct.pack(">4B3I", 0, 0, 8, 3, 20, 8, wide) + bytes(20 * 8 * wide)
+        (folder / f"{half}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images, mtime=0))
+        (folder / f"{half}-labels-idx1-ubyte").write_bytes(struct.pack(">4BI", 0, 0, 8, 1, 20) + b"\0\1" * 10)
 
 
 def interrupt(*_: Any) -> None:

@@ -5,6 +5,7 @@ import io
 import json
 import struct
 import tarfile
+import tracemalloc
 import zlib
 from pathlib import Path
 
@@ -145,10 +146,11 @@ def test_a_small_file_that_unfolds_without_end_is_refused_in_our_words(tmp_path,
 
 @pytest.fixture
 def folders(tmp_path: Path) -> Path:
+    random = np.random.default_rng(1)  # of its own: how they are divided hangs on it
     for label in ("cat", "dog"):
         (tmp_path / "all" / label / "more").mkdir(parents=True)
         for at in range(20):
-            pixels = RANDOM.integers(0, 256, (20 + at % 3, 18, 3), dtype=np.uint8)
+            pixels = random.integers(0, 256, (20 + at % 3, 18, 3), dtype=np.uint8)
             Image.fromarray(pixels).save(tmp_path / "all" / label / ("more" if at % 2 else ".") / f"{at}.png")
     return tmp_path
 
@@ -183,6 +185,63 @@ def test_folders_of_halves_are_taken_as_they_are(folders):
         (folders / "halves" / half).symlink_to(folders / "all")
     splits = opened_pictures(of(folders / "halves"), 1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
+
+
+def divided(folders: Path, *names: str) -> Path:
+    (folders / "halves").mkdir()
+    for name in names:
+        (folders / "halves" / name).symlink_to(folders / "all")
+    return folders / "halves"
+
+
+@pytest.mark.parametrize("names", ["train val", "Train Test", "TRAIN Validation", "train valid"])
+def test_a_half_to_learn_from_and_another_are_known_by_many_names(folders, names):
+    halves = divided(folders, *names.split())
+    (halves / ".hidden").mkdir()
+    (halves / "README.txt").touch()
+    splits = opened_pictures(of(halves), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
+    assert {one.label for one in splits.test} == {"cat", "dog"}
+
+
+def test_three_halves_are_taken_as_they_are(folders):
+    splits = opened_pictures(of(divided(folders, "Train", "Val", "Test")), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (40, 40, 40)
+    assert {Path(one.place).parts[len(folders.parts) + 1] for one in splits.valid} == {"Val"}
+
+
+@pytest.mark.parametrize("more", ["more", "Val"])
+def test_what_stands_beside_halves_is_no_class_and_is_not_forgotten(folders, more):
+    halves = divided(folders, "train", "val", more)
+    with pytest.raises(Refusal, match=r"is divided into train and \w+, and (more|val) is there too; move it away"):
+        opened_pictures(of(halves), 1)
+
+
+def test_a_class_may_be_called_train(folders):
+    splits = opened_pictures(of(divided(folders, "train", "ship")), 1)
+    assert {one.label for one in splits.train} == {"train", "ship"}
+
+
+@pytest.mark.parametrize("halves", [False, True])
+def test_a_class_of_one_image_is_learned_from_wherever_it_falls(folders, halves):
+    for at in range(30):
+        (folders / "all" / f"rare{at}").mkdir()
+        pixels = np.random.default_rng([at, 2]).integers(0, 256, (18, 18, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folders / "all" / f"rare{at}" / "0.png")
+    task, splits = Images.open(of(divided(folders, "train", "test") if halves else folders / "all"), 1)
+    assert len(task.labels) == 32 and splits.valid and splits.test
+    assert (len(splits.test) == 70) == halves
+
+
+def test_too_few_images_to_hold_some_out_are_refused(tmp_path):
+    for half in ("train", "test"):
+        for label in range(4):
+            (tmp_path / half / str(label)).mkdir(parents=True)
+            Image.new("L", (16, 16), 9 * label).save(tmp_path / half / str(label) / "0.png")
+    with pytest.raises(
+        Refusal, match=r"has too few images of each class to hold some out; add more, or give data\.train"
+    ):
+        opened_pictures(of(tmp_path), 1)
 
 
 @pytest.mark.parametrize("kind", ["header", "plain", "jsonl"])
@@ -292,6 +351,78 @@ def test_channels_that_no_image_has_are_refused_before_anything_is_learned(tmp_p
         (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(20, dtype=np.uint8) % 2))
     with pytest.raises(Refusal, match=rf"has images of {channels} channels; write 1 \(grey\) or 3 \(colours\)"):
         opened_pictures(DataSpec(name=str(tmp_path)), 1)
+
+
+def mnist(folder: Path, train: np.ndarray, test: np.ndarray) -> DataSpec:
+    for name, images in (("train", train), ("t10k", test)):
+        (folder / f"{name}-images-idx{images.ndim}-ubyte").write_bytes(idx(images))
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(len(images), dtype=np.uint8) % 3))
+    return DataSpec(name=str(folder))
+
+
+def test_halves_of_two_sizes_are_refused_before_anything_is_learned(tmp_path):
+    small, large, colour = (np.zeros((20, *shape), dtype=np.uint8) for shape in ((4, 4), (4, 6), (3, 4, 4)))
+    with pytest.raises(Refusal, match=r"4 x 4 pixels of 1 channel to learn from and of 4 x 6 pixels of 1 channel to"):
+        opened_pictures(mnist(tmp_path, small, large), 1)
+    (tmp_path / "t10k-images-idx3-ubyte").unlink()
+    with pytest.raises(
+        Refusal, match=r"pixels of 1 channel to learn from and of 4 x 4 pixels of 3 channels to test on"
+    ):
+        opened_pictures(mnist(tmp_path, small, colour), 1)
+
+
+def test_two_classes_of_one_name_are_refused(tmp_path):
+    spec = mnist(tmp_path, np.zeros((20, 4, 4), dtype=np.uint8), np.zeros((20, 4, 4), dtype=np.uint8))
+    (tmp_path / "classes.txt").write_text("cat\ndog\ncow\n")
+    assert {one.label for one in opened_pictures(spec, 1).test} == {"cat", "dog", "cow"}
+    (tmp_path / "classes.txt").write_text("cat\ndog\n cat\n")
+    with pytest.raises(Refusal, match=r"classes\.txt names two classes 'cat', which would be one; give each a name"):
+        opened_pictures(spec, 1)
+
+
+def endless(head: bytes) -> bytes:
+    """A gzipped file of few bytes that unfolds to more than may be."""
+    pieces = zlib.compressobj(9, wbits=31)
+    zeros = bytes(1 << 24)
+    return b"".join([pieces.compress(head), *(pieces.compress(zeros) for _ in range(17)), pieces.flush()])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [((2, 4, 4), "holds 2 x 4 x 4 bytes and does not"), ((1 << 17, 32, 33), "x 33 bytes, and 128 MB are the most")],
+)
+def test_an_idx_file_is_unfolded_no_further_than_it_says(tmp_path, monkeypatch, sizes, said):
+    monkeypatch.setattr(sets, "LARGEST", 1 << 27)
+    for name in ("train", "t10k"):
+        head = bytes([0, 0, 8, 3]) + struct.pack(">3I", *sizes)
+        (tmp_path / f"{name}-images-idx3-ubyte.gz").write_bytes(endless(head))
+        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.zeros(2, dtype=np.uint8)))
+    tracemalloc.start()
+    with pytest.raises(Refusal, match=said):
+        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    room = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert room < 1 << 28
+
+
+def test_records_and_their_archive_are_unfolded_no_further_than_they_may(tmp_path):
+    whole = endless(tarfile.TarInfo("data_batch_1.bin").tobuf())
+    (tmp_path / "cifar-10-binary.tar.gz").write_bytes(whole)
+    with pytest.raises(Refusal, match=r"tar\.gz cannot be unpacked: it unfolds to more than 256 MB; copy it again"):
+        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    (tmp_path / "cifar-10-binary.tar.gz").unlink()
+    (tmp_path / "data_batch_1.bin").write_bytes(whole)
+    with pytest.raises(Refusal, match=r"data_batch_1\.bin holds more than the 134,217,728 bytes that it may"):
+        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+
+
+def test_a_cut_gzipped_file_is_refused(tmp_path):
+    spec = mnist(tmp_path, np.zeros((20, 4, 4), dtype=np.uint8), np.zeros((20, 4, 4), dtype=np.uint8))
+    path = tmp_path / "train-images-idx3-ubyte"
+    for cut in (-9, -5, -1):
+        path.write_bytes(gzip.compress(idx(RANDOM.integers(0, 256, (20, 4, 4), dtype=np.uint8)))[:cut])
+        with pytest.raises(Refusal, match="is gzipped but not whole"):
+            opened_pictures(spec, 1)
 
 
 def records(count: int, seed: int) -> bytes:

@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from heedful import recipes
 from heedful.checkpoints import files, store
@@ -187,6 +189,21 @@ def test_a_run_goes_on_only_as_it_was_begun(tmp_path: Path) -> None:
     killed(short("reverse"), tmp_path / "run", Loop, "step", 17)
     with pytest.raises(Refusal, match=r"begun with training\.rate="):
         train(short("reverse", training__rate=0.5), tmp_path / "run", resume=True)
+
+
+def test_a_run_goes_on_only_with_the_data_that_it_was_begun_with(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for at in range(60):
+        (tmp_path / "photos" / f"class{at % 2}").mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray(random.integers(0, 256, (8, 8, 3), dtype=np.uint8))
+        image.save(tmp_path / "photos" / f"class{at % 2}" / f"{at}.png")
+    spec = short("vit", data=tmp_path / "photos", data__pixels=8)
+    killed(spec, tmp_path / "run", Loop, "step", 17)
+    for at in range(0, 20, 2):
+        (tmp_path / "photos" / "class0" / f"{at}.png").unlink()
+    said = r"^the data are others than those that .*run was begun with: mean was \[.*\] and is \[.*; put those back, or"
+    with pytest.raises(Refusal, match=said):
+        train(spec, tmp_path / "run", resume=True)
 
 
 def test_where_a_run_goes_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import tarfile
+import zlib
+from math import prod
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from heedful.checkpoints.opening import content
-from heedful.data.files import GZIP, lines, unzipped
+from heedful.checkpoints.opening import amount, content
+from heedful.data.files import GZIP, lines
 from heedful.data.images.decode import CHANNELS
 from heedful.errors import Refusal
 
 Bytes = NDArray[np.uint8]
 Halves = dict[str, tuple[Bytes, Bytes]]  # of "train" and "test": pictures, N C H W, and the number of each one's class
-LARGEST = 1 << 30  # bytes of a file
+LARGEST = 1 << 30  # bytes of a file, and of an array that it unfolds to
+ARCHIVE = 1 << 28  # bytes that CIFAR-10's archive may unfold to: it has 184 million
+BATCH = 1 << 27  # bytes of a file of records: CIFAR-10's have 31 million
 IDX = {"train": "train", "test": "t10k"}
 CLOTHES = ["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"]
 CIFAR = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
@@ -25,25 +30,47 @@ RECORD = 1 + 3 * 32 * 32  # a label, then red, green and blue
 SHEET = 3200  # pixels along the side of a sheet of a hundred times a hundred pictures
 
 
-def bytes_of(path: Path) -> bytes:
-    """What a file holds, gzipped or plain."""
+def stream(path: Path) -> io.BufferedIOBase:
+    """A file to read from, gzipped or plain; it unfolds no further than it is read."""
     try:
         data = content(path, LARGEST)
     except (OSError, ValueError) as error:
         raise Refusal(f"{path} cannot be read: {error}; copy it again") from None
-    return unzipped(data, path) if data.startswith(GZIP) else data
+    return gzip.GzipFile(fileobj=io.BytesIO(data)) if data.startswith(GZIP) else io.BytesIO(data)
+
+
+def some(file: io.BufferedIOBase, count: int, path: Path) -> bytes:
+    """The next bytes of a file, fewer where it ends."""
+    try:
+        return file.read(count)
+    except (OSError, EOFError, zlib.error) as error:
+        raise Refusal(f"{path} is gzipped but not whole: {error}; copy or compress it again") from None
+
+
+def bytes_of(path: Path, most: int) -> bytes:
+    """What a file holds, gzipped or plain, where that is not too much."""
+    data = some(stream(path), most + 1, path)
+    if len(data) > most:
+        raise Refusal(f"{path} holds more than the {most:,} bytes that it may; copy it again")
+    return data
 
 
 def idx(path: Path) -> Bytes:
     """The array of an idx file of bytes, as LeCun's MNIST has them: two zeros, the type, how many axes, their sizes."""
-    data = bytes_of(path)
-    axes = data[3] if len(data) > 3 else 0
-    if data[:3] != b"\x00\x00\x08" or not 1 <= axes <= 4 or len(data) < 4 + 4 * axes:
+    file = stream(path)
+    head = some(file, 4, path)
+    axes = head[3] if len(head) > 3 else 0
+    told = some(file, 4 * axes, path) if head[:3] == b"\x00\x00\x08" and 1 <= axes <= 4 else b""
+    if not told or len(told) < 4 * axes:
         raise Refusal(f"{path} is no idx file of bytes; copy it again")
-    sizes = np.frombuffer(data, ">u4", axes, 4).astype(np.int64)
-    if len(data) != 4 + 4 * axes + int(np.prod(sizes, dtype=np.float64)):
-        raise Refusal(f"{path} says that it holds {' x '.join(map(str, sizes))} bytes and does not; copy it again")
-    return np.frombuffer(data, np.uint8, -1, 4 + 4 * axes).reshape(sizes)
+    sizes = np.frombuffer(told, ">u4").tolist()
+    said = f"{path} says that it holds {' x '.join(map(str, sizes))} bytes"
+    if prod(sizes) > LARGEST:
+        raise Refusal(f"{said}, and {amount(LARGEST)} are the most; choose fewer or smaller images")
+    data = some(file, prod(sizes) + 1, path)  # one more, so that its end is seen
+    if len(data) != prod(sizes):
+        raise Refusal(f"{said} and does not; copy it again")
+    return np.frombuffer(data, np.uint8).reshape(sizes)
 
 
 def has_idx(folder: Path) -> bool:
@@ -91,18 +118,21 @@ def read_cifar(folder: Path) -> Halves:
 
 
 def unpacked(archive: Path) -> dict[str, bytes]:
-    """The files of an archive by name, without their folders; nothing is written."""
+    """The files of records in an archive by name, without their folders; nothing is written."""
     try:
-        with tarfile.open(fileobj=io.BytesIO(content(archive, LARGEST)), mode="r:gz") as tar:
-            small = [member for member in tar if member.isfile() and member.size < LARGEST // 8]
-            return {Path(m.name).name: file.read() for m in small if (file := tar.extractfile(m)) is not None}
-    except (OSError, ValueError, EOFError, tarfile.TarError) as error:
+        data = gzip.GzipFile(fileobj=io.BytesIO(content(archive, ARCHIVE))).read(ARCHIVE + 1)
+        if len(data) > ARCHIVE:
+            raise ValueError(f"it unfolds to more than {amount(ARCHIVE)}")
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
+            whole = [one for one in tar if one.isfile() and not one.issparse() and one.name.endswith(".bin")]
+            return {Path(one.name).name: file.read() for one in whole if (file := tar.extractfile(one)) is not None}
+    except (OSError, ValueError, EOFError, zlib.error, tarfile.TarError) as error:
         raise Refusal(f"{archive} cannot be unpacked: {error}; copy it again") from None
 
 
 def records_of(path: Path, unpacked: dict[str, bytes]) -> Bytes:
     """A file of records, from an archive or from the folder: N 3073."""
-    data = unpacked.get(path.name) or bytes_of(path)
+    data = unpacked.get(path.name) or bytes_of(path, BATCH)
     rows = np.frombuffer(data, np.uint8)
     if not len(rows) or len(rows) % RECORD or rows[::RECORD].max() > 9:
         raise Refusal(f"{path} is no file of CIFAR-10's records; copy it again")
@@ -114,7 +144,7 @@ def sheets(folder: Path) -> Halves:
     made = {}
     for half, names in (("train", [f"train_batch_{n}" for n in range(1, 6)]), ("test", ["test_batch"])):
         pages = [sheet(folder, name) for name in names]
-        labels = np.frombuffer(bytes_of(folder / f"{half}_labels.bin"), np.uint8)
+        labels = np.frombuffer(bytes_of(folder / f"{half}_labels.bin", BATCH), np.uint8)
         if len(labels) != sum(map(len, pages)):
             raise Refusal(f"{folder / half}_labels.bin has {len(labels):,} labels, too many or too few; copy it again")
         made[half] = np.concatenate(pages), labels
@@ -141,4 +171,7 @@ def names_of(folder: Path, known: list[str], classes: int) -> list[str]:
     """The names of a set's classes: those of its `classes.txt`, those that are known, or their numbers."""
     own = next((folder / name for name in ("classes.txt", "batches.meta.txt") if (folder / name).is_file()), None)
     names = [line.strip() for line in lines(own) if line.strip()] if own else known
+    double = next((name for at, name in enumerate(names) if name in names[:at]), None)
+    if double is not None:
+        raise Refusal(f"{own} names two classes {double!r}, which would be one; give each a name of its own")
     return names if len(names) >= classes else [str(number) for number in range(classes)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -13,7 +14,7 @@ import numpy as np
 
 from heedful.data import files
 from heedful.data import sets as public
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.batches import Splits, divided, opened, taught
 from heedful.data.images import sets
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
@@ -43,9 +44,13 @@ def opened_pictures(data: DataSpec, seed: int) -> Splits[Picture]:
         return halves(sets.read_idx(folder), folder, sets.CLOTHES if data.name == "fashion-mnist" else [], data)
     if data.name in SETS:
         raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
-    if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
-        return of_halves(folder, data)
-    return opened(data, lambda place: read(place, data), lambda all, what: apart(all, what, data), SETS)
+    if data.name != "files" and (sides := sides_of(folder)):
+        return of_halves(sides, data)
+
+    def divide(all: Sequence[Picture], what: str) -> Splits[Picture]:
+        return answerable(apart(all, what, data), what)
+
+    return opened(data, lambda place: read(place, data), divide, SETS)
 
 
 def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -> Splits[Picture]:
@@ -53,33 +58,72 @@ def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -
     classes = 1 + max(int(labels.max()) for _, labels in found.values())
     names, made = sets.names_of(folder, known, classes), []
     own, asked = found["train"][0].shape[1:], size_of(data)
+    tested = found["test"][0].shape[1:]
+    if own != tested:
+        raise Refusal(
+            f"{folder} has images of {shape(own)} to learn from and of {shape(tested)} to test on; use one size"
+        )
     if (data.pixels and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
-        shape = f"{own[1]} x {own[2]} pixels of {own[0]} channels"
-        raise Refusal(f"{folder} has images of {shape}; leave data.pixels and data.channels out, or set them so")
+        raise Refusal(f"{folder} has images of {shape(own)}; leave data.pixels and data.channels out, or set them so")
     for half, (pixels, labels) in found.items():
         gallery = Gallery(pixels)
         made.append([Picture(gallery, at, names[n], f"{folder} {half} {at}") for at, n in enumerate(labels.tolist())])
     return held_out(made[0], made[1], data)
 
 
+def shape(size: tuple[int, ...]) -> str:
+    """The shape of images (C H W) in words."""
+    return f"{size[1]} x {size[2]} pixels of {size[0]} channel{'s' * (size[0] != 1)}"
+
+
 def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) -> Splits[Picture]:
     """Some of those to learn from are held out to choose by: data.held_out, and at most a tenth."""
     count = max(1, min(data.held_out, len(train) // 10))
     order = np.random.default_rng([data.split_seed, 4]).permutation(len(train)).tolist()
-    return Splits([train[at] for at in sorted(order[count:])], [train[at] for at in sorted(order[:count])], test)
+    learned, chosen = ([train[at] for at in sorted(part)] for part in (order[count:], order[:count]))
+    return replace(answerable(Splits(learned, chosen, []), data.name), test=test)
 
 
-def of_halves(folder: Path, data: DataSpec) -> Splits[Picture]:
-    """A folder with `train`, `test` and perhaps `valid` in it, each a folder of folders."""
-    train, valid, test = (
-        read(str(place), data) if (place := named(folder, half)) is not None else () for half in HALVES
-    )
-    return Splits(train, valid, test) if valid else held_out(train, test, data)
+def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
+    """The same, but a class that would be held out as a whole is learned from: it could not be answered."""
+    made = taught(splits, lambda one: [one.label])
+    if not made.valid or (splits.test and not made.test):
+        cure = "add more, or give data.train, data.valid and data.test"
+        raise Refusal(f"{what} has too few images of each class to hold some out; {cure}")
+    return made
 
 
-def named(folder: Path, names: Sequence[str]) -> Path | None:
-    """The folder by one of these names in a folder."""
-    return next((folder / name for name in names if (folder / name).is_dir()), None)
+def sides_of(folder: Path) -> list[Path | None]:
+    """The folders to learn from, to choose by and to test on, in a folder that holds the first and one of the others.
+
+    Capitals are as good as small letters. What else is there would be a class, or forgotten: it is refused.
+    """
+    homes = sorted(path for path in folder.iterdir() if is_home(path)) if folder.is_dir() else []
+    found = [next((path for path in homes if path.name.lower() in names), None) for names in HALVES]
+    train, others = found[0], [path for path in found[1:] if path]
+    if train is None or not others:
+        return []
+    more = ", ".join(path.name for path in homes if path not in (train, *others))
+    if more:
+        said = f"{folder} is divided into {' and '.join(path.name for path in (train, *others))}"
+        cure = "move it away, or give data.train, data.valid and data.test"
+        raise Refusal(f"{said}, and {more} is there too; {cure}")
+    return found
+
+
+def is_home(path: Path) -> bool:
+    """Whether a path is a folder that is not hidden."""
+    return path.is_dir() and not path.name.startswith(".")
+
+
+def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
+    """The folders of `sides_of`, each a folder of folders.
+
+    Where there is but one beside that to learn from, whatever its name, it is tested on, as ImageNet's `val` is, and
+    some of those to learn from are held out to choose by.
+    """
+    train, valid, test = (read(str(place), data) if place else [] for place in sides)
+    return Splits(train, valid, test) if valid and test else held_out(train, valid or test, data)
 
 
 def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
@@ -109,7 +153,7 @@ def in_folders(folder: Path) -> list[tuple[Path, str]]:
     loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
     if loose is not None:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
-    homes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    homes = sorted(path for path in folder.iterdir() if is_home(path))
     below = [(path, home.name) for home in homes for path in sorted(home.rglob("*")) if not path.name.startswith(".")]
     found = [(path, label) for path, label in below if path.suffix.lower() in ENDINGS]
     others = [path for path, _ in below if path.suffix.lower() not in ENDINGS and not path.is_dir()]
