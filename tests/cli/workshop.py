@@ -253,7 +253,8 @@ def make_pictures(place: Path) -> None:
             (place / name / f"class{at % 2}").mkdir(parents=True, exist_ok=True)
             image = Image.fromarray(random.integers(0, 256, (20, 24, 3), dtype=np.uint8))
             image.save(place / name / f"class{at % 2}" / f"{at}.png")
-    shutil.copytree(place / "photos" / "class0", place / "one_class" / "class0")
+    for name in ("class0", "class1"):
+        shutil.copytree(place / "photos" / name, place / "one_class" / "class0", dirs_exist_ok=True)
     for half in ("train", "val", "notes"):
         shutil.copytree(place / "photos", place / "halves_and_more" / half)
     for name, side in (("two_sizes", 10), ("two_names", 8)):
