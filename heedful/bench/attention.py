@@ -84,8 +84,8 @@ def measured(
             if length == NEAR and not backward and name in names:
                 growth.apart[name] = distance(name, look, heads, width, length, device)
         for name, seconds in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
-            growth.seconds[name][length] = [one / together(device) for one in seconds]
-            if median(seconds) > PATIENCE and length != lengths[-1]:
+            growth.seconds[name][length] = calls = [one / together(device) for one in seconds]
+            if median(calls) > PATIENCE and length != lengths[-1]:
                 growth.why.setdefault(name, f"over {PATIENCE:.0f} s at {length:,}")
     return growth
 

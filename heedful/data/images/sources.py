@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from warnings import warn
 
 import numpy as np
 
+from heedful.checkpoints.files import sum_of
 from heedful.data import files
 from heedful.data import sets as public
 from heedful.data.batches import Splits, divided, opened, taught
@@ -128,13 +128,7 @@ def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
 
 def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
     """Pictures of one folder or list, divided; the same file never stands on two sides, at whatever size it is read."""
-    return divided(pictures, lambda one: told(Path(one.place)), what, data.split_seed)
-
-
-def told(path: Path) -> str:
-    """A sum of what a file holds."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return divided(pictures, lambda one: sum_of(Path(one.place)), what, data.split_seed)
 
 
 def read(place: str | Sides, data: DataSpec) -> list[Picture]:
