@@ -14,6 +14,7 @@ from heedful.models.spec import Count, Share
 from heedful.models.vit import ViT, ViTSpec
 
 Temperature = Annotated[float, Field(gt=0.0)]
+CLOSEST = 1e-6  # the square of a distance that is still told from none
 
 
 class DINOSpec(ViTSpec):
@@ -29,6 +30,7 @@ class DINOSpec(ViTSpec):
     soft: Temperature = 0.1  # of what the student says
     momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
     centring: Share = 0.9  # of the mean of what the teacher said, kept at a step
+    spread: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
 
     @model_validator(mode="after")
     def _nobody_teaches_twice(self) -> Self:
@@ -70,6 +72,19 @@ class Viewer(ViT):
     def told(self, images: Tensor) -> Tensor:
         """What it says of images of one size: B C H W -> B K."""
         return self.projector(self(images))
+
+
+def crowding(vectors: Tensor) -> Tensor:
+    """How near each vector's nearest is by direction: minus the log of the distance (KoLeo; Sablayrolles et al., 2019).
+
+    DINOv2 adds it (Oquab et al., 2023): agreeing alone, a young model agrees best by seeing nothing. B M -> B.
+    """
+    if len(vectors) < 2:
+        return vectors.new_zeros(len(vectors))
+    with torch.autocast(vectors.device.type, enabled=False):
+        unit = normalize(vectors, dim=-1)
+        alike = (unit @ unit.T).masked_fill(torch.eye(len(unit), dtype=torch.bool, device=unit.device), -1.0)
+        return -(2 - 2 * alike.amax(-1)).clamp(min=CLOSEST).log() / 2
 
 
 class DINO(Viewer):

@@ -15,7 +15,7 @@ from heedful.data.images.decode import Size
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
-from heedful.models.dino import DINO, DINOSpec
+from heedful.models.dino import DINO, DINOSpec, crowding
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured, learned, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
@@ -59,12 +59,15 @@ class Agreeing(Images):
         dice = batch.get("dice", torch.arange(len(images), device=images.device))
         large, small = self.views(images, dice, model.spec)
         wanted = model.taught(torch.cat(large)).chunk(2)
-        said = model.student.told(torch.cat(large)).chunk(2)
+        seen = model.student(torch.cat(large))
+        said = model.student.projector(seen).chunk(2)
         if small:
             said = (*said, *model.student.told(torch.cat(small)).chunk(len(small)))
         logs = [(precise(one) / model.spec.soft).log_softmax(-1) for one in said]
         pairs = [-(one * other).sum(-1) for at, one in enumerate(wanted) for to, other in enumerate(logs) if at != to]
-        return torch.stack(pairs).mean(0).sum(), torch.full((), len(images), device=images.device)
+        crowded = torch.stack([crowding(precise(one)) for one in seen.chunk(2)])
+        loss = torch.stack(pairs).mean(0) + model.spec.spread * crowded.mean(0)
+        return loss.sum(), torch.full((), len(images), device=images.device)
 
     @torch.no_grad()
     def views(self, images: Tensor, dice: Tensor, spec: DINOSpec) -> tuple[list[Tensor], list[Tensor]]:

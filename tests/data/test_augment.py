@@ -108,6 +108,24 @@ def test_what_is_turned_stays_as_far_from_the_middle_and_turns_both_ways_up_to_i
     torch.testing.assert_close(VARIATIONS["turn"]()(plain, dice_of(1, 1, np.arange(3))), plain)
 
 
+def test_colours_turn_about_grey_and_some_images_lose_them():
+    images = levels(300).float() / 255
+    third = torch.full((300,), 1 / 3)
+    torch.testing.assert_close(colour.hue(images, third), images.roll(1, 1), rtol=0, atol=1e-6)  # red becomes green
+    torch.testing.assert_close(colour.hue(images, 0 * third), images, rtol=0, atol=1e-6)
+    one, two = (colour.hue(0.4 + 0.1 * images, turn * third) for turn in (0.3, -0.7))  # where nothing is cut off
+    torch.testing.assert_close(colour.hue(one, -0.3 * third), 0.4 + 0.1 * images, rtol=0, atol=1e-6)
+    torch.testing.assert_close(colour.hue(two, third), one, rtol=0, atol=1e-6)
+    dice = dice_of(1, 1, np.arange(300))
+    made = VARIATIONS["grey"](chance=0.3)(images, dice)
+    without = (made == colour.grey(images)).all(1).flatten(1).all(1)
+    assert 0.2 < without.float().mean() < 0.4 and torch.equal(made[~without], images[~without])
+    turned, plain = (VARIATIONS["colour"](strength=0.2, hue=hue)(images, dice) for hue in (0.1, 0.0))
+    assert not torch.equal(turned, plain)
+    shades = images[:, :1]
+    assert torch.equal(colour.hue(shades, third), shades)
+
+
 @pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "trivial", "crop(padding=3, reflect=True)"])
 def test_an_image_is_varied_alike_whatever_batch_it_is_in(word):
     variety = Variety([word], seed=3)

@@ -3,7 +3,7 @@
 from heedful.data.augment.dice import dice_of, draw, mixed
 from heedful.data.augment.geometry import Crop, Flip, ResizedCrop, Turn
 from heedful.data.augment.mixing import CutMix, Mix, MixUp
-from heedful.data.augment.policies import Colour, Erase, RandAugment, TrivialAugment
+from heedful.data.augment.policies import Colour, Erase, Grey, RandAugment, TrivialAugment
 from heedful.data.augment.variation import Variation
 
 VARIATIONS: dict[str, type[Variation]] = {
@@ -12,6 +12,7 @@ VARIATIONS: dict[str, type[Variation]] = {
     "resized_crop": ResizedCrop,
     "turn": Turn,
     "colour": Colour,
+    "grey": Grey,
     "trivial": TrivialAugment,
     "randaugment": RandAugment,
     "erase": Erase,

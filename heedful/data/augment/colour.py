@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
@@ -38,6 +40,15 @@ def contrast(images: Tensor, strength: Tensor) -> Tensor:
 def saturation(images: Tensor, strength: Tensor) -> Tensor:
     """0 is grey, 1 the image."""
     return blended(grey(images).expand_as(images), images, strength)
+
+
+def hue(images: Tensor, turn: Tensor) -> Tensor:
+    """Colours by so much of a turn about grey: by a third, red becomes green; what has no colours stays."""
+    if images.shape[1] != len(LUMA):
+        return images
+    mean, angle = images.mean(1, keepdim=True), each(turn) * math.tau
+    aside = (images.roll(1, 1) - images.roll(-1, 1)) / math.sqrt(3)
+    return (mean + angle.cos() * (images - mean) + angle.sin() * aside).clamp(0, 1)
 
 
 def sharpness(images: Tensor, strength: Tensor) -> Tensor:

@@ -12,7 +12,14 @@ from heedful.data.augment.dice import draw
 from heedful.data.augment.geometry import GREY, affine, taken
 from heedful.data.augment.variation import Variation, each, share
 
-COLOUR, TRIVIAL, RAND, ERASE = 4, 5, 6, 16  # purposes of dice; RAND has one for each of its changes
+COLOUR, TRIVIAL, RAND, ERASE, HUE, GREYED = (
+    4,
+    5,
+    6,
+    16,
+    19,
+    20,
+)  # purposes of dice; RAND has one for each of its changes
 SHEAR, MOVE, TURN, ENHANCE = 0.99, 32.0, math.radians(135.0), 0.99  # TrivialAugment's wide ranges, moves in pixels
 NARROW = (0.3, 10.0, math.radians(30.0), 0.9)  # RandAugment's
 OPERATIONS = 14
@@ -74,14 +81,25 @@ def changed(
 
 
 class Colour(Variation):
-    """Brightness, contrast and saturation, each more or less by up to `strength`."""
+    """Brightness, contrast and saturation, each by up to `strength`, and the hue by up to so much of a turn."""
 
-    def __init__(self, strength: float = 0.4) -> None:
-        self.strength = share("strength", strength)
+    def __init__(self, strength: float = 0.4, hue: float = 0.0) -> None:
+        self.strength, self.hue = share("strength", strength), share("hue", hue)
 
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
         bright, contrast, saturated = (1 + (2 * draw(dice, 3, COLOUR) - 1) * self.strength).unbind(1)
-        return colour.saturation(colour.contrast(colour.brightness(images, bright), contrast), saturated)
+        images = colour.saturation(colour.contrast(colour.brightness(images, bright), contrast), saturated)
+        return colour.hue(images, (2 * draw(dice, 1, HUE)[:, 0] - 1) * self.hue) if self.hue else images
+
+
+class Grey(Variation):
+    """Without its colours, by a chance: what is in an image shall not be told by them alone (Chen et al., 2020)."""
+
+    def __init__(self, chance: float = 0.2) -> None:
+        self.chance = share("chance", chance)
+
+    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+        return torch.where(each(draw(dice, 1, GREYED)[:, 0] < self.chance), colour.grey(images), images)
 
 
 class Erase(Variation):
