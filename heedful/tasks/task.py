@@ -69,7 +69,6 @@ class Task(Use):
     filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
     inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
-    cure: ClassVar[str] = "mend its words"  # where the parts of a model do not fit together
 
     @classmethod
     @abstractmethod

@@ -149,7 +149,10 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
     except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         if short_of_memory(error):
             raise
-        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; {task.cure}") from None
+        line = models.first_line(error)
+        cured = isinstance(error, ValueError) and "; " in line  # who refuses says what to do
+        cure = "" if cured else "; mend its words"
+        raise Refusal(f"the model's parts do not fit together: {line}{cure}") from None
     model.train()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.attention.masks import Padding
+from heedful.attention.masks import Documents, Padding
 from heedful.attention.seeing import Causal
 from heedful.attention.sight import Sight
 
@@ -29,7 +29,12 @@ def read(sight: Sight, name: str, hides: str = "padding and the future") -> Read
 
 def _read(sight: Sight, name: str, hides: str) -> Reading:
     parts = sight.mask.all_of()
-    if not all(type(part) in (Causal, Padding) for part in parts):
+    others = {type(part) for part in parts} - {Causal, Padding}
+    if others == {Documents}:
+        raise ValueError(
+            f"{name} cannot keep texts in one row apart; use softmax, or let them see one another with data.apart=false"
+        )
+    if others:
         raise ValueError(f"{name} can hide {hides} alone; use softmax with any other mask")
     return Reading(any(isinstance(part, Causal) for part in parts), present(sight, sight.columns))
 
@@ -44,10 +49,9 @@ def present(sight: Sight, at: Tensor) -> Tensor:
 
 def read_whole(sight: Sight, name: str) -> Tensor:
     """Which columns are there (B|1 1 S 1), for a mechanism that looks at all of them at once: causal is refused."""
-    reading = read(sight, name, "padding")
-    if reading.causal:
+    if any(isinstance(part, Causal) for part in sight.mask.all_of()):
         raise ValueError(f"{name} looks at the whole sequence, the future too; use linear or softmax where that hides")
-    return reading.there
+    return read(sight, name, "padding").there
 
 
 def read_itself(sight: Sight, name: str) -> Tensor:

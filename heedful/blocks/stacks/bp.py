@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Mask, Sight
+from heedful.attention import Attention, Mask, Sight
 from heedful.attention.card import Card
 from heedful.blocks.stacks.nodes import WithNodes
 
@@ -62,6 +62,12 @@ class BPTransformer(WithNodes):
         super().__init__(blocks, norm)
         if size < 1:
             raise ValueError(f"size {size} leaves nothing to see; choose 1 or more")
+        for block in self.blocks:
+            looks = cast(Attention, block.attention).mechanism
+            if looks.card.ordered:
+                raise ValueError(
+                    f"{looks.word} asks where everyone stands, and spans stand nowhere; use softmax, or another stack"
+                )
         self.size = size
 
     def laid(self, x: Tensor, there: Tensor, sight: Sight) -> tuple[Tensor, Sight]:

@@ -38,6 +38,5 @@ class Exchange(Stack):
 def scoring(attention: Attention, name: str) -> SoftmaxLike:
     """The mechanism of an attention, where it makes scores that can be handed on."""
     if not isinstance(attention.mechanism, SoftmaxLike):
-        said = type(attention.mechanism).__name__.lower()
-        raise ValueError(f"{name} hands on scores, and {said} makes none; use softmax")
+        raise ValueError(f"{name} hands on scores, and {attention.mechanism.word} makes none; use softmax")
     return attention.mechanism
