@@ -82,8 +82,8 @@ class Every(Mask):
 class Strided(Turns):
     """Half of the heads see the last `size` positions, half every `size`-th (Child et al., 2019).
 
-    One head alone sees both, as the paper's merged head does. Cost: T^1.5 where size is about the root of T. Two layers
-    of it reach every position.
+    One head alone sees both, as the paper's merged head does, by a mask of T^2. Cost: T^1.5 where size is about the
+    root of T. Two layers of it reach every position.
     """
 
     card: ClassVar = Card(
@@ -201,8 +201,8 @@ def drawn(block: Tensor, number: int) -> Tensor:
 class Axial(Turns):
     """Positions on a grid with rows of `size`: half of the heads look along the row, half along the column.
 
-    Ho et al. (2019), whose layers take turns where heads do here. One head alone looks along both. Cost: T^1.5 on a
-    square. Two layers of it reach every position.
+    Ho et al. (2019), whose layers take turns where heads do here. One head alone looks along both, by a mask of
+    T^2. Cost: T^1.5 on a square. Two layers of it reach every position.
     """
 
     card: ClassVar = Card(

@@ -8,13 +8,14 @@ import torch
 from heedful import models
 from heedful.errors import Refusal
 from heedful.models import kinds, tables, words
+from heedful.tasks.kinds import every, known
 from tests.laws import cases
 from tests.laws.test_refusals import sentence
 
 
-@pytest.mark.parametrize("name", kinds.every())
+@pytest.mark.parametrize("name", every())
 def test_a_card_says_whose_the_kind_is_and_what_it_costs(name):
-    kind = kinds.known(name)
+    kind = known(name)
     assert re.fullmatch(rf".{{8,}} \(.+ {kind.card.year}\)", kind.card.paper)
     assert kind.card.tier in "AB"
     assert "T" in kind.card.cost

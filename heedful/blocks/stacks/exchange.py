@@ -12,6 +12,8 @@ from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.blocks.stack import Stack
 
+PLAIN = "model.stack=plain"  # which can what others refuse
+
 
 class Exchange(Stack):
     """Blocks one after the other, each of which hears from those before it. A kind says what, in `attend`."""
