@@ -47,6 +47,7 @@ class Terms:
     disagreement: float = 0.0  # of heads with one another (Li et al., 2018)
     policy: float = 0.0  # gradient for edges that are chosen (SAC: Li et al., 2020)
     guided: float = 0.0  # heads, towards plain patterns (Deshpande and Narasimhan, 2020)
+    span: float = 0.0  # of heads, where it is learned: what a position of it costs (Sukhbaatar et al., 2019)
 
     @classmethod
     def of(cls, training: Any) -> Self:
