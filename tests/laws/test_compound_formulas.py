@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Attention, Collaborative, Everything, Join, MultiHead, Routed
-from heedful.attention.mechanisms import Softmax
+from heedful.attention.mechanisms import RandomSynthesizer, Softmax
 from heedful.blocks import (
     ETC,
     Block,
@@ -20,6 +20,7 @@ from heedful.blocks import (
     StarTransformer,
 )
 from heedful.blocks.stacks.bp import LEVEL
+from heedful.looking import look
 from tests.laws.cases import EXACT, stirred
 
 LENGTH, WIDTH, HEADS, SIZE, DEPTH = 5, 4, 2, 2, 3
@@ -124,6 +125,21 @@ def test_realformer_adds_the_scores_of_the_layer_before():
         return joined(one.join, mixed(before, v, LENGTH))
 
     same(stack, x, through(stack, x[0], attend))
+
+
+def test_realformer_hands_on_scores_that_no_keys_made():
+    """Tables of a random Synthesizer, which are scores as any: each layer has the sum of those up to its own."""
+
+    def one():
+        looks = Attention(MultiHead(WIDTH, HEADS), RandomSynthesizer(HEADS, LENGTH), Join(WIDTH, WIDTH))
+        return Block(WIDTH, looks, FeedForward(WIDTH, 3))
+
+    stack, x = made(lambda: RealFormer([one() for _ in range(DEPTH)])), states()
+    with look(stack) as seen:
+        stack(x, Everything().over(x))
+    tables = torch.stack([block.attention.mechanism.table for block in stack.blocks]).cumsum(0)
+    for path, table in zip(sorted(seen.paths), tables, strict=True):
+        torch.testing.assert_close(seen.weights(path)[0], table.softmax(-1), **EXACT)
 
 
 @pytest.mark.parametrize("every", [2, 3])
