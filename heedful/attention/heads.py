@@ -53,14 +53,14 @@ class Routed(nn.Module):
 
     Dynamic routing (Sabour et al., 2017): in `iterations` rounds a head's share in a part grows with how well its vote
     fits what the part came to; a part is squashed to a length below one. Then a matrix, as in a plain join. Cost: T
-    times the square of the heads, beside that of the mechanism.
+    times the square of the heads in each round, beside that of the mechanism.
     """
 
     card: ClassVar = Card(
         "Information Aggregation for Multi-Head Attention with Routing-by-Agreement (Li et al., 2019)",
         2019,
-        "T",
-        limits="a vote of every head for every part: heads times heads as many numbers",
+        "T heads^2",
+        limits="a vote of every head for every part, beside what the mechanism costs",
         tier="B",
     )
 

@@ -42,7 +42,8 @@ class AdaptiveSpan(Bias):
     """How far each head looks is learned, up to `farthest`; over the last `ramp` positions it fades out.
 
     Sukhbaatar et al. (2019): weights are taken times clamp((ramp + span - distance) / ramp, 0, 1), whose logarithm is
-    added to the scores here. Cost: T^2; the paper leaves out what no head reaches. A loss on `spans` makes them short.
+    added to the scores here. Cost: T^2; the paper leaves out what no head reaches. `training.span` makes them short:
+    what a position of a head's span costs, without which none is given up.
     """
 
     card: ClassVar = Card(
@@ -75,7 +76,8 @@ class TaskBlocks(Bias):
     """A learned table along the diagonal, in `blocks`, that each of several `tasks` stretches and shifts for itself.
 
     CAMTL (Pilault et al., 2021): scores of positions in one block get A * gamma + beta, of which A is shared and gamma
-    and beta are the task's. Which task a sequence is of is said by `of`; without it all are of the first. Cost: T^2.
+    and beta are the task's. No recipe says which task a sequence is of, so that all are of the first; Python does:
+    `model.bias = bias.of(ids)` before a forward, where `bias` is the model's own and ids (B) count from 0. Cost: T^2.
     """
 
     card: ClassVar = Card(

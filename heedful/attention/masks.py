@@ -76,7 +76,10 @@ class Documents(Mask):
 
 
 class Blocks(Mask):
-    """Blocks of `size` positions that see each other where `layout` (blocks x blocks) says; else each only itself."""
+    """Blocks of `size` positions, each of which sees itself alone (Qiu et al., 2020). Cost: T.
+
+    From Python a `layout` says which blocks see which: a boolean, blocks x blocks, True where the row's block may look.
+    """
 
     card: ClassVar = Card(
         "Blockwise Self-Attention for Long Document Understanding (Qiu et al., 2020)",
@@ -89,6 +92,8 @@ class Blocks(Mask):
     def __init__(self, size: int, layout: Tensor | None = None) -> None:
         if size < 1:
             raise ValueError(f"a block of {size} positions sees nothing; give it a size of 1 or more")
+        if layout is not None and (layout.dim() != 2 or layout.dtype != torch.bool):
+            raise ValueError(f"a layout is a boolean, blocks x blocks, not {layout.dtype} with {layout.dim()} axes")
         self.size, self.layout = size, layout
 
     def sees(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

@@ -20,7 +20,9 @@ def split(x: Tensor, heads: int) -> Tensor:
 class MultiHead(nn.Module):
     """Queries for every head, keys and values for every group of heads, all of one sequence by one matrix.
 
-    A `norm` keeps queries and keys at one scale before they are turned (Henry et al., 2020).
+    Where `groups` are fewer than heads, heads share keys and values (Ainslie et al., 2023), and of one group all do
+    (Shazeer, 2019): so much less is made, and remembered while writing; looking itself costs the same. A `norm` keeps
+    queries and keys at one scale before they are turned (Henry et al., 2020).
     """
 
     def __init__(

@@ -37,6 +37,11 @@ class Turns(Mask):
         return self.masks
 
 
+def merged(heads: int, one: Mask, two: Mask) -> tuple[Mask, ...]:
+    """Two masks for heads to take by turns; where there is one head alone, it sees what either shows."""
+    return (one, two) if heads > 1 else (one | two,)
+
+
 class MultiScale(Turns):
     """Heads look within windows of unlike size: `size` for the first, and twice as much for each next one.
 
@@ -77,7 +82,8 @@ class Every(Mask):
 class Strided(Turns):
     """Half of the heads see the last `size` positions, half every `size`-th (Child et al., 2019).
 
-    Cost: T^1.5 where size is about the root of T. Two layers of it reach every position.
+    One head alone sees both, as the paper's merged head does, by a mask of T^2. Cost: T^1.5 where size is about the
+    root of T. Two layers of it reach every position.
     """
 
     card: ClassVar = Card(
@@ -89,7 +95,7 @@ class Strided(Turns):
     )
 
     def __init__(self, heads: int, size: int) -> None:
-        super().__init__(heads, Window(least("strided", size)), Every(size))
+        super().__init__(heads, *merged(heads, Window(least("strided", size)), Every(size)))
 
 
 class Fixed(Mask):
@@ -195,7 +201,8 @@ def drawn(block: Tensor, number: int) -> Tensor:
 class Axial(Turns):
     """Positions on a grid with rows of `size`: half of the heads look along the row, half along the column.
 
-    Ho et al. (2019). Cost: T^1.5 on a square. Two layers of it reach every position.
+    Ho et al. (2019), whose layers take turns where heads do here. One head alone looks along both, by a mask of
+    T^2. Cost: T^1.5 on a square. Two layers of it reach every position.
     """
 
     card: ClassVar = Card(
@@ -207,7 +214,7 @@ class Axial(Turns):
     )
 
     def __init__(self, heads: int, size: int) -> None:
-        super().__init__(heads, Local(least("axial", size), memory=0), Every(size))
+        super().__init__(heads, *merged(heads, Local(least("axial", size), memory=0), Every(size)))
 
 
 class Local(Mask):

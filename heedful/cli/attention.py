@@ -20,12 +20,12 @@ app = typer.Typer(help="List the kinds of attention, and have one explained.", n
 
 @app.command("list")
 def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """List every kind of attention: its word, cost in the length T of a sequence, whether it can hide the future.
+    """List every kind of attention: its name, cost in the length T of a sequence, whether it can hide the future.
 
     Then from which length on it overtakes full attention in training, where that was measured, and its paper.
     """
     from heedful.bench import recorded
-    from heedful.models import kinds
+    from heedful.tasks import kinds
 
     found = kinds.every().values()
     if as_json:
@@ -33,12 +33,13 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
         typer.echo(json.dumps(every, indent=1))
         return
     wide = max(len(kind.name) for kind in found)
+    typer.echo(f"{'name':{wide}s} kind      tier  year  {'cost':21s}causal  {'overtakes softmax at T':34s}  paper")
     for kind in found:
         card = kind.card
         over = ", ".join(f"{NAMED[at]} {shown(recorded.crossing(kind.name, at))}" for at in recorded.DEVICES)
         typer.echo(
-            f"{kind.name:{wide}s} {kind.role:9s} {card.tier}  {card.year}  {card.cost:21s} "
-            f"{'causal' if card.causal else '-':6s}  {over:34s}  {card.paper}"
+            f"{kind.name:{wide}s} {kind.role:9s} {card.tier:4s}  {card.year}  {card.cost:21s}"
+            f"{'yes' if card.causal else 'no':6s}  {over:34s}  {card.paper}"
         )
 
 
@@ -52,7 +53,7 @@ def explain(
 ) -> None:
     """Say what a kind of attention is, what it costs, what it cannot do, when it pays, and how a model is given it."""
     from heedful.looking import draw
-    from heedful.models import kinds
+    from heedful.tasks import kinds
 
     kind = kinds.known(name)
     if out is not None:
@@ -65,7 +66,8 @@ def explain(
     typer.echo(f"causal  {'yes: it can hide the future' if card.causal else 'no: it needs the whole sequence'}")
     typer.echo(f"limits  {card.limits}")
     typer.echo(f"pays    {paying(kind)}")
-    typer.echo(f'use     heedful train RECIPE {kind.key}="{kind.word()}"')
+    word = kind.said or f'{kind.key}="{kind.word()}"'
+    typer.echo(f"use     heedful train RECIPE {word}")
     if out is not None:
         drawn(kind, out)
         typer.echo(f"{out}: words of a sentence, whose vectors are by chance; nothing here was trained")
@@ -78,8 +80,13 @@ def shown(length: int | str) -> str:
 
 def paying(kind: Kind) -> str:
     """From which length on a kind is faster than full attention, by what was measured on each device."""
+    from heedful.attention import MultiHead
     from heedful.bench import recorded
 
+    if kind.part is MultiHead:
+        return "in memory: fewer keys and values are made, and remembered while writing; not in time of learning"
+    if kind.role == "join":
+        return "not in time: it is work beside the mechanism's; if at all, in what it learns"
     if kind.card.cost == "T^2" and kind.name != "softmax":
         return "not in time: it costs as much as full attention or more; if at all, in what it learns"
     said = []

@@ -142,7 +142,13 @@ def key(spec: Spec) -> int:
 
 
 def _mechanism(spec: Spec) -> Any:
-    return tables.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
+    made = tables.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
+    if not made.turns and rotary(spec) is not None:
+        raise Refusal(
+            f"model.mechanism={spec.mechanism} has a channel in its keys that is no direction, and rotary positions "
+            "would turn it; train with model.position=sine"
+        )
+    return made
 
 
 def _join(spec: Spec) -> Any:

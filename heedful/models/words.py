@@ -59,9 +59,9 @@ def plain(text: str) -> Any:
 
 
 def arguments(part: Part) -> dict[str, inspect.Parameter]:
-    """What a part can be given by name."""
-    every = inspect.signature(part).parameters
-    return {key: argument for key, argument in every.items() if argument.kind is argument.POSITIONAL_OR_KEYWORD}
+    """What a part can be given by name; tensors, which no word can write, are left to Python."""
+    every = inspect.signature(part).parameters.items()
+    return {key: one for key, one in every if one.kind is one.POSITIONAL_OR_KEYWORD and "Tensor" not in kind_of(one)}
 
 
 def kind_of(argument: inspect.Parameter) -> str:
@@ -86,8 +86,10 @@ def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any
     for key, value in given.items():
         if key not in takes:
             raise unknown(f"argument of {what} {name!r}:", key, takes)
-        if type(value) not in FITTING.get(kind_of(takes[key]), (type(value),)):
-            raise Refusal(f"{what} {word!r}: {key} should be {kind_of(takes[key])}, not {value!r}")
+        kind = kind_of(takes[key])
+        fitting = FITTING.get(kind.removesuffix(" | None"), (type(value),))
+        if type(value) not in fitting and not (value is None and kind.endswith(" | None")):
+            raise Refusal(f"{what} {word!r}: {key} should be {kind.replace('|', 'or')}, not {value!r}")
         if key in FILLED and filled.get(key, value) != value:
             raise Refusal(f"{what} {word!r}: {key} is {filled[key]} in this model; leave it out")
     every = {key: value for key, value in filled.items() if key in takes} | given

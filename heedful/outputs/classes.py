@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from heedful.attention import Padding
+from heedful.attention.card import Card
 from heedful.outputs.pools import AttentionPool
 
 HEADS = 4  # of a pool by attention, or as many as divide the width
@@ -34,7 +36,16 @@ class Mean(Each):
 
 
 class Attended(Each):
-    """One answer of what a learned query takes of all positions: B T M -> B C (PMA: Lee et al., 2019)."""
+    """One answer of what a learned query takes of all positions: B T M -> B C (PMA: Lee et al., 2019). Cost: T."""
+
+    card: ClassVar = Card(
+        "Set Transformer: A Framework for Attention-based Permutation-Invariant Neural Networks (Lee et al., 2019)",
+        2019,
+        "T",
+        limits="one query, and so one answer for the whole sequence; never causal",
+        causal=False,
+        tier="B",
+    )
 
     def __init__(self, width: int, size: int) -> None:
         super().__init__(width, size)

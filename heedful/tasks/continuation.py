@@ -38,7 +38,6 @@ class Continuation(Corpus, Continuing):
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
     told: ClassVar[int] = 1
-    cure: ClassVar[str] = "mend its words, or let texts in one row see one another: data.apart=false"
 
     def prepare(self, model: nn.Module) -> None:
         vars(model)["tokenizer"] = self.tokenizer  # as one that is loaded has it

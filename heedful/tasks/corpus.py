@@ -142,6 +142,8 @@ class Corpus(Task):
         return task
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Crop]:
+        if "apart" in data.model_fields_set:  # so that a kind can be scored that cannot keep texts apart
+            self.apart = data.apart
         return self.cropped(texts(data, seed), data.stride)
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Sight
+from heedful.attention import AdaptiveSpan, Sight
 from heedful.attention.mechanisms import SAC
 from heedful.attention.mechanisms.reading import present
 from heedful.errors import Refusal
@@ -13,11 +13,29 @@ from heedful.looking import look
 from heedful.looking.look import Seen
 from heedful.tasks.task import Batch, Task, Terms
 
-LOOKING = ("disagreement", "guided", "policy")  # terms that every task with attention knows
+LOOKING = ("disagreement", "guided", "policy")  # terms that every task with attention knows, and look into the model
+KNOWN = (*LOOKING, "span")  # and all that every such task knows
 
 
 def judged(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
-    """The sum of a task's losses and their count; where asked for, with what heads are told to do, layer by layer."""
+    """The sum of a task's losses and their count; where asked for, with what heads cost, whatever the task."""
+    total, count = looked(task, model, batch, terms)
+    return (total + count * terms.span * farness(model), count) if terms.span else (total, count)
+
+
+def farness(model: nn.Module) -> Tensor:
+    """How far the heads look that learn it, in positions, as a mean over all of them.
+
+    The loss of adaptive spans (Sukhbaatar et al., 2019), without which none becomes shorter.
+    """
+    found = [part.spans for part in model.modules() if isinstance(part, AdaptiveSpan)]
+    if not found:
+        raise Refusal("training.span is for heads that learn how far they look; set model.bias=span or leave it out")
+    return torch.cat(found).mean()
+
+
+def looked(task: Task, model: nn.Module, batch: Batch, terms: Terms) -> tuple[Tensor, Tensor]:
+    """The same; where asked for, with what heads are told to do, layer by layer."""
     if terms.policy:
         return by_policy(task, model, batch, terms)
     if not (terms.disagreement or terms.guided):

@@ -47,6 +47,7 @@ class Terms:
     disagreement: float = 0.0  # of heads with one another (Li et al., 2018)
     policy: float = 0.0  # gradient for edges that are chosen (SAC: Li et al., 2020)
     guided: float = 0.0  # heads, towards plain patterns (Deshpande and Narasimhan, 2020)
+    span: float = 0.0  # of heads, where it is learned: what a position of it costs (Sukhbaatar et al., 2019)
 
     @classmethod
     def of(cls, training: Any) -> Self:
@@ -69,7 +70,6 @@ class Task(Use):
     filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
     inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
     told: ClassVar[int] = 0  # samples that are shown at every evaluation
-    cure: ClassVar[str] = "mend its words"  # where the parts of a model do not fit together
 
     @classmethod
     @abstractmethod

@@ -17,7 +17,7 @@ from heedful.blocks import Exchange, Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.looking import attends
-from heedful.tasks.heads import LOOKING, choosers
+from heedful.tasks.heads import LOOKING, choosers, farness
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks
 from heedful.training.spec import Parallel, TrainingSpec
@@ -256,6 +256,8 @@ def check_layout(model: nn.Module, training: TrainingSpec, kind: str) -> None:
         raise Refusal(f"training.{looking} looks into blocks that training.recompute goes through twice; leave one out")
     if training.policy:
         choosers(model)
+    if training.span:
+        farness(model)
     if looking in LOOKING and not attends(model):
         raise Refusal(f"training.{looking} is for heads, and this model has none; leave it out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):

@@ -17,7 +17,7 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, tables, words
 from heedful.tasks import TASKS, Task
-from heedful.tasks.heads import LOOKING
+from heedful.tasks.heads import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
@@ -79,7 +79,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
     """Refuses what the task's loss does not know."""
     for term in (field.name for field in fields(Terms)):
         value = getattr(run.training, term)
-        if value and term not in (*task.terms, *LOOKING):
+        if value and term not in (*task.terms, *KNOWN):
             raise Refusal(f"training.{term}={value} is nothing that task {task.name!r} knows; leave it out")
     looking = next((term for term in ("guidance", *LOOKING) if getattr(run.training, term)), "")
     if looking and run.training.compile:
@@ -149,7 +149,10 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
     except (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError) as error:
         if short_of_memory(error):
             raise
-        raise Refusal(f"the model's parts do not fit together: {models.first_line(error)}; {task.cure}") from None
+        line = models.first_line(error)
+        cured = isinstance(error, ValueError) and "; " in line  # who refuses says what to do
+        cure = "" if cured else "; mend its words"
+        raise Refusal(f"the model's parts do not fit together: {line}{cure}") from None
     model.train()
 
 

@@ -64,6 +64,7 @@ class TrainingSpec(BaseModel):
     disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
     policy: NotNegative = 0.0  # how much mechanisms learn that choose whom to see (sac), by policy gradient
     guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
+    span: NotNegative = 0.0  # of heads that learn how far they look (model.bias=span): what a position of it costs
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32

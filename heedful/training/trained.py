@@ -63,7 +63,8 @@ def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Seq
     for key, value in map(parse, changes):
         if key.split(".")[0] not in ("data", "seed"):
             raise Refusal(
-                f"{key} cannot be changed in a trained model; eval takes data=..., data.test=... and seed=..."
+                f"{key} cannot be changed in a trained model; "
+                "eval takes model.mechanism=..., data=..., data.test=... and seed=..."
             )
         if (key, value) == TOY:
             values["data"] = small(values["data"])

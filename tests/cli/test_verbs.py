@@ -117,10 +117,28 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
 
 def test_kinds_of_attention_are_listed_for_people_and_for_programs(heedful: Program) -> None:
     said, rows = heedful("attention", "list"), json.loads(heedful("attention", "list", "--json").out)
+    header, *lines = said.lines
     assert said.status == 0
-    assert [line.split()[0] for line in said.lines] == [row["name"] for row in rows]
-    assert {"softmax", "performer", "window", "alibi"} <= {row["name"] for row in rows}
-    assert all(row["paper"] in line for row, line in zip(rows, said.lines, strict=True))
+    columns = ["name", "kind", "tier", "year", "cost", "causal", "overtakes softmax at T", "paper"]
+    assert re.split("  +", header) == columns
+    assert [line.split()[0] for line in lines] == [row["name"] for row in rows]
+    assert {"softmax", "performer", "window", "alibi", "grouped", "multi_query", "pma", "disagreement", "guided"} <= {
+        row["name"] for row in rows
+    }
+    assert all(row["paper"] in line for row, line in zip(rows, lines, strict=True))
+    for name in ("kind", "tier", "year", "cost", "paper"):
+        at = header.index(name)
+        assert all(line[at:].startswith(str(row[name])) for row, line in zip(rows, lines, strict=True)), name
+
+
+@pytest.mark.parametrize("name", ["grouped", "multi_query", "pma", "disagreement", "guided"])
+def test_kinds_that_are_no_word_are_explained_by_the_key_that_says_them(
+    heedful: Program, tmp_path: Path, name: str
+) -> None:
+    said = heedful("attention", "explain", name)
+    assert (said.status, said.err) == (0, "")
+    [use] = [line.split()[-1] for line in said.lines if line.startswith("use ")]
+    assert heedful("train", "sets", "data=toy", "training.steps=1", use, "--out", tmp_path / "run").status == 0
 
 
 def test_a_kind_of_attention_is_explained_and_drawn_beside_softmax(heedful: Program, tmp_path: Path) -> None:

@@ -91,6 +91,7 @@ def masks(length: int = LENGTH) -> dict[str, Mask]:
         "turns": Turns(HEADS, Window(2), Padding(lengths), Causal()) & Prefix(5),
         "strided": Strided(HEADS, 3),
         "causal & strided": Strided(HEADS, 2) & Causal(),
+        "strided of one head": Strided(1, 3),
         "fixed": Fixed(3, summary=2),
         "causal & longformer": Longformer(2, everywhere=2) & Causal(),
         "bigbird": BigBird(2, links=1),

@@ -52,7 +52,9 @@ def obeys(word: str, name: str, *parts: str) -> bool:
 
 def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
     """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
-    every = [place for place in PLACES if obeys(word, name, f"bias {place[1]}", *parts)]
+    turns = getattr(tables.MECHANISMS.get(word), "turns", True)
+    known = [place for place in PLACES if turns or place[0] not in tables.ROTARY]
+    every = [place for place in known if obeys(word, name, f"bias {place[1]}", *parts)]
     return cases.few_of(word, every, 1 if word in MASKED else 2)
 
 

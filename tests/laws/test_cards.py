@@ -3,14 +3,19 @@
 import re
 
 import pytest
+import torch
 
+from heedful import models
+from heedful.errors import Refusal
 from heedful.models import kinds, tables, words
+from heedful.tasks.kinds import every, known
 from tests.laws import cases
+from tests.laws.test_refusals import sentence
 
 
-@pytest.mark.parametrize("name", kinds.every())
+@pytest.mark.parametrize("name", every())
 def test_a_card_says_whose_the_kind_is_and_what_it_costs(name):
-    kind = kinds.known(name)
+    kind = known(name)
     assert re.fullmatch(rf".{{8,}} \(.+ {kind.card.year}\)", kind.card.paper)
     assert kind.card.tier in "AB"
     assert "T" in kind.card.cost
@@ -36,3 +41,44 @@ def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
         assert not kind.weights(causal=True).triu(1).any()
     if name not in ("softmax", "scaled", "general", "talking_heads"):  # which begin as softmax
         assert (weights - kinds.known("softmax").weights()).abs().max() > 0.1, "the picture shows softmax again"
+
+
+@pytest.mark.parametrize("name", tables.MECHANISMS)
+def test_a_mechanism_refuses_by_the_word_that_names_it(name):
+    assert cases.mechanism(name).word == name
+
+
+def numbers(name):
+    """The numbers that a word takes, each at values that make no sense of it, or little."""
+    kind = kinds.known(name)
+    for key, argument in words.arguments(kind.part).items():
+        if key not in kinds.BY_MODEL and words.kind_of(argument).split(" | ")[0] in ("int", "float"):
+            yield from ((key, value) for value in (0, -1, *((1e999,) if "float" in words.kind_of(argument) else ())))
+
+
+@pytest.mark.parametrize("name", kinds.every())
+def test_a_number_that_makes_no_sense_is_refused_with_its_cure_or_makes_some(name):
+    kind = kinds.known(name)
+    sizes = {"width": 24, "heads": 2, "depth": 1, "length": 16, "pool": "each", "vocab": 9, "classes": 2}
+    for key, value in numbers(name):
+        said = {kind.key.removeprefix("model."): kind.word(**{key: value})}
+        line = sentence(lambda said=said: models.build("predictor", **sizes, **said))
+        if line is not None:
+            assert re.search("; [a-z]+ |, not |cannot be read", line), line
+            continue
+        assert models.build("predictor", **sizes, **said)(torch.arange(4, 9)[None]).isfinite().all(), said
+
+
+def test_what_no_word_can_write_is_no_argument_of_one():
+    with pytest.raises(Refusal, match=r"^unknown argument of mechanism 'blocks': 'layout'; known: size$"):
+        tables.mask("blocks(size=4, layout=3)")
+    with pytest.raises(Refusal, match=r"scale should be float or None, not 'a'$"):
+        tables.mechanism("softmax(scale='a')", 2, 8)
+    assert tables.mechanism("softmax(scale=None)", 2, 8).scale(torch.empty(1, 4)) == 0.5
+
+
+def test_rotary_positions_are_refused_where_a_channel_of_keys_is_no_direction():
+    given = {"vocab": 9, "width": 16, "heads": 2, "mechanism": "dpfp"}
+    with pytest.raises(Refusal, match=r"rotary positions would turn it; train with model\.position=sine$"):
+        models.build("gpt", **given, position="rotary")
+    models.build("gpt", **given, position="sine")

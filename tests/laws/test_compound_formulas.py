@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Attention, Collaborative, Everything, Join, MultiHead, Routed
-from heedful.attention.mechanisms import Softmax
+from heedful.attention.mechanisms import RandomSynthesizer, Softmax
 from heedful.blocks import (
     ETC,
     Block,
@@ -19,6 +19,8 @@ from heedful.blocks import (
     RealFormer,
     StarTransformer,
 )
+from heedful.blocks.stacks.bp import LEVEL
+from heedful.looking import look
 from tests.laws.cases import EXACT, stirred
 
 LENGTH, WIDTH, HEADS, SIZE, DEPTH = 5, 4, 2, 2, 3
@@ -125,6 +127,21 @@ def test_realformer_adds_the_scores_of_the_layer_before():
     same(stack, x, through(stack, x[0], attend))
 
 
+def test_realformer_hands_on_scores_that_no_keys_made():
+    """Tables of a random Synthesizer, which are scores as any: each layer has the sum of those up to its own."""
+
+    def one():
+        looks = Attention(MultiHead(WIDTH, HEADS), RandomSynthesizer(HEADS, LENGTH), Join(WIDTH, WIDTH))
+        return Block(WIDTH, looks, FeedForward(WIDTH, 3))
+
+    stack, x = made(lambda: RealFormer([one() for _ in range(DEPTH)])), states()
+    with look(stack) as seen:
+        stack(x, Everything().over(x))
+    tables = torch.stack([block.attention.mechanism.table for block in stack.blocks]).cumsum(0)
+    for path, table in zip(sorted(seen.paths), tables, strict=True):
+        torch.testing.assert_close(seen.weights(path)[0], table.softmax(-1), **EXACT)
+
+
 @pytest.mark.parametrize("every", [2, 3])
 def test_lazyformer_layers_look_where_the_first_of_their_group_does(every):
     """Ying et al. (2021): weights are made in the first layer of each lazy block, and its values in all."""
@@ -198,9 +215,39 @@ def test_etc_has_global_tokens_that_see_all_and_are_seen_by_all():
     same(stack, x, whole[2:])
 
 
+def partitioned(i, size, length):
+    """The spans (from, up to) that the token at i sees: Ye et al. (2019), by two pointers that climb the tree."""
+    seen = {(i, i + 1)}
+    for turn in (1, -1):
+        at, wide, half = i + turn, 1, False  # the next node, how wide one is, and whether half of it is seen already
+        while wide <= length:
+            for _ in range(size):
+                span = (at * wide, at * wide + wide)
+                if half:
+                    span = (span[0] + wide // 2, span[1]) if turn == 1 else (span[0], span[1] - wide // 2)
+                if 0 <= span[0] < length:
+                    seen.add(span)
+                at, half = at + turn, False
+            half, at, wide = at % 2 == (turn == 1), at // 2, 2 * wide
+    return seen
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("length", [1, 2, 5, 8, 13])
+def test_what_a_token_sees_in_bp_is_a_partition_of_the_sequence(size, length):
+    stack, x = BPTransformer([], size=size), states(length)
+    nodes, sight = stack.laid(x, torch.ones(1, length, dtype=torch.bool), Everything().over(x))
+    assert nodes.shape[1] == sight.rows.shape[1] - length
+    places = [(at % LEVEL, at % LEVEL + (1 << at // LEVEL)) for at in sight.columns[0].tolist()]
+    for i, seen in enumerate(sight.dense[0, 0, nodes.shape[1] :]):
+        found = [place for place, here in zip(places, seen, strict=True) if here]
+        assert set(found) == partitioned(i, size, length)
+        assert sorted(t for a, b in found for t in range(a, min(b, length))) == [*range(length)], "each token once"
+
+
 def test_bp_sees_tokens_near_by_and_spans_that_grow_with_the_distance():
     stack, x = made(lambda: BPTransformer(blocks(), size=1)), states()
-    spans = [(0, 2), (2, 4), (4, 6), (0, 4), (4, 8), (0, 8)]  # a tree over five tokens
+    spans = [(0, 2), (2, 4), (4, 6), (0, 4), (4, 8)]  # a tree over five tokens
     nodes = [sum(x[0][a:b]) / len(x[0][a:b]) for a, b in spans]
     places = [*spans, *((t, t + 1) for t in range(LENGTH))]
 
@@ -208,7 +255,7 @@ def test_bp_sees_tokens_near_by_and_spans_that_grow_with_the_distance():
         (a, b), (c, d) = places[i], places[j]
         if b - a > 1:  # a span sees itself and its tokens
             return i == j or (d - c == 1 and a <= c < b)
-        return abs(a // (d - c) - c // (d - c)) <= 1  # a token sees the span that it is in and those beside it
+        return places[j] in partitioned(a, 1, LENGTH)
 
     whole = through(stack, [*nodes, *x[0]], lambda number, one, y: plainly(one, y, sees))
     same(stack, x, whole[len(spans) :])

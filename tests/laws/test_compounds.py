@@ -6,6 +6,7 @@ Every word of `kinds.every()` that is none is asked; what is refused stands in t
 
 import functools
 import json
+import re
 
 import pytest
 import torch
@@ -137,6 +138,20 @@ def test_without_positions_a_compound_turns_with_its_inputs(compound):
     (x,), turn = (families.together("predictor of labels")[0][:1],), torch.tensor([4, 2, 6, 0, 1, 5, 3])
     same = torch.allclose(net(x[:, turn]), net(x)[:, turn], atol=1e-10)
     assert same != kinds.known(compound).card.ordered
+
+
+@pytest.mark.parametrize("compound", [name for name in COMPOUNDS if kinds.known(name).key != "model.mechanism"])
+def test_a_compound_takes_any_mechanism_or_refuses_it_with_the_cure(compound):
+    small = {"size": 2, "row": 3, "rank": 3, "landmarks": 3, "clusters": 2, "buckets": 2, "features": 4, "edges": 3}
+    words = [kind.word(**small) for kind in kinds.every().values() if kind.key == "model.mechanism"]
+    for word in words:
+
+        def answer(word=word):
+            net = model("predictor of labels", compound, mechanism=word, length=40)
+            assert net(*families.together("predictor of labels")).isfinite().all(), word
+
+        line = sentence(answer)
+        assert line is None or re.fullmatch(r"[^;]+; (use|leave) [^;]+", line), line
 
 
 def written():

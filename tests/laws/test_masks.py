@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from heedful.attention import Bias, Causal, Everything, Mask, Padding, Window
+from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, Strided, Window
 from heedful.attention.biases import ClassTable, Ways
 from heedful.attention.gated import Places
 from heedful.attention.sparse import drawn
@@ -55,6 +55,7 @@ PLAIN = {
     "turns": lambda b, h, i, j: [abs(i - j) < 2, j < LENGTHS[b], j <= i][h % 3] and j < 5,
     "strided": lambda b, h, i, j: [-3 < i - j < 3, i % 3 == j % 3][h % 2],
     "causal & strided": lambda b, h, i, j: j in (i, i - 1) if h % 2 == 0 else j in range(i % 2, i + 1, 2),
+    "strided of one head": lambda b, h, i, j: -3 < i - j < 3 or i % 3 == j % 3,
     "fixed": lambda b, h, i, j: i // 3 == j // 3 or j % 3 in (1, 2),
     "causal & longformer": lambda b, h, i, j: j <= i and (i - j < 2 or i < 2 or j < 2),
     "bigbird": lambda b, h, i, j: linked(i // 2, j // 2),
@@ -187,3 +188,11 @@ def test_every_mechanism_has_a_word():
 def test_numbers_that_no_mask_can_have_are_refused(word, said):
     with pytest.raises(ValueError, match=said):
         tables.mask(word, 2)
+
+
+@pytest.mark.parametrize("kind", [Strided, Axial])
+def test_one_head_alone_sees_what_two_would_see_by_turns(kind):
+    x = torch.empty(1, 11)
+    one, two = kind(1, 3).over(x).dense, kind(2, 3).over(x).dense
+    assert torch.equal(one[0, 0], two[0].any(0))
+    assert not two[0].all(0).all(), "half of what two heads see is lost to one that takes one of their turns"

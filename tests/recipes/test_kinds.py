@@ -30,7 +30,7 @@ def test_a_query_that_is_learned_is_counted_in_what_a_run_costs(tmp_path: Path) 
 
 def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apart(tmp_path: Path) -> None:
     words = [*FEW, "model.mechanism=linear"]
-    with pytest.raises(Refusal, match=r"see one another: data\.apart=false"):
+    with pytest.raises(Refusal, match=r"linear cannot keep texts in one row apart; .* with data\.apart=false$"):
         run.train(recipes.resolve("gpt-text", words), tmp_path / "apart", False, torch.device("cpu"))
     spec = recipes.resolve("gpt-text", [*words, "data.apart=false"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
@@ -40,3 +40,15 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
     assert "documents" not in batch and (batch["answer"] == 0).any()  # a new text's first sign is foreseen by nobody
     task.apart = True
     assert "documents" in task.batch(crops)
+
+
+def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_path: Path) -> None:
+    run.train(recipes.resolve("gpt-text", FEW), tmp_path / "run", False, torch.device("cpu"))
+    model, task = run.trained(tmp_path / "run")
+    other = kinds.instead(model, "linear")
+    with pytest.raises(ValueError, match=r"cannot keep texts in one row apart; .* with data\.apart=false$"):
+        task.score(other, run.samples(tmp_path / "run", task, [], "test"))
+    together = run.samples(tmp_path / "run", task, ["data.apart=false"], "test")
+    assert task.score(other, together) != task.score(model, together)
+    run.samples(tmp_path / "run", task, [], "test")
+    assert task.apart, "the next one is asked as the model was trained"

@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from heedful.attention import Causal, Everything, Padding
+from heedful import build
+from heedful.attention import AdaptiveSpan, Causal, Everything, Padding
 from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
-from heedful.tasks.heads import astray, judged, overlap
+from heedful.tasks.heads import astray, farness, judged, overlap
 from heedful.tasks.task import Terms
 from heedful.training import run
 from tests.training.runs import CPU, loop_of, short
@@ -77,6 +78,41 @@ def test_edges_become_likelier_where_they_do_better_than_the_likeliest(tmp_path)
     (twice,) = torch.autograd.grad(judged(loop.task, loop.model, batch, Terms(policy=1.0))[0], [chooser.policy])
     assert given.any() and int(count) == len(batch["answer"])
     torch.testing.assert_close(twice, 2 * given)
+
+
+def test_what_a_span_costs_makes_it_shorter_whatever_the_task(tmp_path):
+    """Sukhbaatar et al. (2019): the loss has so much more for every position of the mean span of all heads."""
+    far = {"model__bias": "span(farthest=40, ramp=4)", "training__dtype": "float64"}
+    loop = loop_of(tmp_path, short("sort", training__span=0.25, **far))
+    batch, spans = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, AdaptiveSpan)]
+    plain, count = judged(loop.task, loop.model, batch, Terms())
+    more, same = judged(loop.task, loop.model, batch, Terms(span=0.25))
+    assert int(count) == int(same)
+    torch.testing.assert_close(more - plain, count * 0.25 * torch.cat([one.spans for one in spans]).mean())
+    given = torch.autograd.grad(more - plain, [one.share for one in spans])
+    assert all((one > 0).all() for one in given), "each head is drawn to a shorter span"
+    run.train(short("sort", training__span=10, **far), tmp_path / "run", False, CPU)
+    model, _ = run.trained(tmp_path / "run")
+    assert float(farness(model).detach()) < 20, "it began at 20"
+
+
+def test_a_span_that_is_not_learned_costs_nothing_and_is_refused(tmp_path):
+    with pytest.raises(Refusal, match=r"^training\.span is for heads .*; set model\.bias=span or leave it out$"):
+        run.train(short("sort", training__span=1), tmp_path / "run", False, CPU)
+
+
+def test_a_model_is_told_in_python_which_task_of_camtl_a_sequence_is_of():
+    net = build("predictor", vocab=9, classes=2, width=8, heads=2, length=8, bias="camtl(tasks=2)").double().eval()
+    torch.nn.init.normal_(net.bias.shift)
+    bias, x = net.bias, torch.randint(4, 9, (2, 8))
+    alone = []
+    for task in range(2):
+        net.bias = bias.of(torch.tensor([task, task]))
+        alone.append(net(x)[task])
+    net.bias = bias.of(torch.tensor([0, 1]))
+    torch.testing.assert_close(net(x), torch.stack(alone))
+    net.bias = bias
+    assert torch.equal(net(x)[0], alone[0]) and not torch.allclose(net(x)[1], alone[1]), "else all are of the first"
 
 
 def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):

@@ -24,7 +24,7 @@ class DPFP(Running):
     through a sigmoid. Features are products of neighbours among the signed channels, `order` times as many as those.
     Written in chunks (Yang et al., 2024). Cost: T, in time and memory; a new token costs the same however many came
     before. It writes in the order of time even where nothing is hidden. It takes no bias, and hides padding and the
-    future alone; rotary positions would turn the share too.
+    future alone. Models refuse rotary positions with it: they would turn the share too, which is no direction.
     """
 
     card: ClassVar = Card(
@@ -34,6 +34,8 @@ class DPFP(Running):
         limits="reads in the order of time; no bias; no masks but padding and causal; not with rotary positions",
         ordered=True,
     )
+
+    turns: ClassVar[bool] = False
 
     def __init__(self, width: int, order: int = 1) -> None:
         super().__init__()

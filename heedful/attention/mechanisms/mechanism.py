@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import ClassVar
 
@@ -23,7 +24,13 @@ class Mechanism(nn.Module):
     card: ClassVar[Card]
     shares: ClassVar[bool] = False  # whether its keys are to be its queries, of one length
     sums: ClassVar[bool] = False  # whether what it remembers is a running sum, and no columns
+    turns: ClassVar[bool] = True  # whether rotary positions may turn its keys
     length: int = sys.maxsize  # positions that it was made for
+
+    @property
+    def word(self) -> str:
+        """Its name as words write it: `talking_heads`."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         """The definition: how much each row takes of each column, B H T S."""

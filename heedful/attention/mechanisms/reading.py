@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.attention.masks import Padding
+from heedful.attention.masks import Documents, Padding
 from heedful.attention.seeing import Causal
 from heedful.attention.sight import Sight
 
@@ -20,17 +20,22 @@ class Reading:
     there: Tensor
 
 
-def read(sight: Sight, name: str, hides: str = "padding and the future") -> Reading:
-    """The reading of a sight, or a refusal in the mechanism's name; made once per forward."""
+def read(sight: Sight, name: str, hides: str = "padding and the future", other: str = "softmax") -> Reading:
+    """The reading of a sight, or a refusal in the mechanism's name with an `other` that can; made once per forward."""
     if sight.bias is not None:
-        raise ValueError(f"{name} adds nothing to its scores; use softmax with a bias, or {name} without one")
-    return sight.once("reading", lambda: _read(sight, name, hides))
+        raise ValueError(f"{name} adds nothing to its scores; use {other} with a bias, or {name} without one")
+    return sight.once("reading", lambda: _read(sight, name, hides, other))
 
 
-def _read(sight: Sight, name: str, hides: str) -> Reading:
+def _read(sight: Sight, name: str, hides: str, other: str) -> Reading:
     parts = sight.mask.all_of()
-    if not all(type(part) in (Causal, Padding) for part in parts):
-        raise ValueError(f"{name} can hide {hides} alone; use softmax with any other mask")
+    others = {type(part) for part in parts} - {Causal, Padding}
+    if others == {Documents}:
+        raise ValueError(
+            f"{name} cannot keep texts in one row apart; use {other}, or let them see one another with data.apart=false"
+        )
+    if others:
+        raise ValueError(f"{name} can hide {hides} alone; use {other} with any other mask")
     return Reading(any(isinstance(part, Causal) for part in parts), present(sight, sight.columns))
 
 
@@ -42,19 +47,19 @@ def present(sight: Sight, at: Tensor) -> Tensor:
     return there[:, None, :, None]
 
 
-def read_whole(sight: Sight, name: str) -> Tensor:
+def read_whole(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     """Which columns are there (B|1 1 S 1), for a mechanism that looks at all of them at once: causal is refused."""
-    reading = read(sight, name, "padding")
-    if reading.causal:
-        raise ValueError(f"{name} looks at the whole sequence, the future too; use linear or softmax where that hides")
-    return reading.there
+    if any(isinstance(part, Causal) for part in sight.mask.all_of()):
+        can = f"linear or {other}" if other == "softmax" else other
+        raise ValueError(f"{name} looks at the whole sequence, the future too; use {can} where that hides")
+    return read(sight, name, "padding", other).there
 
 
-def read_itself(sight: Sight, name: str) -> Tensor:
+def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     """The same for a mechanism that needs rows and columns to be one sequence: which of its members are there."""
-    there = read_whole(sight, name)
+    there = read_whole(sight, name, other)
     if sight.rows is not sight.columns:
-        raise ValueError(f"{name} is for a sequence that looks at itself as a whole; use softmax or linear elsewhere")
+        raise ValueError(f"{name} is for a sequence that looks at itself as a whole; use {other} elsewhere")
     return there
 
 

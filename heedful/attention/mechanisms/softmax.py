@@ -59,6 +59,8 @@ class Softmax(SoftmaxLike):
 
     def __init__(self, dropout: float = 0.0, scale: float | None = None) -> None:
         super().__init__(dropout)
+        if scale is not None and not 0 < scale < math.inf:
+            raise ValueError(f"a scale of {scale} leaves nothing of the scores; choose one above 0, or leave it out")
         self.given = scale
 
     def scale(self, q: Tensor) -> float:
@@ -83,7 +85,7 @@ class Scaled(Softmax):
 
     def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__(dropout)
-        if not temperature > 0:
+        if not 0 < temperature < math.inf:
             raise ValueError(f"a temperature of {temperature} cannot divide scores; choose one above 0")
         self.temperature = temperature
 

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.mechanism import safe_softmax
 from heedful.attention.mechanisms.reading import within
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.attention.sight import Sight
@@ -24,15 +23,17 @@ class Synthesizer(SoftmaxLike):
         super().__init__(dropout)
         self.heads, self.length = heads, length
 
+    @property
+    def word(self) -> str:
+        return f"synthesizer_{super().word.removesuffix('_synthesizer')}"
+
     def made(self, q: Tensor, sight: Sight) -> Tensor:
         """Scores of rows for columns by their positions: B|1 H T S."""
         raise NotImplementedError
 
-    def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+    def placed(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         within(sight, self.length, "synthesizer")
-        scores = self.made(q, sight).to(q.dtype)
-        scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
-        return safe_softmax(scores.expand(len(q), -1, -1, -1), sight)
+        return self.made(q, sight).to(q.dtype).expand(len(q), -1, -1, -1)
 
 
 class DenseSynthesizer(Synthesizer):

@@ -12,6 +12,8 @@ from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.blocks.stack import Stack
 
+PLAIN = "model.stack=plain"  # which can what others refuse
+
 
 class Exchange(Stack):
     """Blocks one after the other, each of which hears from those before it. A kind says what, in `attend`."""
@@ -38,6 +40,5 @@ class Exchange(Stack):
 def scoring(attention: Attention, name: str) -> SoftmaxLike:
     """The mechanism of an attention, where it makes scores that can be handed on."""
     if not isinstance(attention.mechanism, SoftmaxLike):
-        said = type(attention.mechanism).__name__.lower()
-        raise ValueError(f"{name} hands on scores, and {said} makes none; use softmax")
+        raise ValueError(f"{name} hands on scores, and {attention.mechanism.word} makes none; use softmax")
     return attention.mechanism

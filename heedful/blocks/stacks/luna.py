@@ -12,7 +12,7 @@ from heedful.attention import Across, Attention, CrossAttention, Everything, Joi
 from heedful.attention.card import Card
 from heedful.attention.mechanisms import Softmax
 from heedful.attention.mechanisms.reading import read_itself
-from heedful.blocks.stacks.exchange import Exchange
+from heedful.blocks.stacks.exchange import PLAIN, Exchange
 
 
 class Luna(Exchange):
@@ -52,7 +52,7 @@ class Luna(Exchange):
     def attend(
         self, number: int, attention: Attention, x: Tensor, sight: Sight, memory: Memory | None, told: dict[str, Any]
     ) -> Tensor:
-        read_itself(sight, "luna")
+        read_itself(sight, "luna", PLAIN)
         states = told.get("memory", self.memory.to(x.dtype).expand(len(x), -1, -1))
         here = sight.once("packed", lambda: Everything().over(states))
         pack = cast(CrossAttention, self.packs[number])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.attention import Longformer, Mask, Padding, Sight
 from heedful.attention.mechanisms.reading import read_itself
-from heedful.blocks.stacks.exchange import Exchange
+from heedful.blocks.stacks.exchange import PLAIN, Exchange
 
 
 class WithNodes(Exchange):
@@ -22,9 +22,9 @@ class WithNodes(Exchange):
         raise NotImplementedError
 
     def forward(self, x: Tensor, sight: Sight, *given: Any) -> Tensor:
-        there = read_itself(sight, self.name)[:, 0, :, 0].expand(len(x), -1)  # B T
+        there = read_itself(sight, self.name, PLAIN)[:, 0, :, 0].expand(len(x), -1)  # B T
         if any(one is not None for one in given):
-            raise ValueError(f"{self.name} is for a sequence that looks at itself as a whole; use another stack here")
+            raise ValueError(f"{self.name} is for a sequence that looks at itself as a whole; use {PLAIN} elsewhere")
         made, seen = self.laid(x, there, sight)
         both = torch.cat((made, x), 1)
         for block in self.blocks:
