@@ -2,13 +2,14 @@
 
 On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward; and
 the same kinds as others wrote them, where their packages are installed. `heedful bench attention kinds=window,linear`
-measures these alone, beside softmax.
+measures these alone, beside softmax, and `lengths=65536` one length alone.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,32 +32,41 @@ CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 
 PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
-PATIENCE = 4.0  # seconds: what takes longer is not asked about twice the length
+PATIENCE = {"cpu": 4.0, "cuda": 1.0}  # seconds: what takes longer is not asked about twice the length
+SHORT = 0.05  # seconds: on a GPU, which works on while it is told what comes next, some such calls are timed as one
+TOGETHER = 5
 
 
 def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> Iterator[tuple[Growth, str]]:
     """Both directions, each with the kind that the others are compared to."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    names = wanted(changes)
+    sizes = CUDA if device == "cuda" else CPU
+    names, lengths = wanted(changes, sizes["lengths"])
     torch.manual_seed(0)
     for backward in (False, True):
-        yield measured(device, CUDA if device == "cuda" else CPU, names, backward, rounds, said), BASE
+        yield measured(device, {**sizes, "lengths": lengths}, names, backward, rounds, said), BASE
 
 
-def wanted(changes: Sequence[str]) -> list[str]:
-    """The kinds that are asked for, and the base; every fast one where none is."""
+def wanted(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[int]]:
+    """The kinds that are asked for, and the base; every fast one where none is. And the lengths, all or some."""
     fast = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
     fast = [name for name in fast if name not in ALIKE]
     for change in changes:
         key, _, said = change.partition("=")
-        if key != "kinds":
-            raise Refusal(f"bench attention knows no {key}=; it takes kinds=, as in kinds=window,linear")
         asked = [name.strip() for name in said.split(",")]
-        for name in asked:
-            if name not in fast:
-                raise unknown("fast kind", name, fast)
-        fast = [BASE, *(name for name in fast if name in asked and name != BASE)]
-    return fast
+        if key == "kinds":
+            for name in asked:
+                if name not in fast:
+                    raise unknown("fast kind", name, fast)
+            fast = [BASE, *(name for name in fast if name in asked and name != BASE)]
+        elif key == "lengths":
+            for name in asked:
+                if name not in map(str, lengths):
+                    raise unknown("length", name, [str(length) for length in lengths])
+            lengths = [length for length in lengths if str(length) in asked]
+        else:
+            raise Refusal(f"bench attention knows no {key}=; it takes kinds= and lengths=, as in kinds=window,linear")
+    return fast, lengths
 
 
 def measured(
@@ -71,22 +81,23 @@ def measured(
     torch.compiler.reset()  # what one direction has compiled is of no use to the other
     for length in lengths:
         runs: dict[str, Callable[[], object]] = {}
+        times: dict[str, int] = {}
         given = drawn(heads, width, length, device, peers.precision(device), backward)
         for name in [name for name in made if name not in growth.why]:
             try:
                 look = made[name](heads, width, length, device)
-                run = step(look, given, backward)
-                growth.memory[name][length] = peak(run, device)
-                runs[name] = run
+                growth.memory[name][length], seconds = peak(step(look, given, backward), device)
+                times[name] = TOGETHER if device == "cuda" and seconds < SHORT else 1
+                runs[name] = step(look, given, backward, times[name])
             except Exception as error:
                 growth.why[name] = stopped(error, length)
                 continue
             if length == NEAR and not backward and name in names:
                 growth.apart[name] = distance(name, look, heads, width, length, device)
-        for name, seconds in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
-            growth.seconds[name][length] = calls = [one / together(device) for one in seconds]
-            if median(calls) > PATIENCE and length != lengths[-1]:
-                growth.why.setdefault(name, f"over {PATIENCE:.0f} s at {length:,}")
+        for name, taken in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
+            growth.seconds[name][length] = calls = [one / times[name] for one in taken]
+            if median(calls) > PATIENCE[device] and length != lengths[-1]:
+                growth.why.setdefault(name, f"over {PATIENCE[device]:.0f} s at {length:,}")
     return growth
 
 
@@ -115,14 +126,11 @@ def chosen(name: str, length: int) -> dict[str, int]:
     return {"size": sizes.get(name, 128), "row": root, "clusters": root}
 
 
-def step(look: peers.Look, given: Given, backward: bool) -> Callable[[], object]:
-    """One call, and going back through it from what it gave; it returns when all is done.
-
-    On a GPU, which works on while it is told what comes next, as many one behind the other as `together` says.
-    """
+def step(look: peers.Look, given: Given, backward: bool, times: int = 1) -> Callable[[], object]:
+    """Calls one behind the other, each with going back through it from what it gave; it returns when all is done."""
 
     def run() -> None:
-        for _ in range(together(given[0].device.type)):
+        for _ in range(times):
             with torch.set_grad_enabled(backward):
                 y = look(*given)
                 if backward:
@@ -131,11 +139,6 @@ def step(look: peers.Look, given: Given, backward: bool) -> Callable[[], object]
             torch.cuda.synchronize()
 
     return run
-
-
-def together(device: str) -> int:
-    """How many calls are timed as one."""
-    return 5 if device == "cuda" else 1
 
 
 def drawn(heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool) -> Given:
@@ -155,24 +158,29 @@ def distance(name: str, look: peers.Look, heads: int, width: int, length: int, d
         return float((look(q, k, v) - exact).norm() / exact.norm())
 
 
-def peak(run: Callable[[], object], device: str) -> int:
-    """The most bytes that one call had at once beyond what was there before it; the call also warms up."""
+def peak(run: Callable[[], object], device: str) -> tuple[int, float]:
+    """The most bytes that one call had at once beyond what was there before, and its seconds; one before warms up."""
+    run()
     if device == "cuda":
-        run()
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        run()
-        return int(torch.cuda.max_memory_allocated()) - before
+        seconds = timed(run)
+        return int(torch.cuda.max_memory_allocated()) - before, seconds
     forget = Path("/proc/self/clear_refs")
     if not forget.exists():
-        run()
-        return 0
-    run()
+        return 0, timed(run)
     ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system, and counts again when it is taken
     forget.write_text("5", encoding="ascii")  # the system's own record of the most that was used starts anew
     before = resident("VmRSS")
+    seconds = timed(run)
+    return max(0, resident("VmHWM") - before), seconds
+
+
+def timed(run: Callable[[], object]) -> float:
+    """The seconds of one call."""
+    began = time.perf_counter()
     run()
-    return max(0, resident("VmHWM") - before)
+    return time.perf_counter() - began
 
 
 def resident(what: str) -> int:

@@ -114,7 +114,7 @@ def bare(heads: int, width: int, length: int, device: str) -> Look:
         return (i >= j) & (i - j < WINDOW)
 
     blocks = create_block_mask(near, None, None, length, length, device=device, _compile=True)
-    flex: Any = torch.compile(flex_attention, dynamic=False)
+    flex: Any = torch.compile(flex_attention)  # as ours: the first length by itself, then any
     return lambda q, k, v: flex(q, k, v, block_mask=blocks)
 
 

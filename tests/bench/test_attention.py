@@ -51,7 +51,8 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
     ("change", "said"),
     [
         ("kinds=windo", "unknown fast kind 'windo'"),
-        ("lengths=64", "knows no lengths=; it takes kinds="),
+        ("lengths=65", "unknown length '65'"),
+        ("sizes=64", "knows no sizes=; it takes kinds= and lengths="),
     ],
 )
 def test_kinds_that_cannot_be_measured_are_refused(capsys, change, said):
@@ -63,9 +64,21 @@ def test_kinds_that_cannot_be_measured_are_refused(capsys, change, said):
 
 def test_some_kinds_are_measured_beside_softmax_and_their_peers_alone(tmp_path):
     with pytest.raises(SystemExit) as left:
-        main(["bench", "attention", "kinds=window,linear", "--rounds", "1", "--json", str(tmp_path / "found.json")])
+        main(
+            [
+                "bench",
+                "attention",
+                "kinds=window,linear",
+                "lengths=64",
+                "--rounds",
+                "1",
+                "--json",
+                str(tmp_path / "found.json"),
+            ]
+        )
     assert left.value.code == 0
     for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
+        assert all([at["length"] for at in row["lengths"]] == [64] for row in case["kinds"].values())
         assert set(case["kinds"]) == {"softmax", "window", "linear", "window by local-attention"}
 
 
@@ -132,8 +145,8 @@ def test_growth_is_the_power_of_the_length_and_overtaking_lasts():
 
 
 def test_a_kind_that_takes_too_long_is_left_out_of_longer_ones(monkeypatch):
-    monkeypatch.setattr(attention, "PATIENCE", 0.0)
-    growth = attention.measured("cpu", SMALL, attention.wanted(()), False, 1, lambda: None)
+    monkeypatch.setattr(attention, "PATIENCE", {"cpu": 0.0})
+    growth = attention.measured("cpu", SMALL, attention.wanted((), [])[0], False, 1, lambda: None)
     assert all(list(times) == [32] for times in growth.seconds.values())
     assert set(growth.why) == set(growth.seconds)
 
