@@ -27,8 +27,8 @@ from heedful.bench.measure import interleave
 from heedful.errors import Refusal, short_of_memory, unknown
 from heedful.models import kinds, tables
 
-CPU = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
-CUDA = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
+CPU: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
+CUDA: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
 PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
