@@ -14,7 +14,7 @@ from heedful.attention import Attention
 from heedful.data.augment import dice_of
 from heedful.data.batches import Splits
 from heedful.data.images import Picture, Pixels, opened_pictures
-from heedful.data.images.decode import INLINE, Broken, Size, picture, written
+from heedful.data.images.decode import INLINE, Broken, Size, picture, viewed, written
 from heedful.data.spec import DataSpec
 from heedful.decoding.steps import answering
 from heedful.errors import Refusal
@@ -78,6 +78,7 @@ class Images(Task):
             raise Refusal("data.train is not given; add data.train=...")
         size = Size(*splits.train[0].pixels.shape)
         task = cls(sorted({one.label for one in splits.train}), size, Variety(data.augment, seed))
+        task.variety.suits(size.channels)
         if "classes" in task.numbers() and len(task.labels) < 2:
             raise Refusal(f"all images to learn from are of class {task.labels[0]!r}; add those of another")
         levels = pixels_of(pick(splits.train, MEASURED)).astype(np.float64).transpose(1, 0, 2, 3).reshape(size[0], -1)
@@ -227,8 +228,8 @@ class Images(Task):
     def large(self, text: str) -> Pixels:
         """The picture of an input as people see it, cut as the model has it: C H W."""
         times = max(1, LARGE // max(self.size.high, self.size.wide))
-        size = Size(3, times * self.size.high, times * self.size.wide)
-        return picture(text if text.startswith(INLINE) else Path(text), size)
+        size = Size(self.size.channels, times * self.size.high, times * self.size.wide)
+        return viewed(text if text.startswith(INLINE) else Path(text), size)
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         answers = self.answers(model, samples)

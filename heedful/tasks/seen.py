@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
+from heedful.data.images.decode import seen as seen_by_people
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
@@ -234,4 +235,4 @@ def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -
 
 def coloured(pixels: Pixels) -> Pixels:
     """A picture (C H W) as people see it: H W 3."""
-    return np.ascontiguousarray(np.broadcast_to(pixels, (3, *pixels.shape[1:])).transpose(1, 2, 0))
+    return np.ascontiguousarray(seen_by_people(pixels).transpose(1, 2, 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -23,6 +24,8 @@ BRIGHT, SATURATED, CONTRAST, SHARP, POSTERISED, SOLARISED, STRETCHED, EQUALISED 
 class TrivialAugment(Variation):
     """One change of fourteen for each image, at any strength: tuning-free (Müller and Hutter, 2021)."""
 
+    shades: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
         which, strength, sign = draw(dice, 3, TRIVIAL).unbind(1)
         wide = (SHEAR, MOVE, TURN, ENHANCE)
@@ -31,6 +34,8 @@ class TrivialAugment(Variation):
 
 class RandAugment(Variation):
     """A few changes of fourteen for each image, one after the other, at one strength (Cubuk et al., 2020)."""
+
+    shades: ClassVar[bool] = True
 
     def __init__(self, changes: int = 2, strength: float = 0.3) -> None:
         if not 1 <= changes <= 8:
@@ -75,6 +80,8 @@ def changed(
 
 class Colour(Variation):
     """Brightness, contrast and saturation, each more or less by up to `strength`."""
+
+    shades: ClassVar[bool] = True
 
     def __init__(self, strength: float = 0.4) -> None:
         self.strength = share("strength", strength)
