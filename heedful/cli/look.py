@@ -41,8 +41,8 @@ def look(
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image; where
-    no class token looks, the mean over all patches.
+    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image, as does
+    its distillation token; where no class token looks, the mean over all patches.
     """
     from heedful.errors import Refusal, unknown
     from heedful.looking import draw, overlay, page
