@@ -66,5 +66,5 @@ def fitted(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
 def stored(pixels: NDArray[np.uint8]) -> bytes:
     """A picture (C H W) as such a file."""
     stream = io.BytesIO()
-    np.save(stream, np.ascontiguousarray(pixels.transpose(1, 2, 0)), allow_pickle=False)
+    np.save(stream, np.ascontiguousarray(pixels.transpose(1, 2, 0)))
     return stream.getvalue()
