@@ -97,16 +97,18 @@ def test_an_architecture_that_computes_something_else_is_refused_by_name(name: s
 
 def test_of_timms_names_these_are_read_and_all_others_refused() -> None:
     read = [name for some in NAMES.values() for name in some if any(layout.reads(name) for layout in LAYOUTS)]
-    assert read == NAMES["read"]
+    assert read == [*NAMES["read"], *NAMES["older"]]
     assert all(sum(layout.reads(name) for layout in LAYOUTS) == 1 for name in read)
     likes = [name for layout in LAYOUTS for name in layout.like.split(", ")]
     assert set(likes) <= set(read)
 
 
 def test_the_table_of_names_is_timms() -> None:
-    every = timm().list_models()
+    every, older = timm().list_models(), timm().models._registry._deprecated_models
     assert [name for name in every if any(layout.reads(name) for layout in LAYOUTS)] == NAMES["read"]
-    assert set(NAMES["refused"]) <= set(every)
+    assert set(NAMES["refused"]) <= {*every, *older}
+    assert [name for name, new in older.items() if new.split(".")[0] in NAMES["read"]] == NAMES["older"]
+    assert not any(layout.reads(name) for layout in LAYOUTS for name in {*older} - {*NAMES["older"]})
 
 
 @pytest.mark.parametrize("name", ["vit_small_r26_s32_224", "vit_base_resnet50d_224", "vit_tiny_r_s16_p8_224"])

@@ -34,6 +34,8 @@ def array(data: bytes, channels: int) -> NDArray[np.uint8]:
     kind, sizes = found[1].decode("latin-1"), [int(one) for one in re.findall(rb"\d+", found[3])]
     if kind not in WHOLE:
         raise Broken(f"its numbers are {kind!r}; save it as uint8 or uint16")
+    if len(sizes) not in (2, 3):
+        raise Broken(f"it is an array of {len(sizes)} axes; save rows x columns x {channels}")
     if prod(sizes) * np.dtype(WHOLE[kind]).itemsize != len(data) - first:
         raise Broken(f"it says that it holds {' x '.join(map(str, sizes))} numbers and does not")
     turned = found[2] == b"True"  # the first axis goes fastest
@@ -46,7 +48,7 @@ def stood(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     """Rows, columns and channels as C H W."""
     if numbers.ndim == 2:
         numbers = numbers[..., None]
-    if numbers.ndim != 3 or not numbers.size or channels not in (numbers.shape[-1], numbers.shape[0]):
+    if not numbers.size or channels not in (numbers.shape[-1], numbers.shape[0]):
         said = " x ".join(map(str, numbers.shape))
         raise Broken(f"it is an array of {said}, and {channels} channels are wanted; save rows x columns x {channels}")
     made = numbers.transpose(2, 0, 1) if numbers.shape[-1] == channels else numbers

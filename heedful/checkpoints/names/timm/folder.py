@@ -24,7 +24,7 @@ PARTS = {  # of a block
 class Timm(Layout):
     """A kind of model as timm writes it. Names are whole: one letter more is another network to timm."""
 
-    patterns: ClassVar[Sequence[str]]  # of the names of architectures that compute what our models do
+    patterns: ClassVar[Sequence[str]]  # of the names of architectures that compute what our models do, older ones too
     like: ClassVar[str]  # such names, for people
     telling: ClassVar[Mapping[str, int]]  # tensors whose shapes the sizes follow from, with how many axes they have
     pools: ClassVar[Sequence[str]]  # what may be said of pooling; the first where nothing is

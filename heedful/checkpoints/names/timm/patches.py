@@ -25,7 +25,7 @@ class TimmVit(Timm):
     kind, family, pools = "timm vit", "vit", ("token",)
     telling: ClassVar[Mapping[str, int]] = SIZES | {"pos_embed": 3}
     patterns = (
-        r"vit_(tiny|small|base|large|huge|giant|gigantic)_patch\d+_\d+(_miil)?",
+        r"vit_(tiny|small|base|large|huge|giant|gigantic)_patch\d+_\d+(_miil)?(_in21k|_sam|_dino)?",
         r"vit_base_patch\d+_plus_\d+",
         r"vit_small_patch16_36x1_224",
         r"vit_(small|base|large)_patch14_dinov2",

@@ -21,7 +21,7 @@ class TimmSwin(Timm):
 
     kind, family, pools = "timm swin", "swin", ("avg",)
     telling: ClassVar[Mapping[str, int]] = {PATCHES: 4, FIRST + WAYS: 2, f"{FIRST}mlp.fc1.weight": 2}
-    patterns = (r"swin_(tiny|small|base|large)_patch4_window\d+_\d+",)
+    patterns = (r"swin_(tiny|small|base|large)_patch4_window\d+_\d+(_in22k)?",)
     like = "swin_tiny_patch4_window7_224"
     ignored = (r".*\.(attn_mask|relative_position_index)",)
 
@@ -67,7 +67,7 @@ class TimmResNet(Timm):
 
     kind, family, pools = "timm resnet", "resnet", ("avg",)
     telling: ClassVar[Mapping[str, int]] = {"conv1.weight": 4}
-    patterns = (r"resnet(18|26|34|50|101|152|200)",)
+    patterns = (r"((tv|ssl|swsl)_)?resnet(18|26|34|50|101|152|200)", r"gluon_resnet(18|34|50|101|152)_v1b")
     like = "resnet18, resnet50"
     ignored = (r".*\.num_batches_tracked",)
 
