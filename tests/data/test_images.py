@@ -132,6 +132,9 @@ def test_arrays_that_are_no_pictures_are_told_apart(tmp_path):
     assert said(np.zeros((4, 4, 3), np.float32)) == "its numbers are '<f4'; save it as uint8 or uint16"
     for shape in ((), (48,), (4, 4, 3, 1), (1,) * 64):
         assert said(np.zeros(shape, np.uint8)) == f"it is an array of {len(shape)} axes; save rows x columns x 3"
+    assert said(np.zeros((5, 7), np.uint8), 5) == (
+        "it is an array of 5 x 7, and 5 channels are wanted; save rows x columns x 5"
+    )
     assert said(np.zeros((0, 4, 3), np.uint8)).startswith("it is an array of 0 x 4 x 3, and 3 channels are wanted")
     ones = b"{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1, " * 20000 + b"), }\n"
     assert "20000 axes" in said(b"\x93NUMPY\x02\x00" + len(ones).to_bytes(4, "little") + ones + b"\x00")

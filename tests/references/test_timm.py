@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 import heedful
@@ -135,6 +135,29 @@ def test_what_could_change_the_numbers_is_refused(said: dict[str, Any], why: str
     place = tmp_path / "theirs" / "config.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | said))
     with pytest.raises(Refusal, match=why):
+        heedful.load(tmp_path / "theirs")
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "made"),
+    [
+        ("vit", "patch_embed.proj.weight", torch.zeros(64, 3, 0, 0)),
+        ("vit", "pos_embed", torch.zeros(1, 1, 64)),
+        ("vit", "pos_embed", torch.zeros(64)),
+        ("vit", "blocks.999999999999.norm1.bias", torch.zeros(64)),
+        ("vit", f"blocks.{'9' * 5000}.norm1.bias", torch.zeros(64)),
+        ("beit", "blocks.0.attn.relative_position_bias_table", torch.zeros(2, 1)),
+        ("convit", "blocks.1.attn.pos_proj.weight", torch.zeros(4, 2)),
+        ("swin", "layers.99999.blocks.0.norm1.bias", torch.zeros(8)),
+        ("resnet", "layer99999.0.bn1.bias", torch.zeros(8)),
+    ],
+)
+def test_tensors_of_no_network_are_refused(case: str, name: str, made: torch.Tensor, tmp_path: Path) -> None:
+    layout, architecture, numbers = CASES[case]
+    written(drawn(case, **numbers), layout, architecture, tmp_path / "theirs")
+    place = tmp_path / "theirs" / "model.safetensors"
+    save_file(load_file(place) | {name: made}, place)
+    with pytest.raises(Refusal):
         heedful.load(tmp_path / "theirs")
 
 

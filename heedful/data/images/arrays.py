@@ -46,9 +46,9 @@ def array(data: bytes, channels: int) -> NDArray[np.uint8]:
 
 def stood(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     """Rows, columns and channels as C H W."""
-    if numbers.ndim == 2:
+    if numbers.ndim == 2 and channels == 1:
         numbers = numbers[..., None]
-    if not numbers.size or channels not in (numbers.shape[-1], numbers.shape[0]):
+    if numbers.ndim == 2 or not numbers.size or channels not in (numbers.shape[-1], numbers.shape[0]):
         said = " x ".join(map(str, numbers.shape))
         raise Broken(f"it is an array of {said}, and {channels} channels are wanted; save rows x columns x {channels}")
     made = numbers.transpose(2, 0, 1) if numbers.shape[-1] == channels else numbers

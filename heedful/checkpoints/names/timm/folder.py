@@ -49,7 +49,7 @@ class Timm(Layout):
                 "pretrained_cfg", "its input_size should be three whole numbers; copy the folder again"
             )
         for name, axes in self.telling.items():
-            if name not in there or there[name].dim() != axes:
+            if name not in there or there[name].dim() != axes or not there[name].numel():
                 why = f"its files should hold {name!r}, of {axes} axes; copy the folder again"
                 raise config.refusal("architecture", why)
         scale = {"mean": told.get("mean"), "deviation": told.get("std")}
@@ -65,8 +65,9 @@ class Timm(Layout):
 
 
 def depth(there: Mapping[str, Tensor], pattern: str) -> int:
-    """How many parts the names count, from 0."""
-    return 1 + max((int(found[1]) for name in there if (found := re.match(pattern, name))), default=-1)
+    """How many parts the names count, from 0: no more than there are names."""
+    found = [match[1] for name in there if (match := re.match(pattern, name))]
+    return min(len(there), 1 + max((int(number) for number in found if len(number) < 7), default=-1))
 
 
 def classes(there: Mapping[str, Tensor], name: str = "head.weight") -> int | None:

@@ -145,7 +145,9 @@ def shape(
     patch = there[PATCHES].shape[-1]
     rows, columns = size[1] // patch, size[2] // patch
     if along(rows) * along(columns) != places:
-        rows = columns = next((side for side in range(1, 1 + math.isqrt(places)) if along(side) ** 2 == places), 1)
+        rows = columns = next(
+            (side for side in range(1, 1 + math.isqrt(max(0, places))) if along(side) ** 2 == places), 1
+        )
     return {"high": patch * rows, "wide": patch * columns}
 
 
