@@ -41,13 +41,11 @@ def look(
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image; where
-    no class token looks, the mean over all patches.
+    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image, as does
+    its distillation token; where no class token looks, the mean over all patches.
     """
-    from heedful.errors import Refusal, unknown
-    from heedful.looking import draw, overlay, page
-    from heedful.looking.rollout import rolled
-    from heedful.tasks.seen import rolled_over
+    from heedful.errors import Refusal
+    from heedful.looking import draw
     from heedful.training import run
 
     if discard and not rollout:
@@ -66,13 +64,23 @@ def look(
     model.to(run.device(device))
     if word is not None:
         return one_word(model, task, [text, *([against] if against else [])], word, layer, out)
+    all_layers(model, task, text, layer, discard if rollout else None, out)
+
+
+def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: float | None, out: Path) -> None:
+    """Draws what all layers look at, or one; and rollouts that drop a share of the weights, where one is given."""
+    from heedful.errors import Refusal, unknown
+    from heedful.looking import draw, overlay, page
+    from heedful.looking.rollout import rolled
+    from heedful.tasks.seen import rolled_over
+
     seen = task.look(model, text)
     paths = [map.path for map in seen.maps]
     if layer is not None and layer not in paths:
         raise unknown("layer", layer, paths)
     shown = [map for map in seen.maps if layer in (None, map.path)]
     over: list[Any] = list(seen.sections) if layer is None else []
-    if rollout:
+    if discard is not None:
         held = rolled(seen.maps, discard)
         if not held:
             raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")

@@ -47,7 +47,9 @@ class DataSpec(BaseModel):
     pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = (
         None  # of images: high and wide, or a side
     )
-    channels: Literal[1, 3] | None = None  # of images in files: 1 is grey, 3 is colour
+    channels: Annotated[int, Field(ge=1, le=512)] | None = (
+        None  # of images in files: 1 is grey, 3 is colour, 2 and 4 have transparency too; arrays (.npy) have any number
+    )
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
     augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
     document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own

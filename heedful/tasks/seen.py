@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Picture, Pixels
+from heedful.data.images.decode import seen as seen_by_people
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
@@ -28,6 +29,7 @@ MOST = 24  # mistakes that are shown
 ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  # titles of what is over an image
 TOLD = ROLLOUT, SEGMENTS  # of these a report tells
 MEANT = "mean over all patches"
+WHO = "class", "distillation"  # tokens that answer, by their place
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 
@@ -35,7 +37,8 @@ def words_of(model: nn.Module) -> list[str]:
     """What the tokens of a model are called: the class token and others before the patches, then row and column."""
     assert isinstance(model, ViT)
     rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
-    before = ["class", *(f"token {at}" for at in range(1, model.spec.first))][: model.spec.first]
+    named = WHO if model.spec.distilled else WHO[:1]
+    before = [*named, *(f"token {at}" for at in range(len(named), model.spec.first))][: model.spec.first]
     return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
 
 
@@ -83,14 +86,15 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
     image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
     maps = placed(maps, model)
     whole = stacked(maps)
-    who = "the class token's outputs" if model.spec.pool in CLASS else "all patches, on average,"
+    counts = speaking(model, images, maps) if whole else None
     shown = []
-    if whole:
-        named = ways(whole, model, shape)
-        if (counts := speaking(model, images, maps)) is not None:
-            named.append(("by gradient", counts))
+    for token, title in speakers(whole[-1][0], model, shape).items() if whole else ():
+        named = ways(whole, model, shape, token)
+        if counts is not None:
+            named.append(("by gradient", asked(counts, model, shape, token)))
+        who = "all patches, on average," if title.endswith(MEANT) else f"the {WHO[token]} token's outputs"
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
-        shown.append(Overlay(ROLLOUT + told(whole[-1][0], model, shape), image, tuple(named), note))
+        shown.append(Overlay(ROLLOUT + title, image, tuple(named), note))
     if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
         cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
         each = tuple((f"head {at}", one) for at, one in enumerate(cells))
@@ -125,8 +129,11 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
     shape, layers = model.inputs.stem.shape(model.spec.high, model.spec.wide), stacked(placed(maps, model))
     if not layers:
         return []
-    each = tuple((how, asked(rollout(layers, how, discard), model, shape)) for how in FUSED)
-    return [Overlay(f"{ROLLOUT}, {share(discard)}{told(layers[-1][0], model, shape)}", images[0], each)]
+    held, dropped = {how: rollout(layers, how, discard) for how in FUSED}, f"{ROLLOUT}, {share(discard)}"
+    return [
+        Overlay(dropped + title, images[0], tuple((how, asked(held[how], model, shape, token)) for how in FUSED))
+        for token, title in speakers(layers[-1][0], model, shape).items()
+    ]
 
 
 def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> Iterator[Overlay]:
@@ -145,16 +152,24 @@ def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> 
         yield Overlay(f"rollout through the {stack}{dropped}, {whose}", images[image], tuple(each))
 
 
-def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int]) -> list[tuple[str, Tensor]]:
+def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int], token: int) -> list[tuple[str, Tensor]]:
     """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
     kinds = [(how, how, 0.0) for how in FUSED] + [(how, f"{how}, {share(DISCARD)}", DISCARD) for how in FUSED]
-    return [(name, asked(rollout(layers, how, part), model, shape)) for how, name, part in kinds]
+    return [(name, asked(rollout(layers, how, part), model, shape, token)) for how, name, part in kinds]
 
 
-def asked(weights: Tensor, model: ViT, shape: tuple[int, int]) -> Tensor:
-    """The weights (T S) of whoever answers over the patches: of the class token's row, or of the mean of all rows."""
+def speakers(weights: Tensor, model: ViT, shape: tuple[int, int]) -> dict[int, str]:
+    """The places of the tokens that answer, with what a title says of each; where patches do, 0 stands for them."""
+    first = told(weights, model, shape)
+    if not model.spec.distilled:
+        return {0: first}
+    return {0: first or f", the {WHO[0]} token", 1: f", the {WHO[1]} token"}
+
+
+def asked(weights: Tensor, model: ViT, shape: tuple[int, int], token: int = 0) -> Tensor:
+    """The weights (T S) of whoever answers over the patches: of a token's row, or of the mean of all rows."""
     cells = shape[0] * shape[1]
-    row = weights[-cells:].mean(0) if told(weights, model, shape) else weights[0]
+    row = weights[-cells:].mean(0) if not token and told(weights, model, shape) else weights[token]
     return row[-cells:].unflatten(0, shape)
 
 
@@ -166,7 +181,7 @@ def told(weights: Tensor, model: ViT, shape: tuple[int, int]) -> str:
 
 @torch.enable_grad()
 def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
-    """Which patches of an image (1 C H W) speak for its likeliest class: rows x columns; none where none is learned."""
+    """How much each token, to each, speaks for the likeliest class of an image (1 C H W): T T, where one is learned."""
     if model.spec.pool == "attention" or not model.spec.classes:
         return None
     with felt(model) as found:
@@ -177,8 +192,7 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     felt_at = [map for map in whole if map.path in slopes]
     if len(felt_at) < len(whole):  # layers share weights, whose slope is told by none of them
         return None
-    counts = relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
-    return asked(counts, model, model.inputs.shape(images))
+    return relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
 
 
 def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section]:
@@ -234,4 +248,4 @@ def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -
 
 def coloured(pixels: Pixels) -> Pixels:
     """A picture (C H W) as people see it: H W 3."""
-    return np.ascontiguousarray(np.broadcast_to(pixels, (3, *pixels.shape[1:])).transpose(1, 2, 0))
+    return np.ascontiguousarray(seen_by_people(pixels).transpose(1, 2, 0))

@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from heedful.data.augment import MIXES, VARIATIONS, Mix, Variation, draw
+from heedful.errors import Refusal
 from heedful.models import words
 from heedful.tasks.task import Batch
 
+SHADES = (1, 3)  # channels that are shades: grey, or red, green and blue
 CHOICE = 30  # purpose of dice: which way two images are mixed
 
 
@@ -24,6 +26,14 @@ class Variety:
         self.mixes: list[Mix] = [one for one in made if isinstance(one, Mix)]
         self.seed = seed
         self.always = False  # whether images have dice though nothing here varies them
+
+    def suits(self, channels: int) -> None:
+        """Refuses changes of shades where channels are not grey, or red, green and blue."""
+        for word, kind in VARIATIONS.items():
+            if kind.shades and channels not in SHADES and any(type(one) is kind for one in self.variations):
+                others = ", ".join([*(name for name, one in VARIATIONS.items() if not one.shades), *MIXES])
+                said = f"{word} changes shades of grey or of red, green and blue, and images have {channels} channels"
+                raise Refusal(f"data.augment: {said}; use some of {others}")
 
     def __bool__(self) -> bool:
         return bool(self.variations or self.mixes or self.always)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from heedful import recipes
 from heedful.checkpoints import store
 from heedful.errors import Refusal
-from heedful.models import FAMILIES
+from heedful.models import FAMILIES, assemble
 from heedful.models.images import ImageSpec
 from heedful.models.spec import Spec
 from heedful.tasks import TASKS
+from heedful.training.prepare import chosen
 from heedful.training.spec import RunSpec
 
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
@@ -23,6 +27,21 @@ OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of
 GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
 
 Train = Callable[[RunSpec, Path], object]
+
+
+def foreseen(run: RunSpec, place: torch.device) -> None:
+    """Refuses what a run would be refused for once its teacher is trained, before it is, as far as that is known."""
+    recipe = [key for key in ("start", "teacher") if getattr(run, key).startswith(RECIPE)]
+    unknown = run.model.get("family") == LIKE or (run.start and TASKS[run.task].inherits)  # what model it will be
+    if not recipe or unknown:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all is opened again, and warned of then
+        task, _, spec = chosen(run, place)
+        if "teacher" in recipe:
+            other, _, taught = chosen(named(run.teacher, run), place)
+            with torch.device("meta"):
+                task.taught_by(assemble(taught), other, spec)
 
 
 def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:

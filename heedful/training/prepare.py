@@ -44,23 +44,12 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
 
     A run that goes on was begun in a folder, on the same data.
     """
-    if run.task not in TASKS:
-        raise unknown("task", run.task, TASKS)
-    task, splits = TASKS[run.task].open(run.data, run.seed)
-    for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
-        if not len(split):
-            raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
-    check_terms(run, task)
-    working_dtype(run.training, place)
-    task.asked(Terms.of(run.training), splits)
-    task.decoding = run.decoding
-    spec = suited(run, task, begun_in)
+    task, splits, spec = chosen(run, place, begun_in)
     if run.teacher:
         teacher, learned = trained(Path(run.teacher))
         task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
     splits = fitting(splits, task, spec, run.data.too_long)
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
-    models.check_size(spec)
     seed_step(run.seed, -1, 0)
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
@@ -73,6 +62,23 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
     return Ready(run, task, splits, model, begun.said)
+
+
+def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> tuple[Task, Splits[Any], Spec]:
+    """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
+    if run.task not in TASKS:
+        raise unknown("task", run.task, TASKS)
+    task, splits = TASKS[run.task].open(run.data, run.seed)
+    for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
+        if not len(split):
+            raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
+    check_terms(run, task)
+    working_dtype(run.training, place)
+    task.asked(Terms.of(run.training), splits)
+    task.decoding = run.decoding
+    spec = suited(run, task, begun_in)
+    models.check_size(spec)
+    return task, splits, spec
 
 
 def check_terms(run: RunSpec, task: Task) -> None:

@@ -21,7 +21,7 @@ from heedful.checkpoints.weights import restore
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
 from heedful.training.adapting import merge
-from heedful.training.before import LIKE, settled
+from heedful.training.before import LIKE, foreseen, settled
 from heedful.training.comparing import compared, varied
 from heedful.training.cost import operations
 from heedful.training.layouts import check, still
@@ -79,6 +79,8 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
+    if not begun:
+        foreseen(run, place)
     whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None)
     check(ready.model, run.training)

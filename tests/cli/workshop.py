@@ -239,8 +239,8 @@ def make(place: Path) -> None:
     encoder(place / "encoders" / "tags", "tags", classes=2)
     encoder(place / "encoders" / "mute", "states").joinpath("vocab.txt").unlink()
     modules(encoder(place / "encoders" / "dense", "states"), "Transformer", "Pooling", "Dense")
-    four = build("vit", channels=4, high=16, wide=16, classes=2, width=8, heads=2, depth=1)
-    save(four, place / "encoders" / "four", layout="hf")
+    five = build("vit", channels=5, high=16, wide=16, classes=2, width=8, heads=2, depth=1)
+    save(five, place / "encoders" / "five", layout="hf")
     gpt = build("gpt", vocab=9, width=8, heads=2, depth=1)
     save(gpt, place / "encoders" / "gpt", layout="hf")
 

@@ -214,6 +214,19 @@ def test_words_that_are_none_are_refused(word, said):
         Variety([word])
 
 
+@pytest.mark.parametrize("word", [*VARIATIONS, *MIXES])
+def test_only_changes_of_shades_ask_what_channels_are(word):
+    for channels in (1, 3):
+        Variety([word]).suits(channels)
+    if word in ("colour", "grey", "trivial", "randaugment"):
+        with pytest.raises(
+            Refusal, match=f"{word} changes shades of grey or .* images have 4 channels; use some of flip"
+        ):
+            Variety([word]).suits(4)
+    else:
+        Variety([word]).suits(4)
+
+
 @pytest.mark.parametrize("size", [Size(3, 1, 1), Size(1, 2, 5), Size(3, 5, 2)])
 @pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "crop(reflect=True)"])
 def test_the_smallest_images_are_varied_too(word, size):

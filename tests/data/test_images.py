@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from heedful.data.images import opened_pictures, sets
-from heedful.data.images.decode import Broken, Size, picture, written
+from heedful.data.images.decode import Broken, Size, picture, seen, viewed, written
 from heedful.data.images.gallery import Files
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
@@ -74,6 +74,82 @@ def test_grey_transparent_palette_and_deep_images_become_colour(tmp_path):
     assert np.array_equal(picture(saved(tmp_path, photo(), "c.png"), SIZE._replace(channels=1))[0], grey)
 
 
+def test_what_is_transparent_is_a_channel_where_two_or_four_are_asked_for(tmp_path):
+    grey, alpha = np.asarray(photo().convert("L")), RANDOM.integers(0, 256, (16, 24), dtype=np.uint8)
+    clear = photo()
+    clear.putalpha(Image.fromarray(alpha))
+    file = saved(tmp_path, clear, "clear.png")
+    assert np.array_equal(picture(file, SIZE._replace(channels=4)), [*numbers(photo()), alpha])
+    assert np.array_equal(picture(file, SIZE._replace(channels=2)), [grey, alpha])
+    for mode in ("RGB", "L", "P"):
+        opaque = saved(tmp_path, photo().convert(mode), f"{mode}.png")
+        found = picture(opaque, SIZE._replace(channels=4))
+        assert np.array_equal(found[:3], picture(opaque, SIZE)) and (found[3] == 255).all(), mode
+
+
+def test_transparent_pixels_lend_no_colour_to_their_neighbours_when_scaled(tmp_path):
+    clear = Image.new("RGBA", (32, 32), (255, 0, 0, 0))
+    clear.paste(Image.new("RGBA", (32, 16), (0, 0, 255, 255)), (0, 0))
+    found = picture(saved(tmp_path, clear, "clear.png"), Size(4, 6, 6))
+    assert (found[0][found[3] > 0] < 8).all() and (found[3][0] == 255).all() and (found[3][-1] == 0).all()
+
+
+@pytest.mark.parametrize("made", [lambda x: x, lambda x: x.transpose(2, 0, 1), np.asfortranarray])
+@pytest.mark.parametrize("kind", ["u1", "<u2", ">u2"])
+def test_arrays_have_any_number_of_channels(tmp_path, made, kind):
+    pixels = RANDOM.integers(0, 256, (16, 24, 5), dtype=np.uint8)
+    wider = pixels.astype(kind) * (257 if kind != "u1" else 1)
+    np.save(tmp_path / "a.npy", made(wider.astype(kind)))
+    assert np.array_equal(picture(tmp_path / "a.npy", Size(5, 16, 24)), pixels.transpose(2, 0, 1))
+    small = picture(tmp_path / "a.npy", Size(5, 8, 8))
+    one = Image.fromarray(pixels[..., 3]).resize((8, 8), Image.Resampling.BICUBIC, box=(4, 0, 20, 16))
+    assert small.shape == (5, 8, 8) and np.abs(small[3].astype(int) - np.asarray(one)).max() <= 1
+
+
+def test_an_array_is_shown_to_people_by_its_first_channels(tmp_path):
+    pixels = RANDOM.integers(0, 256, (16, 24, 5), dtype=np.uint8)
+    np.save(tmp_path / "a.npy", pixels)
+    assert np.array_equal(viewed(tmp_path / "a.npy", Size(5, 16, 24)), pixels.transpose(2, 0, 1)[:3])
+    np.save(tmp_path / "grey.npy", pixels[..., 0])
+    assert np.array_equal(viewed(tmp_path / "grey.npy", Size(1, 16, 24)), np.stack([pixels[..., 0]] * 3))
+    half = np.stack([np.full((2, 2), 100), np.array([[0, 255], [0, 255]])]).astype(np.uint8)
+    assert np.array_equal(seen(half), np.broadcast_to([[255, 100], [255, 100]], (3, 2, 2)))
+
+
+def test_arrays_that_are_no_pictures_are_told_apart(tmp_path):
+    def said(made: np.ndarray | bytes, channels: int = 3) -> str:
+        if isinstance(made, bytes):
+            (tmp_path / "a.npy").write_bytes(made)
+        else:
+            np.save(tmp_path / "a.npy", made)
+        with pytest.raises(Broken) as broken:
+            picture(tmp_path / "a.npy", Size(channels, 4, 4))
+        return str(broken.value)
+
+    assert said(np.zeros((4, 4, 5), np.uint8)) == (
+        "it is an array of 4 x 4 x 5, and 3 channels are wanted; save rows x columns x 3"
+    )
+    assert said(np.zeros((4, 4, 3), np.float32)) == "its numbers are '<f4'; save it as uint8 or uint16"
+    for shape in ((), (48,), (4, 4, 3, 1), (1,) * 64):
+        assert said(np.zeros(shape, np.uint8)) == f"it is an array of {len(shape)} axes; save rows x columns x 3"
+    assert said(np.zeros((5, 7), np.uint8), 5) == (
+        "it is an array of 5 x 7, and 5 channels are wanted; save rows x columns x 5"
+    )
+    assert said(np.zeros((0, 4, 3), np.uint8)).startswith("it is an array of 0 x 4 x 3, and 3 channels are wanted")
+    ones = b"{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1, " * 20000 + b"), }\n"
+    assert "20000 axes" in said(b"\x93NUMPY\x02\x00" + len(ones).to_bytes(4, "little") + ones + b"\x00")
+    assert "its numbers are '|O'" in said(np.array([[{}]], dtype=object))  # a pickle, which nobody opens
+    stream = io.BytesIO()
+    np.save(stream, np.zeros((4, 4, 3), np.uint8))
+    whole = stream.getvalue()
+    assert said(whole[:-1]) == "it says that it holds 4 x 4 x 3 numbers and does not"
+    many = whole.replace(b"(4, 4, 3), }".ljust(32), b"(999999999, 999999999, 3), }".ljust(32))
+    assert len(many) == len(whole) and said(many).startswith("it says that it holds 999999999 x 999999999 x 3")
+    for bad in (b"", whole[:10], whole.replace(b"NUMPY", b"NUMPX"), whole.replace(b"'shape'", b"'shapf'"), whole[:60]):
+        assert said(bad) == "it is no array of NumPy's of a plain kind"
+    assert said(np.zeros((1 << 17, 1, 3), np.uint8)).startswith("it has 131072 x 1 pixels, and 67,108,864 are the most")
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_a_photo_is_upright_whatever_way_the_camera_was_held(tmp_path, orientation):
     turns = {2: [0], 3: [3], 4: [1], 5: [5], 6: [2], 7: [6], 8: [4]}  # how it lies in the file, by PIL's transposes
@@ -97,7 +173,7 @@ def test_a_large_photo_is_scaled_and_its_middle_kept(tmp_path):
 
 
 def test_a_picture_within_a_text_is_read_to_the_last_bit():
-    for channels in (1, 3):
+    for channels in (1, 2, 3, 4, 5, 7):
         pixels = RANDOM.integers(0, 256, (channels, 5, 7), dtype=np.uint8)
         assert np.array_equal(picture(written(pixels), Size(channels, 5, 7)), pixels)
 
@@ -345,12 +421,16 @@ def test_idx_files_are_read_plain_and_zipped(tmp_path):
 
 
 @pytest.mark.parametrize("channels", [2, 4, 5])
-def test_channels_that_no_image_has_are_refused_before_anything_is_learned(tmp_path, channels):
-    for name in ("train", "t10k"):
-        (tmp_path / f"{name}-images-idx4-ubyte").write_bytes(idx(np.zeros((20, channels, 4, 4), dtype=np.uint8)))
-        (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(20, dtype=np.uint8) % 2))
-    with pytest.raises(Refusal, match=rf"has images of {channels} channels; write 1 \(grey\) or 3 \(colours\)"):
-        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+def test_idx_files_have_any_number_of_channels(tmp_path, channels):
+    images = RANDOM.integers(0, 256, (20, channels, 6, 8), dtype=np.uint8)
+    splits = opened_pictures(mnist(tmp_path, images, images), 1)
+    assert splits.test[3].pixels.shape == (channels, 6, 8) and np.array_equal(splits.test[3].pixels, images[3])
+
+
+def test_idx_files_whose_channels_stand_last_are_refused(tmp_path):
+    images = np.zeros((20, 28, 28, 3), dtype=np.uint8)
+    with pytest.raises(Refusal, match="has images of 28 channels, 3 pixels wide; write channels before rows and col"):
+        opened_pictures(mnist(tmp_path, images, images), 1)
 
 
 def mnist(folder: Path, train: np.ndarray, test: np.ndarray) -> DataSpec:

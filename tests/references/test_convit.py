@@ -1,6 +1,5 @@
-"""ConViT against its formula written out by hand, and against timm's where that is installed."""
+"""ConViT against its formula written out by hand; test_timm.py compares it with timm's."""
 
-import pytest
 import torch
 from torch import nn
 
@@ -48,37 +47,3 @@ def test_heads_begin_as_the_cells_of_a_window():
         layer(x, GridSight(x, (3, 3)))
     by_place = layer.mechanism.placed(seen._calls[seen.paths[0]][0][3])[0, :, 4]  # of the cell in the middle
     assert sorted(by_place.argmax(-1).tolist()) == list(range(9)) and (by_place.amax(-1) > 0.99).all()
-
-
-def test_every_answer_is_timms():
-    timm = pytest.importorskip("timm")
-    own = small()
-    theirs = timm.models.convit.ConVit(
-        img_size=16, patch_size=4, num_classes=5, embed_dim=6, depth=3, num_heads=4, local_up_to_layer=2
-    ).eval()
-    names = {
-        "attn.proj": "attention.join",
-        "norm1": "norm1",
-        "norm2": "norm2",
-        "mlp.fc1": "feedforward.up",
-        "mlp.fc2": "feedforward.down",
-    }
-    with torch.no_grad():
-        theirs.cls_token.copy_(own.token[None])
-        theirs.pos_embed.copy_(own.inputs.position.table[None])
-        theirs.patch_embed.proj.weight.copy_(own.inputs.stem.matrix.weight.view(24, 3, 4, 4))
-        theirs.patch_embed.proj.bias.copy_(own.inputs.stem.matrix.bias)
-        for block, layer in zip(own.encoder.blocks, theirs.blocks, strict=True):
-            for other, ours in names.items():
-                layer.get_submodule(other).load_state_dict(block.get_submodule(ours).state_dict())
-            qkv = block.attention.project.to_qkv.weight
-            if layer.use_gpsa:
-                layer.attn.qk.weight.copy_(qkv[:48]), layer.attn.v.weight.copy_(qkv[48:])
-                layer.attn.pos_proj.load_state_dict(block.attention.likes.state_dict())
-                layer.attn.gating_param.copy_(block.attention.mechanism.gate)
-            else:
-                layer.attn.qkv.weight.copy_(qkv)
-        theirs.norm.load_state_dict(own.encoder.norm.state_dict())
-        theirs.head.load_state_dict(own.outputs.state_dict())
-        x = torch.randn(2, 3, 16, 16)
-        torch.testing.assert_close(own(x), theirs(x), rtol=0, atol=1e-5)

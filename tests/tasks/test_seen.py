@@ -29,12 +29,35 @@ def looked(family: str, kind: type[Images] = Images, **more: object):
     [
         ("vit", {}, (ROLLED, "segments of the last layer", *LAYERS)),
         ("vit", {"pool": "mean"}, (ROLLED + MEAN, *(layer + MEAN for layer in LAYERS))),
+        (
+            "vit",
+            {"distilled": True},
+            (f"{ROLLED}, the class token", f"{ROLLED}, the distillation token", "segments of the last layer", *LAYERS),
+        ),
+        (
+            "vit",
+            {"distilled": True, "pool": "mean", "leading": 2},
+            (ROLLED + MEAN, f"{ROLLED}, the distillation token", *(layer + MEAN for layer in LAYERS)),
+        ),
         ("convit", {"local": 1}, (ROLLED, "segments of the last layer", LAYERS[0] + MEAN, LAYERS[1])),
     ],
 )
 def test_a_title_says_where_all_patches_look_and_no_class_token(family, more, titles):
     _, seen = looked(family, **more)
     assert tuple(part.title for part in seen.sections) == titles
+
+
+def test_both_tokens_of_a_taught_model_are_rolled_out():
+    model, seen = looked("vit", distilled=True)
+    assert seen.maps[0].rows[:3] == ("class", "distillation", "0,0")
+    held = rollout([map.weights for map in seen.maps], "mean")
+    for at, part in enumerate(seen.sections[:2]):
+        torch.testing.assert_close(part.weights[0][1], held[at, 2:].view(2, 3))
+        assert f"the {('class', 'distillation')[at]} token's outputs" in part.note
+    by_gradient = [dict(part.weights)["by gradient"] for part in seen.sections[:2]]
+    assert not torch.equal(*by_gradient)
+    titles = [part.title for part in rolled_over(seen.maps, 0.9, seen.sections, model)]
+    assert titles == [f"{ROLLED}, 90% dropped, the {name} token" for name in ("class", "distillation")]
 
 
 def test_a_title_says_that_windows_are_taken_together():

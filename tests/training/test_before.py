@@ -95,6 +95,22 @@ def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):
         run.train(recipes.resolve(recipe, [*SMALL, *changes]), tmp_path / "out", False, CPU)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "changes", "said"),
+    [
+        ("beit", ["model.stem=overlapping"], "model.stem=overlapping makes a patch of its neighbours too"),
+        ("beit", ["model.vocab=999"], "model.vocab=999 and the teacher has 32; set model.vocab=32"),
+        ("beit", ["model.patch=64"], "patch"),
+        ("deit", ["model.distilled=false"], "teacher wants a model with a token that is taught"),
+        ("vit", [f"start={MAE}", "model.heads=7"], "heads"),
+    ],
+)
+def test_what_will_not_work_is_refused_before_anything_is_trained(recipe, changes, said, tmp_path):
+    with pytest.raises(Refusal, match=said):
+        run.train(recipes.resolve(recipe, [*SMALL, *changes]), tmp_path / "out", False, CPU)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_text_model_that_is_trained_first_reads_its_own_texts_and_hands_on_its_tokens(tmp_path):
     bert = "recipe:bert-text data=toy training.steps=1 training.batch=8 model.width=16 model.heads=2 model.depth=1"
     spec = recipes.resolve("classify", ["data=toy", "data.samples=60", "training.steps=1", f"start={bert}"])

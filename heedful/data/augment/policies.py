@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -30,6 +31,8 @@ BRIGHT, SATURATED, CONTRAST, SHARP, POSTERISED, SOLARISED, STRETCHED, EQUALISED 
 class TrivialAugment(Variation):
     """One change of fourteen for each image, at any strength: tuning-free (Müller and Hutter, 2021)."""
 
+    shades: ClassVar[bool] = True
+
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
         which, strength, sign = draw(dice, 3, TRIVIAL).unbind(1)
         wide = (SHEAR, MOVE, TURN, ENHANCE)
@@ -38,6 +41,8 @@ class TrivialAugment(Variation):
 
 class RandAugment(Variation):
     """A few changes of fourteen for each image, one after the other, at one strength (Cubuk et al., 2020)."""
+
+    shades: ClassVar[bool] = True
 
     def __init__(self, changes: int = 2, strength: float = 0.3) -> None:
         if not 1 <= changes <= 8:
@@ -83,6 +88,8 @@ def changed(
 class Colour(Variation):
     """Brightness, contrast and saturation, each by up to `strength`, and the hue by up to so much of a turn."""
 
+    shades: ClassVar[bool] = True
+
     def __init__(self, strength: float = 0.4, hue: float = 0.0) -> None:
         self.strength, self.hue = share("strength", strength), share("hue", hue)
 
@@ -94,6 +101,8 @@ class Colour(Variation):
 
 class Grey(Variation):
     """Without its colours, by a chance: what is in an image shall not be told by them alone (Chen et al., 2020)."""
+
+    shades: ClassVar[bool] = True
 
     def __init__(self, chance: float = 0.2) -> None:
         self.chance = share("chance", chance)

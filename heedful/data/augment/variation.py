@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from torch import Tensor
 
 
 class Variation:
     """Changes images (B C H W, from 0 to 1), each by its own dice (B); their classes stay what they are."""
+
+    shades: ClassVar[bool] = False  # whether it takes channels for shades: grey, or red, green and blue
 
     def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
         """The images, varied."""

@@ -15,7 +15,7 @@ from PIL import Image
 
 from heedful.checkpoints.opening import amount, content
 from heedful.data.files import GZIP, lines
-from heedful.data.images.decode import CHANNELS
+from heedful.data.images.decode import MODES
 from heedful.errors import Refusal
 
 Bytes = NDArray[np.uint8]
@@ -95,8 +95,9 @@ def read_idx(folder: Path) -> Halves:
             images = images[:, None]
         if images.ndim != 4 or labels.ndim != 1 or len(images) != len(labels) or not images.size:
             raise Refusal(f"{both[0]} and {both[1].name} do not belong together; copy them again")
-        if images.shape[1] not in CHANNELS:
-            raise Refusal(f"{both[0]} has images of {images.shape[1]} channels; write 1 (grey) or 3 (colours)")
+        if images.shape[1] not in MODES and images.shape[3] in MODES:
+            said = f"{both[0]} has images of {images.shape[1]} channels, {images.shape[3]} pixels wide"
+            raise Refusal(f"{said}; write channels before rows and columns")
         made[half] = images, labels
     return made
 
