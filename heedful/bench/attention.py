@@ -93,7 +93,7 @@ def measured(
                 growth.why[name] = stopped(error, length)
                 continue
             if length == NEAR and not backward and name in names:
-                growth.apart[name] = distance(name, look, heads, width, length, device)
+                growth.apart[name] = distance(name, heads, width, length)
         for name, taken in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
             growth.seconds[name][length] = calls = [one / times[name] for one in taken]
             if median(calls) > PATIENCE[device] and length != lengths[-1]:
@@ -149,13 +149,13 @@ def drawn(heads: int, width: int, length: int, device: str, dtype: torch.dtype, 
     return q, k, v
 
 
-def distance(name: str, look: peers.Look, heads: int, width: int, length: int, device: str) -> float:
-    """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter."""
-    q, k, v = drawn(heads, width, length, device, torch.float32, False)
+def distance(name: str, heads: int, width: int, length: int) -> float:
+    """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter, by a CPU."""
+    q, k, v = drawn(heads, width, length, "cpu", torch.float32, False)
     with torch.no_grad():
         mask: Mask = Causal() if kinds.known(name).card.causal else Everything()
         exact = Softmax()(q, k, v, mask.over(q[:, 0]))
-        return float((look(q, k, v) - exact).norm() / exact.norm())
+        return float((asked(name, heads, width, length, "cpu")(q, k, v) - exact).norm() / exact.norm())
 
 
 def peak(run: Callable[[], object], device: str) -> tuple[int, float]:

@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 import heedful
 from heedful import models
@@ -12,6 +13,7 @@ from heedful.data.images.decode import Size
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models.autoformer import Choice, weights
+from heedful.models.dino import crowding
 from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching, searching
 from heedful.tasks.guessing import asked
 from heedful.tasks.searching import search
@@ -40,9 +42,25 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
         said = [(model.student.told(view) / 0.1).log_softmax(-1) for view in (*large, *small)]
         pairs = [(0, 1), (0, 2), (0, 3), (1, 0), (1, 2), (1, 3)]
         losses = [-(wanted[a] * said[b]).sum(-1) for a, b in pairs]
+        units = [normalize(model.student(view), dim=-1) for view in large]
+        apart = [torch.cdist(unit, unit).fill_diagonal_(9.0).amin(-1) for unit in units]
         found, count = task.loss(model, batch)
-    torch.testing.assert_close(found, torch.stack(losses).mean(0).sum())
+    torch.testing.assert_close(found, torch.stack(losses).mean(0).sum() - 0.1 * torch.stack(apart).log().mean(0).sum())
     assert int(count) == 5
+
+
+def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
+    torch.manual_seed(0)
+    vectors = (torch.randn(1, 6) + 0.01 * torch.randn(20, 6)).requires_grad_()
+    before = crowding(vectors).mean()
+    for _ in range(20):
+        (slope,) = torch.autograd.grad(crowding(vectors).sum(), vectors)
+        vectors = (vectors - 0.05 * normalize(slope, dim=-1)).detach().requires_grad_()
+    assert slope.isfinite().all() and crowding(vectors).mean() < before - 1
+    same = torch.ones(3, 6, requires_grad=True)  # no distance is still one that can be gone back through
+    crowding(same).sum().backward()
+    assert same.grad.isfinite().all() and crowding(same).isfinite().all()
+    assert torch.equal(crowding(vectors[:1]), torch.zeros(1))
 
 
 def test_a_teacher_follows_its_student_and_is_what_is_left():
