@@ -163,6 +163,8 @@ class Sight:
             return (self,)
         laid = self.order is None and self.counted and self.rows is self.columns
         orders = [mask.order(self.rows.shape[-1]) if laid else self.order for mask in masks]
+        if masks == (self.mask,) and orders[0] is self.order:
+            return (self,)
         place = (self.rows, self.columns, self.batch, self.bias)
         turns = tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
         for turn in turns:
@@ -200,6 +202,11 @@ class Sight:
         rows, columns = rows.contiguous(), columns.contiguous()
         return lambda b, i, j: (rows[b, i], columns[b, j])
 
+    @property
+    def signature(self) -> Hashable:
+        """All that the mask is made of, where that is numbers; else None."""
+        return self.once("signature", lambda: signature(self.mask))
+
     def plus(self, bias: Bias) -> Sight:
         """A layer's own bias over the same mask, which is lowered once for all layers."""
         other = Sight(self.mask, self.rows, self.columns, self.batch, bias, self.order, self.counted)
@@ -234,7 +241,7 @@ class Sight:
     def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
         own = (self.order is None or self.laid) and self.counted and self.rows is self.columns
-        told = signature(self.mask) if own else None
+        told = self.signature if own else None
         if told is None or torch.compiler.is_compiling():
             return self.once(key, make)
         while len(LASTING) > MOST:

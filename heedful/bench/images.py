@@ -16,7 +16,7 @@ from heedful.bench.measure import Case, interleave
 from heedful.decoding.steps import answering
 from heedful.models import build
 
-PEERS = ("timm", "transformers")
+PEERS = ("timm", "torchvision", "transformers")  # timm does not start without torchvision
 BASE = "heedful"
 CPU: dict[str, Any] = {"sizes": ["small", "base"], "batches": [1, 16], "dtypes": ["float32", "bfloat16"]}
 CUDA: dict[str, Any] = {"sizes": ["base"], "batches": [256], "dtypes": ["bfloat16"]}
@@ -47,7 +47,7 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]
 def contenders(size: str) -> dict[str, nn.Module]:
     """The same network of each maker that is installed, with weights by chance."""
     made: dict[str, nn.Module] = {BASE: build("vit", size=f"{size}/16", channels=3, classes=CLASSES)}
-    if util.find_spec("timm"):
+    if util.find_spec("timm") and util.find_spec("torchvision"):
         import timm  # type: ignore[import-not-found, unused-ignore]
 
         made["timm"] = timm.create_model(f"vit_{size}_patch16_224", num_classes=CLASSES)

@@ -11,8 +11,11 @@ import argparse
 import copy
 import itertools
 import json
+import os
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -93,20 +96,21 @@ def biases(device: torch.device, length: int) -> dict[str, Bias | None]:
     }
 
 
-def cases(device: torch.device) -> Iterator[tuple[str, Mechanism, Mask, Bias | None, int, int]]:
-    """Everything with everything where it is short; where it is long, and flex compiles, each mask and each bias.
+def cases(mask_name: str, device: torch.device) -> Iterator[tuple[str, Mechanism, Mask, Bias | None, int, int]]:
+    """A mask with everything where it is short; where it is long, and flex compiles, by itself, some with each bias.
 
     Of two long lengths the first has a kernel of its own, the second one for any length.
     """
     for length in (200, 1152, 1300):
-        for mask_name, mask in masks(length, device).items():
-            few = length > 200 and mask_name not in ("everything", "causal window", "padding, one empty")
-            for bias_name, bias in biases(device, length).items():
-                for groups in (H, 1) if bias is None else (H,):
-                    if not few or (bias is None and groups == H):
-                        name = f"softmax, {mask_name}, bias {bias_name}, {groups} groups, T {length}"
-                        yield name, Softmax(), mask, bias, groups, length
-        for mechanism in (Dot(), Scaled(2.0), General(H, D).to(device)):
+        mask = masks(length, device)[mask_name]
+        few = length > 200 and mask_name not in ("everything", "causal window", "padding, one empty")
+        for bias_name, bias in biases(device, length).items():
+            for groups in (H, 1) if bias is None else (H,):
+                if not few or (bias is None and groups == H):
+                    name = f"softmax, {mask_name}, bias {bias_name}, {groups} groups, T {length}"
+                    yield name, Softmax(), mask, bias, groups, length
+        others = (Dot(), Scaled(2.0), General(H, D).to(device)) if mask_name == "window" else ()
+        for mechanism in others:
             name = f"{type(mechanism).__name__.lower()}, causal window, T {length}"
             yield name, mechanism, Causal() & Window(100), None, H, length
 
@@ -158,7 +162,7 @@ def error(made: Tensor, exact: Tensor) -> float:
     return gap if gap == gap else float("inf")
 
 
-def compilations(device: torch.device) -> dict[str, object]:
+def compilations(device: torch.device) -> list[dict[str, object]]:
     """A forward with a new sight of the same kind compiles nothing anew, nor does a third length."""
     counters = torch._dynamo.utils.counters
     torch.compiler.reset()
@@ -170,7 +174,8 @@ def compilations(device: torch.device) -> dict[str, object]:
         source[1, int(torch.randint(2, 1000, ())) :] = 0
         model(source, target).sum().backward()
         made.append(counters["stats"]["unique_graphs"])
-    return {"case": "a new sight of the same kind compiles nothing anew", "graphs": made, "holds": made[1] == made[-1]}
+    case = "a new sight of the same kind compiles nothing anew"
+    return [{"case": case, "graphs": made, "holds": made[1] == made[-1]}]
 
 
 def bits(device: torch.device) -> list[dict[str, object]]:
@@ -244,31 +249,43 @@ def captures(device: torch.device) -> list[dict[str, object]]:
     return rows
 
 
+ALONE = {"compilations": compilations, "bits": bits, "recalls": recalls, "captures": captures}
+
+
+def rows_of(part: str) -> list[dict[str, object]]:
+    """What one of ALONE, or a mask in both precisions, comes to."""
+    device = torch.device("cuda")
+    if part in ALONE:
+        return list(ALONE[part](device))
+    return [measure(case, dtype, device) for dtype in (torch.float32, torch.bfloat16) for case in cases(part, device)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    out = parser.parse_args().out
+    parser.add_argument(
+        "--jobs", type=int, default=min(12, os.cpu_count() or 1), help="processes: compiling takes most"
+    )
+    given = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("make test-gpu needs a CUDA device, and none is found")
-    device = torch.device("cuda")
-    rows = []
-    for dtype in (torch.float32, torch.bfloat16):
-        for case in cases(device):
-            rows.append(measure(case, dtype, device))
-            if not rows[-1]["holds"]:
-                print(rows[-1], flush=True)
-    rows += [*bits(device), compilations(device), *recalls(device), *captures(device)]
-    failed = [row for row in rows if not row["holds"]]
+    rows: list[dict[str, object]] = []
+    parts = [*ALONE, *masks(8, torch.device("cpu"))]
+    with ProcessPoolExecutor(given.jobs, get_context("spawn")) as pool:
+        for part, made in zip(parts, pool.map(rows_of, parts), strict=True):
+            failed = [row for row in made if not row["holds"]]
+            print(f"{part}: {len(made)} cases, {len(failed)} failed", *failed, sep="\n  ", flush=True)
+            rows += made
     told = {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "cases": len(rows),
-        "failed": len(failed),
+        "failed": sum(not row["holds"] for row in rows),
         "rows": rows,
     }
-    out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(rows)} cases, {len(failed)} failed")
-    sys.exit(bool(failed))
+    given.out.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    print(f"{told['cases']} cases, {told['failed']} failed")
+    sys.exit(bool(told["failed"]))
 
 
 if __name__ == "__main__":

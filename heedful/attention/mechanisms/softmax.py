@@ -182,7 +182,7 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if sight.order is not None:
         q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
     grouped = q.shape[1] != k.shape[1]
-    kind = sight.once("structure", lambda: structure(sight.mask))
+    kind = sight.once("structure", lambda: sight.signature or structure(sight.mask))
     look = flex(kind, sight.order is None, sight.counted, str(type(sight.bias)))
     y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
     return y if sight.order is None else y[:, :, sight.order.argsort()]
