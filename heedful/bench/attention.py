@@ -32,7 +32,7 @@ CUDA: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 6
 PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
-PATIENCE = {"cpu": 4.0, "cuda": 1.0}  # seconds: what takes longer is not asked about twice the length
+PATIENCE = {"cpu": 2.0, "cuda": 1.0}  # seconds: what takes longer is not asked about twice the length
 SHORT = 0.05  # seconds: on a GPU, which works on while it is told what comes next, some such calls are timed as one
 TOGETHER = 5
 

@@ -49,10 +49,10 @@ def sets(recipe: str) -> list[str]:
 def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
     """The run of a recipe with `key=value` changes; `data=toy` takes the recipe's own small version.
 
-    Of other known sets it may have a version too, with what they want and the score to expect.
+    Of other known sets it may have a version too, with what they want and the score to expect, and one for all others.
     """
     base = values(recipe)
-    toy, versions = base.pop("toy", None), base.pop("sets", {})
+    toy, versions, others = base.pop("toy", None), base.pop("sets", {}), base.pop("others", {})
     pairs = [parse(change) for change in changes]
     known = next((pair for pair in pairs if pair == TOY or (pair[0] == "data" and str(pair[1]) in versions)), None)
     if known is not None:
@@ -62,6 +62,8 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
         if known != TOY:
             put(base, *known)
         base = merged({**base, "expected": None}, version)
+    elif any(key.startswith(FILES) or (key == "data" and value != base["data"]["name"]) for key, value in pairs):
+        base = merged(base, others)
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
     for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):

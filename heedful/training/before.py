@@ -73,7 +73,9 @@ def named(word: str, run: RunSpec) -> RunSpec:
         name, *changes = shlex.split(word.removeprefix(RECIPE))
     except ValueError:
         raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
-    other, keys = recipes.resolve(name, changes), [recipes.parse(change)[0] for change in changes]
+    keys = [recipes.parse(change)[0] for change in changes]
+    here = [] if "data" in keys else [f"data={run.data.name}"]  # of which the recipe may have a version
+    other = recipes.resolve(name, [*here, *changes])
     if "data" in keys and other.data.name != run.data.name:
         return other.model_copy(update={"seed": run.seed, "expected": None})
     own = {"augment", "tokenizer", *(key.split(".")[1] for key in keys if key.startswith("data."))}

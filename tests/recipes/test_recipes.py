@@ -72,7 +72,8 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
 def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
     spec, said = recipes.resolve(recipe, changes), values(recipe)
     toy = said.pop("toy")
-    said.pop("sets", None)
+    for versions in ("sets", "others"):
+        said.pop(versions, None)
     resolved = spec.model_dump(mode="json")
     assert recipes.merged(resolved, recipes.merged(said, toy) if changes else said) == resolved
     assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
