@@ -55,8 +55,16 @@ class Projector(nn.Module):
         self.network = nn.Sequential(maps[0], nn.GELU(), maps[1], nn.GELU(), maps[2])
         self.prototypes = nn.Parameter(torch.randn(prototypes, projected) * 0.02)
 
+    def placed(self, x: Tensor) -> Tensor:
+        """Where a vector stands among the prototypes, all of them of length one: B M -> B N."""
+        return normalize(self.network(x), dim=-1)
+
+    def compared(self, placed: Tensor) -> Tensor:
+        """How alike it is to each: B N -> B K."""
+        return placed @ normalize(self.prototypes, dim=-1).T
+
     def forward(self, x: Tensor) -> Tensor:
-        return normalize(self.network(x), dim=-1) @ normalize(self.prototypes, dim=-1).T
+        return self.compared(self.placed(x))
 
 
 class Viewer(ViT):

@@ -59,8 +59,8 @@ class Agreeing(Images):
         dice = batch.get("dice", torch.arange(len(images), device=images.device))
         large, small = self.views(images, dice, model.spec)
         wanted = model.taught(torch.cat(large)).chunk(2)
-        seen = model.student(torch.cat(large))
-        said = model.student.projector(seen).chunk(2)
+        seen = model.student.projector.placed(model.student(torch.cat(large)))
+        said = model.student.projector.compared(seen).chunk(2)
         if small:
             said = (*said, *model.student.told(torch.cat(small)).chunk(len(small)))
         logs = [(precise(one) / model.spec.soft).log_softmax(-1) for one in said]
