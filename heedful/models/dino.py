@@ -85,7 +85,8 @@ class Viewer(ViT):
 def crowding(vectors: Tensor) -> Tensor:
     """How near each vector's nearest is by direction: minus the log of the distance (KoLeo; Sablayrolles et al., 2019).
 
-    DINOv2 adds it (Oquab et al., 2023): agreeing alone, a young model agrees best by seeing nothing. B M -> B.
+    DINOv2 adds it to what leaves the encoder (Oquab et al., 2023), here it is of what stands among the prototypes:
+    agreeing alone, a young model agrees best by seeing nothing, and puts all in one place. B M -> B.
     """
     if len(vectors) < 2:
         return vectors.new_zeros(len(vectors))

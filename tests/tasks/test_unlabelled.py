@@ -42,7 +42,7 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
         said = [(model.student.told(view) / 0.1).log_softmax(-1) for view in (*large, *small)]
         pairs = [(0, 1), (0, 2), (0, 3), (1, 0), (1, 2), (1, 3)]
         losses = [-(wanted[a] * said[b]).sum(-1) for a, b in pairs]
-        units = [normalize(model.student(view), dim=-1) for view in large]
+        units = [normalize(model.student.projector.network(model.student(view)), dim=-1) for view in large]
         apart = [torch.cdist(unit, unit).fill_diagonal_(9.0).amin(-1) for unit in units]
         found, count = task.loss(model, batch)
     torch.testing.assert_close(found, torch.stack(losses).mean(0).sum() - 0.1 * torch.stack(apart).log().mean(0).sum())
