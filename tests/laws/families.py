@@ -50,10 +50,14 @@ def obeys(word: str, name: str, *parts: str) -> bool:
     return cases.obeys(word, "groups 2", *NEEDED.get(name, {"mask padding"}), *parts)
 
 
+def turns(word: str) -> bool:
+    """Whether a word's mechanism has keys that rotary positions may turn."""
+    return getattr(tables.MECHANISMS.get(word), "turns", True)
+
+
 def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
     """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
-    turns = getattr(tables.MECHANISMS.get(word), "turns", True)
-    known = [place for place in PLACES if turns or place[0] not in tables.ROTARY]
+    known = [place for place in PLACES if turns(word) or place[0] not in tables.ROTARY]
     every = [place for place in known if obeys(word, name, f"bias {place[1]}", *parts)]
     return cases.few_of(word, every, 1 if word in MASKED else 2)
 

@@ -25,7 +25,8 @@ PRECISIONS = [torch.float32, torch.float64, torch.bfloat16, "autocast"]
 def made(name, word="softmax", precision=torch.float64, **numbers):
     """A model, and its inputs, in a precision."""
     bias = "buckets" if families.obeys(word, name, "bias buckets") else "none"
-    model = families.model(name, word, **{"bias": bias, "position": "rotary", **numbers})
+    position = "rotary" if families.turns(word) else "sine"
+    model = families.model(name, word, **{"bias": bias, "position": position, **numbers})
     return in_precision(model, families.together(name), precision)
 
 
