@@ -62,7 +62,9 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
         if known != TOY:
             put(base, *known)
         base = merged({**base, "expected": None}, version)
-    elif any(key.startswith(FILES) or (key == "data" and value != base["data"]["name"]) for key, value in pairs):
+    elif others and any(
+        key.startswith(FILES) or (key == "data" and value != base["data"]["name"]) for key, value in pairs
+    ):
         base = merged(base, others)
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import warnings
 from collections.abc import Callable
@@ -74,7 +75,7 @@ def named(word: str, run: RunSpec) -> RunSpec:
     except ValueError:
         raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
     keys = [recipes.parse(change)[0] for change in changes]
-    here = [] if "data" in keys else [f"data={run.data.name}"]  # of which the recipe may have a version
+    here = [] if "data" in keys else [f"data={json.dumps(run.data.name)}"]  # of which the recipe may have a version
     other = recipes.resolve(name, [*here, *changes])
     if "data" in keys and other.data.name != run.data.name:
         return other.model_copy(update={"seed": run.seed, "expected": None})

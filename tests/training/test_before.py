@@ -126,11 +126,11 @@ def test_what_is_trained_first_takes_the_version_of_the_data_it_is_trained_on():
     def first(*changes):
         return named("recipe:dino training.steps=3", recipes.resolve("finetune-images", changes))
 
-    shapes, others = first(), first("data=photos/")
+    shapes, others = first(), first("data='photos: mine/'")
     assert (shapes.model["small"], others.model["small"]) == (0, 4)
     assert "turn" in shapes.data.augment and "turn" not in others.data.augment
     assert [one.training.steps for one in (shapes, others)] == [3, 3]
-    assert [one.data.name for one in (shapes, others)] == ["shapes", "photos/"]
+    assert [one.data.name for one in (shapes, others)] == ["shapes", "photos: mine/"]
     of_mae = named("recipe:mae training.steps=3", recipes.resolve("finetune-images", ["data=cifar10"]))
     assert of_mae.model["width"] == recipes.resolve("mae", ["data=cifar10"]).model["width"] > others.model["width"]
     by_files = recipes.resolve("dino", ["data.train=a.csv", "data.valid=b.csv", "data.test=c.csv"])
