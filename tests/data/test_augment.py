@@ -1,5 +1,7 @@
 """Variations: the same as PIL's where PIL has them, and pure functions of seed, epoch and sample."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageEnhance, ImageOps
 
-from heedful.data.augment import MIXES, VARIATIONS, colour, draw
+from heedful.data.augment import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
 from heedful.data.augment import dice_of as dice_of_array
 from heedful.data.augment.dice import mixed
 from heedful.data.augment.geometry import affine, mirrored, taken
@@ -153,6 +155,27 @@ def test_another_epoch_seed_or_sample_is_varied_otherwise(word):
     assert torch.equal(first, made(1, 1))
     assert not torch.equal(first, made(1, 2)) and not torch.equal(first, made(2, 1))
     assert len(first.flatten(1).unique(dim=0)) > 1
+
+
+def test_no_two_variations_throw_the_same_dice(monkeypatch):
+    thrown: dict[str, set[int]] = {}
+    for word in (*VARIATIONS, *MIXES, "colour(hue=0.1)"):
+        asked: set[int] = set()
+
+        def counted(dice, count, purpose=0, asked=asked):
+            asked.add(purpose)
+            return draw(dice, count, purpose)
+
+        for module in (geometry, mixing, policies):
+            monkeypatch.setattr(module, "draw", counted)
+        dice = dice_of(1, 1, np.arange(4))
+        images = levels(4)
+        Variety([word])({"images": images, "dice": dice, "other_images": images, "other_dice": dice})
+        thrown[word] = asked
+    instead = {"colour", "colour(hue=0.1)"}, {*MIXES}  # of these an image is given one alone
+    for one, two in itertools.combinations(thrown, 2):
+        assert thrown[one] and thrown[two]
+        assert any({one, two} <= some for some in instead) or not thrown[one] & thrown[two], (one, two)
 
 
 def test_dice_of_arrays_and_of_tensors_are_the_same():

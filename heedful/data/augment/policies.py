@@ -13,14 +13,8 @@ from heedful.data.augment.dice import draw
 from heedful.data.augment.geometry import GREY, affine, taken
 from heedful.data.augment.variation import Variation, each, share
 
-COLOUR, TRIVIAL, RAND, ERASE, HUE, GREYED = (
-    4,
-    5,
-    6,
-    16,
-    19,
-    20,
-)  # purposes of dice; RAND has one for each of its changes
+COLOUR, TRIVIAL, RAND, ERASE = 4, 5, 6, 16  # purposes of dice; RAND has one for each of its changes
+HUE, GREYED = 19, 22
 SHEAR, MOVE, TURN, ENHANCE = 0.99, 32.0, math.radians(135.0), 0.99  # TrivialAugment's wide ranges, moves in pixels
 NARROW = (0.3, 10.0, math.radians(30.0), 0.9)  # RandAugment's
 OPERATIONS = 14
