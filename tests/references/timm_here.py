@@ -5,7 +5,7 @@ from importlib import util
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -22,7 +22,7 @@ class Nothing(type):
 
 
 class Empty(ModuleType):
-    __path__: list[str] = []  # noqa: RUF012
+    __path__: ClassVar[list[str]] = []
 
     def __getattr__(self, name: str) -> Nothing:
         if name.startswith("__"):
