@@ -114,7 +114,8 @@ def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.
     """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
     kind = kinds.known(name)
     word = kind.word(**chosen(name, length))
-    mechanism: Mechanism = tables.mechanism(word, heads, width, length).to(device)
+    with torch.device(device):  # where its numbers are to lie: those of T x T take minutes to draw elsewhere
+        mechanism: Mechanism = tables.mechanism(word, heads, width, length)
     mask: Mask = (Causal() if kind.card.causal else Everything()) & (tables.mask(word, heads) or Everything())
     return lambda q, k, v: mechanism(q, k, v, mask.over(q[:, 0]))
 

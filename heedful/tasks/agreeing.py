@@ -21,7 +21,7 @@ from heedful.tasks.seen import coloured, learned, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
-LARGE, SMALL = ResizedCrop(least=0.4), ResizedCrop(least=0.1, most=0.4)
+LEAST = 0.25  # of the most that a small view shows of an image, what it shows at least
 SIDE = 0.45  # of a small view, of the image's
 NEIGHBOURS = 5  # that tell what a picture is
 WARMTH = 0.07  # of their votes (Wu et al., 2018)
@@ -73,11 +73,12 @@ class Agreeing(Images):
     def views(self, images: Tensor, dice: Tensor, spec: DINOSpec) -> tuple[list[Tensor], list[Tensor]]:
         """Two views of large parts of each image, and some of small ones at a smaller size, each varied by itself."""
         sides = [max(spec.patch, round(SIDE * side / spec.patch) * spec.patch) for side in images.shape[-2:]]
+        large, small = ResizedCrop(least=spec.share), ResizedCrop(least=LEAST * spec.share, most=spec.share)
         with torch.autocast(images.device.type, enabled=False):
             made = []
             for at in range(2 + spec.small):
                 own = mixed(dice ^ (at + 1))
-                cut = SMALL.cut(images, own, (sides[0], sides[1])) if at >= 2 else LARGE(images, own)
+                cut = small.cut(images, own, (sides[0], sides[1])) if at >= 2 else large(images, own)
                 made.append(self.variety.varied(cut, own))
         return made[:2], made[2:]
 
