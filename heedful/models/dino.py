@@ -26,7 +26,7 @@ class DINOSpec(ViTSpec):
     projected: Count = 256  # the width in which prototypes are compared
     between: Count = 2048  # units of each layer before it
     small: Annotated[int, Field(ge=0)] = 6  # views of a small part, beside two of a large one
-    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4  # of an image: a large part is at least this much of it, a small one at most
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4  # of an image: a large view at least, a small one at most
     sharp: Temperature = 0.04  # of what the teacher says
     soft: Temperature = 0.1  # of what the student says
     momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1

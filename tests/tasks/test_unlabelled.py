@@ -49,6 +49,22 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
     assert int(count) == 5
 
 
+@pytest.mark.parametrize("share", [0.15, 0.6])
+def test_large_views_show_at_least_a_share_of_an_image_and_small_ones_at_most(share):
+    task, _ = opened(Agreeing)
+    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, share=share)
+    place = torch.linspace(0, 1, 64)
+    ramps = torch.stack((place[:, None].expand(64, 64), place.expand(64, 64), torch.zeros(64, 64)))
+    sizes = [
+        [(view[:, n].amax((1, 2)) - view[:, n].amin((1, 2))) for n in (0, 1)]
+        for views in task.views(ramps.expand(40, 3, 64, 64), torch.arange(40), model.spec)
+        for view in views
+    ]
+    large, *small = [high * wide for high, wide in sizes][1:]
+    assert share - 0.1 < large.min() < share + 0.1 and large.max() > 0.8
+    assert all(share / 4 - 0.1 < one.min() and one.max() < share + 0.02 for one in small)
+
+
 def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
     torch.manual_seed(0)
     vectors = (torch.randn(1, 6) + 0.01 * torch.randn(20, 6)).requires_grad_()
