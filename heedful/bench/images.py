@@ -6,17 +6,16 @@ On a GPU ViT-B/16 in bfloat16, compiled, 256 images at once; else ViT-S/16 and V
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from importlib import util
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from heedful.bench.measure import Case, interleave
+from heedful.bench.measure import Case, interleave, lacking
 from heedful.decoding.steps import answering
 from heedful.models import build
 
-PEERS = ("timm", "torchvision", "transformers")  # timm does not start without torchvision
+PEERS = ("timm", "transformers")
 BASE = "heedful"
 CPU: dict[str, Any] = {"sizes": ["small", "base"], "batches": [1, 16], "dtypes": ["float32", "bfloat16"]}
 CUDA: dict[str, Any] = {"sizes": ["base"], "batches": [256], "dtypes": ["bfloat16"]}
@@ -47,11 +46,11 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]
 def contenders(size: str) -> dict[str, nn.Module]:
     """The same network of each maker that is installed, with weights by chance."""
     made: dict[str, nn.Module] = {BASE: build("vit", size=f"{size}/16", channels=3, classes=CLASSES)}
-    if util.find_spec("timm") and util.find_spec("torchvision"):
+    if not lacking("timm"):
         import timm  # type: ignore[import-not-found, unused-ignore]
 
         made["timm"] = timm.create_model(f"vit_{size}_patch16_224", num_classes=CLASSES)
-    if util.find_spec("transformers"):
+    if not lacking("transformers"):
         import transformers
 
         config: Any = transformers.ViTConfig

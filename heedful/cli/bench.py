@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from heedful.bench.measure import installed
+from heedful.bench.measure import installed, lacking
 from heedful.errors import Refusal, unknown
 
 
@@ -116,8 +116,9 @@ def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, 
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     for peer in peers(name):
-        if not installed(peer):
-            typer.echo(f"{peer} is not installed and is left out; to measure it too: pip install {peer}")
+        if lacks := lacking(peer):
+            without = "is not installed and" if lacks[0] == peer else f"does not start without {lacks[0]} and"
+            typer.echo(f"{peer} {without} is left out; to measure it too: pip install {' '.join(lacks)}")
     columns = SpinnerColumn(), "{task.description}: {task.completed} calls", TimeElapsedColumn()
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)

@@ -35,7 +35,8 @@ def without(monkeypatch, *missing: str) -> None:
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name in missing else found(name, *more)
     )
-    monkeypatch.setattr("heedful.cli.bench.installed", lambda name: name not in missing and there(name))
+    for module in ("heedful.cli.bench", "heedful.bench.measure"):
+        monkeypatch.setattr(f"{module}.installed", lambda name: name not in missing and there(name))
 
 
 def run(*arguments: str) -> int:
