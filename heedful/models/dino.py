@@ -25,7 +25,7 @@ class DINOSpec(ViTSpec):
     prototypes: Count = 4096  # that views are told by, as classes are that nobody named
     projected: Count = 256  # the width in which prototypes are compared
     between: Count = 2048  # units of each layer before it
-    small: Annotated[int, Field(ge=0)] = 6  # views of a small part, beside two of a large one
+    small: Annotated[int, Field(ge=0, le=100)] = 6  # views of a small part, beside two of a large one
     share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4  # of an image: a large view at least, a small one at most
     sharp: Temperature = 0.04  # of what the teacher says
     soft: Temperature = 0.1  # of what the student says

@@ -17,7 +17,7 @@ from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.dino import DINO, DINOSpec, crowding
 from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.seen import coloured, learned, overlays
+from heedful.tasks.seen import GOES_ON, coloured, learned, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
@@ -126,17 +126,16 @@ class Agreeing(Images):
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         some = list(samples[:2000])
         near, _ = neighbours(self.vectors(model, some))
-        rows = [(f"{some[at].label}" if not place else "", some[at]) for one in range(min(SHOWN, len(some)))
-                for place, at in enumerate([one, *near[one].tolist()])]  # fmt: skip
-        each = tuple((word, coloured(one.pixels)) for word, one in rows)
+        rows = [some[at] for one in range(min(SHOWN, len(some))) for at in (one, *near[one].tolist())]
+        each = tuple((one.label, coloured(one.pixels)) for one in rows)
         nearest = Pictures(
             "Nearest neighbours",
             each,
-            "First in each row an image and its class, then those that it is taken to be like, the nearest first.",
+            "First in each row an image, then those that it is taken to be like, the nearest first; each with its class.",
             along=1 + near.shape[1],
         )
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
-        figures = Figures("What nobody named", (("neighbours", f"{NEIGHBOURS}", "vote on what an image is"),))
+        figures = Figures("What nobody named", (("neighbours", f"{NEIGHBOURS}", "vote on what an image is"), GOES_ON))
         more = [nearest, *overlays(examples), *learned(model, [example.maps for example in examples])]
         return Finding(figures, "", "mean", tuple(more))
 

@@ -22,7 +22,7 @@ from heedful.models.dvae import DVAE
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.rebuilding import some_can_be_hidden
-from heedful.tasks.seen import coloured, learned
+from heedful.tasks.seen import GOES_ON, coloured, learned
 from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
@@ -121,7 +121,7 @@ class Guessing(Images):
         rows = {name: one.clamp(0, 1).mul(255).byte().cpu().numpy() for name, one in kinds.items()}
         each = tuple((name, coloured(rows[name][at])) for at in range(len(some)) for name in rows)
         note = "What is hidden is grey; the guess is drawn of visual tokens, seen ones and guessed ones."
-        cards = (("patches", f"{100 * model.spec.hides:.0f} %", "of every image hidden"),)
+        cards = ("patches", f"{100 * model.spec.hides:.0f} %", "of every image hidden"), GOES_ON
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
         shown = Pictures("Shown, guessed, and the image", each, note, along=2 * len(rows))
         more = [shown, *learned(model, [one.maps for one in examples])]

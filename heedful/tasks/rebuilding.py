@@ -21,7 +21,7 @@ from heedful.models import Spec
 from heedful.models.mae import MAE
 from heedful.models.vit import ViTSpec, stem
 from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.seen import coloured, maps_seen
+from heedful.tasks.seen import GOES_ON, coloured, maps_seen
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
@@ -114,7 +114,7 @@ class Rebuilding(Images):
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         assert isinstance(model, MAE)
         hidden = f"{100 * model.spec.hides:.0f} %"
-        figures = Figures("What is hidden", (("patches", hidden, "of every image"),))
+        figures = Figures("What is hidden", (("patches", hidden, "of every image"), GOES_ON))
         return Finding(figures, "", "mean", (self.triples(model, pick(samples, SIDE_BY_SIDE)),))
 
 

@@ -30,6 +30,7 @@ ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  
 TOLD = ROLLOUT, SEGMENTS  # of these a report tells
 MEANT = "mean over all patches"
 WHO = "class", "distillation"  # tokens that answer, by their place
+GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 

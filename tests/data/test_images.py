@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from heedful.data.images import opened_pictures, sets
 from heedful.data.images.decode import Broken, Size, picture, seen, viewed, written
@@ -160,6 +160,17 @@ def test_a_photo_is_upright_whatever_way_the_camera_was_held(tmp_path, orientati
     exif[0x0112] = orientation
     found = picture(saved(tmp_path, lying, "a.png", exif=exif), SIZE)
     assert np.array_equal(found, numbers(photo()))
+
+
+@pytest.mark.parametrize("kind", ["jpeg", "png", "webp"])
+def test_a_photo_is_upright_whatever_else_its_camera_wrote(tmp_path, kind):
+    entries = [(0x0100, 2, 3, b"30"), (0x0112, 3, 1, b"\x06"), (0x0128, 2, 2, b"2")]  # two that are no numbers
+    each = b"".join(struct.pack("<HHI4s", *entry) for entry in entries)
+    exif = b"Exif\x00\x00II*\x00" + struct.pack("<IH", 8, len(entries)) + each + bytes(4)
+    path = saved(tmp_path, photo().transpose(Image.Transpose.ROTATE_90), f"a.{kind}", exif=exif)
+    with Image.open(path) as image, pytest.raises(struct.error):  # it writes all of them anew
+        ImageOps.exif_transpose(image)
+    assert np.abs(picture(path, SIZE).astype(int) - numbers(photo())).mean() < 8
 
 
 def test_a_large_photo_is_scaled_and_its_middle_kept(tmp_path):
@@ -368,6 +379,37 @@ def test_files_of_other_kinds_and_empty_classes_are_told(folders):
         "folders without images make no class: cow",
     ]
     assert sum(map(len, (splits.train, splits.valid, splits.test))) == 41
+
+
+def test_what_is_hidden_is_told_and_links_are_followed_but_not_in_circles(folders):
+    cat = folders / "all" / "cat"
+    for name in (".x.png", ".thumbs/t.png", "../.cache/u.png", "../../elsewhere/e.png", "../loose.txt"):
+        (cat / name).parent.mkdir(exist_ok=True)
+        photo().save(cat / name, "PNG")
+    (cat / "linked").symlink_to(folders / "elsewhere")
+    (cat / "circle").symlink_to(folders / "all")
+    with pytest.warns(UserWarning, match="passed over") as told:
+        splits = opened_pictures(of(folders / "all"), 1)
+    first = {"files of other kinds": (1, folders / "all/loose.txt"), "hidden images": (3, folders / "all/.cache/u.png")}
+    assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
+        f"{kind} are passed over: {count}, first {path}" for kind, (count, path) in first.items()
+    ]
+    read = [one for split in (splits.train, splits.valid, splits.test) for one in split]
+    assert len(read) == 41 and [one.label for one in read if one.place.endswith("e.png")] == ["cat"]
+
+
+def test_a_folder_that_may_not_be_read_is_refused(folders, monkeypatch):
+    shut = folders / "all" / "dog" / "more"
+    real = Path.iterdir
+
+    def denied(path: Path):
+        if path == shut:
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, "iterdir", denied)
+    with pytest.raises(Refusal, match="more cannot be read: Permission denied"):
+        opened_pictures(of(folders / "all"), 1)
 
 
 def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,16 @@ MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # what is made of a file, by cha
 CLEAR = (2, 4)  # channels of which the last says how much of a pixel is there
 MEANT = "1 (grey), 3 (colours), or 2 and 4 (with transparency)"
 INLINE = "data:image/png;base64,", "data:application/x-npy;base64,"  # a picture within a text begins with one of these
+UPRIGHT = 0x0112  # the entry of EXIF that says how an image is held, from 1 to 8
+TURNS = {  # what makes it upright
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
 
@@ -81,14 +92,20 @@ def opened(source: Path | str, least: tuple[int, int], clear: bool) -> Image.Ima
             side = 2 * max(least)
             image.draft(None, (side, side))  # a JPEG can be decoded at an eighth of its size
             image.load()
-            return plain(ImageOps.exif_transpose(image), clear)
+            return plain(upright(image), clear)
     except Broken:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise Broken(f"it unfolds to far too many pixels{TOO_MANY}") from None
-    except (OSError, ValueError, SyntaxError, ArithmeticError, LookupError) as error:
+    except (OSError, ValueError, SyntaxError, ArithmeticError, LookupError, TypeError, struct.error) as error:
         known = "it is no image that can be read" if isinstance(error, UnidentifiedImageError) else ""
         raise Broken(known or (str(error).splitlines() or ["not whole"])[0][:120]) from None
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """The image as its EXIF says that it is held; ImageOps writes all of EXIF anew, and fails by an odd entry."""
+    held = image.getexif().get(UPRIGHT)
+    return image.transpose(TURNS[held]) if isinstance(held, int) and held in TURNS else image
 
 
 def plain(image: Image.Image, clear: bool = False) -> Image.Image:

@@ -144,26 +144,50 @@ def read(place: str | Sides, data: DataSpec) -> list[Picture]:
 
 def in_folders(folder: Path) -> list[tuple[Path, str]]:
     """Each image below a folder, and its class: the folder of the first level that it is in."""
-    loose = next((path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS), None)
+    parts = {path: path.relative_to(folder).parts for path in below(folder)}
+    hidden = {path for path, names in parts.items() if any(name.startswith(".") for name in names)}
+    images, others = ([path for path in parts if is_image(path) is one and path not in hidden] for one in (True, False))
+    unseen = [path for path in parts if is_image(path) and path in hidden]
+    loose = next((path for path in images if len(parts[path]) == 1), None)
     if loose is not None:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
-    homes = sorted(path for path in folder.iterdir() if is_home(path))
-    below = [(path, home.name) for home in homes for path in sorted(home.rglob("*")) if not path.name.startswith(".")]
-    found = [(path, label) for path, label in below if path.suffix.lower() in ENDINGS]
-    others = [path for path, _ in below if path.suffix.lower() not in ENDINGS and not path.is_dir()]
-    bare = sorted({home.name for home in homes} - {label for _, label in found})
+    found = [(path, parts[path][0]) for path in images]
+    bare = sorted({path.name for path in folder.iterdir() if is_home(path)} - {label for _, label in found})
     if others and not found:
         raise Refusal(f"{folder} holds no images, and {others[0]} is none of {', '.join(ENDINGS)}; convert such files")
     if others:
         warn(f"{folder}: files of other kinds are passed over: {len(others):,}, first {others[0]}", stacklevel=2)
+    if unseen:
+        warn(f"{folder}: hidden images are passed over: {len(unseen):,}, first {unseen[0]}", stacklevel=2)
     if bare and found:
         warn(f"{folder}: folders without images make no class: {', '.join(bare)}", stacklevel=2)
     return found
 
 
+def below(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """Every file below a folder, by name, also where links lead, but not back to where they came from."""
+    here = folder.resolve()
+    if here in above:
+        return
+    try:
+        paths = sorted(folder.iterdir())
+    except OSError as error:
+        raise Refusal(f"{folder} cannot be read: {error.strerror}; let it be read, or move it away") from None
+    for path in paths:
+        if path.is_dir() and not is_image(path):
+            yield from below(path, (*above, here))
+        else:
+            yield path
+
+
+def is_image(path: Path) -> bool:
+    """Whether a path ends as an image does."""
+    return path.suffix.lower() in ENDINGS
+
+
 def listed(path: Path) -> Iterator[tuple[Path, str]]:
     """Each image of a list and its label; paths are taken from where the list lies."""
-    if path.suffix.lower() in ENDINGS:
+    if is_image(path):
         raise Refusal(f"{path} is one image, and no set of them; give a folder with a folder of images for each class")
     rows = of_jsonl(path) if path.suffix.lower() in (".jsonl", ".ndjson") else of_csv(path)
     for number, file, label in rows:
