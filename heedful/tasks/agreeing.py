@@ -131,7 +131,7 @@ class Agreeing(Images):
         nearest = Pictures(
             "Nearest neighbours",
             each,
-            "First in each row an image, then those that it is taken to be like, the nearest first; each with its class.",
+            "First in each row an image, then those that it is taken to be like, the nearest first; each by its class.",
             along=1 + near.shape[1],
         )
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]

@@ -572,6 +572,12 @@ def test_cifars_records_are_read_from_a_folder_and_from_their_archive(tmp_path, 
     assert np.array_equal(splits.test[3].pixels.reshape(-1), row[1:]) and splits.test[3].label == "cat"
 
 
+def test_a_part_of_cifar_that_is_missing_is_named(tmp_path):
+    (tmp_path / "data_batch_1.bin").write_bytes(bytes(3073))
+    with pytest.raises(Refusal, match=r"data_batch_2.bin is missing; copy the whole set"):
+        sets.read_cifar(tmp_path)
+
+
 def test_cifars_sheets_are_read_row_by_row(tmp_path):
     pages = RANDOM.integers(0, 256, (1, 32, 32, 3), dtype=np.uint8)
     page = np.zeros((3200, 3200, 3), np.uint8)

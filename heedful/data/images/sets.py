@@ -34,6 +34,8 @@ def stream(path: Path) -> io.BufferedIOBase:
     """A file to read from, gzipped or plain; it unfolds no further than it is read."""
     try:
         data = content(path, LARGEST)
+    except FileNotFoundError:
+        raise Refusal(f"{path} is missing; copy the whole set") from None
     except (OSError, ValueError) as error:
         raise Refusal(f"{path} cannot be read: {error}; copy it again") from None
     return gzip.GzipFile(fileobj=io.BytesIO(data)) if data.startswith(GZIP) else io.BytesIO(data)
