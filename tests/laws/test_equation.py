@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
-from heedful.attention.mechanisms import running, softmax
+from heedful.attention.mechanisms import dpfp, running, softmax
 from heedful.attention.mechanisms.mechanism import shared
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
@@ -43,6 +43,19 @@ def test_pieces_of_a_long_sequence_are_the_whole(word, monkeypatch):
     monkeypatch.setattr(running, "PIECE", 3)
     m = mechanism(word)
     for case in cases.cases(word, mask=["everything", "causal", "padding", "causal & padding"], groups=[HEADS, 2]):
+        sight = case.seen()
+        q, k, v = asked(case, sight)
+        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("paired", [False, True])
+def test_fast_weights_are_the_same_in_chunks_one_by_one_and_in_pairs(paired, count, monkeypatch):
+    """On a GPU they go in pairs, of any number of chunks, which are the longer the wider features are."""
+    monkeypatch.setattr(dpfp, "pays_in_pairs", lambda _: paired)
+    monkeypatch.setattr(dpfp, "CHUNK", -(-cases.LENGTH // count))
+    m = mechanism("dpfp")
+    for case in cases.cases("dpfp", **cases.every() | {"sight": ["itself", "scattered"]}):
         sight = case.seen()
         q, k, v = asked(case, sight)
         agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
