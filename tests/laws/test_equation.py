@@ -6,9 +6,11 @@ import hypothesis
 import hypothesis.strategies as some
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
-from heedful.attention.mechanisms import running, softmax
+from heedful.attention.mechanisms import dpfp, running, softmax, talking
 from heedful.attention.mechanisms.mechanism import shared
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
@@ -46,6 +48,50 @@ def test_pieces_of_a_long_sequence_are_the_whole(word, monkeypatch):
         sight = case.seen()
         q, k, v = asked(case, sight)
         agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("paired", [False, True])
+def test_fast_weights_are_the_same_in_chunks_one_by_one_and_in_pairs(paired, count, monkeypatch):
+    """On a GPU they go in pairs, of any number of chunks, which are the longer the wider features are."""
+    monkeypatch.setattr(dpfp, "pays_in_pairs", lambda _: paired)
+    monkeypatch.setattr(dpfp, "CHUNK", -(-cases.LENGTH // count))
+    m = mechanism("dpfp")
+    for case in cases.cases("dpfp", **cases.every() | {"sight": ["itself", "scattered"]}):
+        sight = case.seen()
+        q, k, v = asked(case, sight)
+        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
+
+
+def test_talking_heads_are_the_same_some_rows_at_a_time(monkeypatch):
+    m = mechanism("talking_heads")
+    for case in everywhere("talking_heads"):
+        sight = case.seen()
+        q, k, v = asked(case, sight)
+        monkeypatch.setattr(talking, "AT_ONCE", 3 * sight.batch * HEADS * k.shape[2])  # 3 rows in 7
+        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
+        with torch.no_grad():
+            torch.testing.assert_close(m(q, k, v, sight), defined(m, q, k, v, sight), **cases.EXACT)
+
+
+def test_talking_heads_neither_make_nor_keep_all_weights_where_they_are_many(monkeypatch):
+    monkeypatch.setattr(talking, "AT_ONCE", 4 * HEADS * 64)  # of 4 rows in 64
+
+    class Making(TorchDispatchMode):
+        most = 0
+
+        def __torch_dispatch__(self, step, types, args=(), kwargs=None):
+            made = step(*args, **kwargs or {})
+            self.most = max([self.most, *(x.numel() for x in tree_leaves(made) if isinstance(x, torch.Tensor))])
+            return made
+
+    m, kept = mechanism("talking_heads"), []
+    q, k, v = (torch.randn(1, HEADS, 64, KEY, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    with Making() as making:
+        with torch.autograd.graph.saved_tensors_hooks(lambda x: kept.append(x.numel()) or x, lambda x: x):
+            y = m(q, k, v, Causal().over(torch.empty(1, 64)))
+        y.sum().backward()
+    assert max(making.most, *kept, 0) <= 4 * HEADS * 64
 
 
 @pytest.mark.parametrize("word", MECHANISMS)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from heedful.attention import (
     AdaptiveSpan,
@@ -33,6 +34,7 @@ from heedful.attention.mechanisms import (
     Sinkhorn,
     Softmax,
     TalkingHeads,
+    dpfp,
 )
 from heedful.blocks import Block, FeedForward, LazyFormer, Predictive, Stack
 from tests.laws.cases import EXACT
@@ -195,3 +197,41 @@ def test_fast_weights_are_written_by_the_delta_rule(order):
                 key, share = features(k[b, h, t]), k[b, h, t, -1].sigmoid()
                 held += share * torch.outer(v[b, h, t] - held @ key, key)
                 torch.testing.assert_close(y[b, h, t], held @ features(q[b, h, t]), **EXACT)
+
+
+def test_fast_weights_of_long_sequences_are_exact_in_pairs(monkeypatch):
+    """4,200 keys in 66 chunks, values and gradients: one by one in float64 they are the same to float32's rounding."""
+    torch.manual_seed(0)
+    given, m = [torch.randn(1, 2, 4200, 16) for _ in range(3)], DPFP(16)
+
+    def made(dtype, paired):
+        monkeypatch.setattr(dpfp, "pays_in_pairs", lambda _: paired)
+        q, k, v = (x.to(dtype).requires_grad_() for x in given)
+        y, after = m.run(m.given(q, k, v, torch.ones(1, dtype=dtype)))
+        return [y, after, *torch.autograd.grad(y.square().sum() + after.sum(), (q, k, v))]
+
+    exact = made(torch.float64, False)
+    torch.testing.assert_close(made(torch.float64, True), exact, **EXACT)
+    for ours, truth in zip(made(torch.float32, True), exact, strict=True):
+        assert (ours - truth).abs().max() < 5e-6 * truth.abs().max()
+
+
+def test_fast_weights_in_pairs_take_a_few_steps_more_for_twice_the_length():
+    """A GPU waits for each of them."""
+
+    class Steps(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, step, types, args=(), kwargs=None):
+            self.count += not step.is_view
+            return step(*args, **kwargs or {})
+
+    def count(chunks):
+        k, v = (torch.randn(1, 1, chunks, 1, width, requires_grad=True) for width in (2, 3))
+        with Steps() as steps:
+            states, _, _ = dpfp.in_pairs(k, v, k, torch.zeros(1, 1, 2, 3))
+            torch.autograd.grad(states.sum(), (k, v))
+        return steps.count
+
+    assert count(1024) - count(512) == count(512) - count(256) < 40
+    assert count(1024) < 400

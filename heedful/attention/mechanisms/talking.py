@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
 
+AT_ONCE = 2**26  # weights of all heads that are made together: 128 rows of 16 heads over 32,768 columns
+
 
 class TalkingHeads(Mechanism):
     """Scores are mixed over the heads before softmax, and weights after it (Shazeer et al., 2020).
 
-    It starts as softmax, with nothing exchanged. Cost: T^2 in time and memory, for no fused kernel mixes heads. It
-    cannot hide a key from one head alone.
+    It starts as softmax, with nothing exchanged. No fused kernel mixes heads: where weights are many, they are made of
+    some rows at a time, and once more on the way back. Cost: T^2 in time, memory T. It cannot hide a key from one head
+    alone.
     """
 
     card: ClassVar = Card(
         "Talking-Heads Attention (Shazeer et al., 2020)",
         2020,
         "T^2",
-        limits="no fused kernel: T x S numbers for every head; the same mask for all heads",
+        limits="no fused kernel: some rows at a time, which learning makes twice; the same mask for all heads",
     )
 
     def __init__(self, heads: int) -> None:
@@ -36,6 +41,21 @@ class TalkingHeads(Mechanism):
         scores = exchanged(q @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5, self.before)
         scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
         return exchanged(safe_softmax(scores, sight), self.after)
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+        count = max(1, AT_ONCE // max(1, q.shape[0] * q.shape[1] * k.shape[2]))
+        if q.shape[2] <= count:
+            return super().forward(q, k, v, sight)
+        k, v, at = shared(k, q.shape[1]), shared(v, q.shape[1]), torch.arange(q.shape[2], device=q.device)
+        again = partial(checkpoint, self.part, use_reentrant=False, preserve_rng_state=False)  # nothing is drawn
+        part = again if torch.is_grad_enabled() else self.part
+        # Cut once, and not chosen by index: the gradient of a choice is as large as what it was chosen of.
+        parts = zip(q.split(count, 2), at.split(count), strict=True)
+        return torch.cat([part(some, k, v, sight, rows) for some, rows in parts], 2)
+
+    def part(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, rows: Tensor) -> Tensor:
+        """What some rows see, of which q are the queries."""
+        return super().forward(q, k, v, sight.at(rows))
 
     def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:
         return self.weights(q[:, :, rows], k, sight.at(rows))
