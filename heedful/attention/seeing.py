@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.attention.memory import Memory
     from heedful.attention.sight import Sight
 
-NUMBERS = (int, tuple, type(torch.logical_and))  # or what is made of them
+NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them
 
 
 class Mask:
@@ -178,8 +178,20 @@ class Bias(nn.Module):
 
 def signature(mask: Mask) -> Hashable:
     """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    told: list[Any] = [signature(part) if isinstance(part, Mask) else part for part in held(mask)]
-    return None if any(part is None or not isinstance(part, NUMBERS) for part in told) else (type(mask), *told)
+    told: list[Any] = [type(mask)]
+    for part in held(mask):
+        told.append(signature(part) if isinstance(part, Mask) else part)
+        if not isinstance(told[-1], NUMBERS) or (isinstance(part, Mask) and told[-1] is None):
+            return None
+    return tuple(told)
+
+
+def numbers(mask: Mask) -> Mask:
+    """What a mask says by numbers alone, without what it says by tensors, as padding: it shows no less."""
+    told: Mask = Everything()
+    for part in mask.all_of():
+        told = told & part if signature(part) is not None else told
+    return told
 
 
 def structure(mask: Mask) -> Hashable:

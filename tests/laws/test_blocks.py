@@ -24,6 +24,7 @@ from heedful.attention import (
 )
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.order import Order
 from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
@@ -37,7 +38,7 @@ def sights(mask):
     memory.sight(mask, torch.empty(BATCH, 20))
     coins = torch.Generator().manual_seed(0)
     ordered = mask.over(torch.empty(BATCH, LONG))
-    ordered.order = torch.randperm(LONG, generator=coins)
+    ordered.order = Order(torch.randperm(LONG, generator=coins))
     yield "itself", mask.over(torch.empty(BATCH, LONG))
     yield "remembered", memory.sight(mask, torch.empty(BATCH, 200))
     yield "in an order", ordered
@@ -46,7 +47,7 @@ def sights(mask):
 def laid_out(sight):
     """The dense mask in the sight's order, for all sequences and heads."""
     dense = sight.dense.expand(BATCH, HEADS, sight.rows.shape[-1], sight.columns.shape[-1])
-    return dense if sight.order is None else dense[:, :, sight.order][..., sight.order]
+    return dense if sight.order is None else dense[:, :, sight.order.at][..., sight.order.at]
 
 
 def indices(rows, columns):
@@ -110,7 +111,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
     for case in cases.cases(word, mask=cases.masks(), bias=BLOCK_BIASES, groups=[2], sight=["itself", "remembered"]):
         sight = case.seen()
         if case.sight == "itself":
-            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+            sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
@@ -132,7 +133,7 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight = case.seen()
         if ordered:
-            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+            sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
@@ -203,7 +204,7 @@ def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
     monkeypatch.setattr(softmax, "flex", lambda *kind: flex_attention)
     case = Case("causal & padding", "buckets", groups)
     sight = case.seen()
-    sight.order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0))
+    sight.order = Order(torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0)))
     with torch.no_grad():
         q, k, v = (x.detach() for x in asked(case, sight))
         y = softmax.blockwise(q, k, v, sight, 0.5)  # a head's width is 4, and 0.5 the inverse of its root

@@ -157,7 +157,7 @@ def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
         part = Sight(sight.mask, rows[None], at[None], sight.batch, sight.bias)
         looked.append(fused(some, near, of_them, part, scale, dropout))
     y = torch.cat(looked, 2)
-    return y if sight.order is None else y[:, :, sight.order.argsort()]
+    return y if sight.order is None else sight.order.undo(y)
 
 
 def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]:
@@ -180,12 +180,12 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
         k, v = shared(k, q.shape[1]), shared(v, q.shape[1])
     if sight.order is not None:
-        q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
+        q, k, v = sight.order(q), sight.order(k), sight.order(v)
     grouped = q.shape[1] != k.shape[1]
     kind = sight.once("structure", lambda: sight.signature or structure(sight.mask))
     look = flex(kind, sight.order is None, sight.counted, str(type(sight.bias)))
     y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
-    return y if sight.order is None else y[:, :, sight.order.argsort()]
+    return y if sight.order is None else sight.order.undo(y)
 
 
 @cache
