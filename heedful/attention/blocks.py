@@ -54,11 +54,12 @@ def block_mask(sight: Sight) -> BlockMask:
 def places(sight: Sight) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
     """Where a row and a column stand that are told by index, in the sight's order; in 32 bits, as kernels count."""
     before = sight.columns.shape[-1] - sight.rows.shape[-1]
-    if sight.counted and sight.order is None:
+    gathered = sight.gathered or sight.order
+    if sight.counted and gathered is None:
         return lambda b, i, j: (i + before, j)
-    if sight.counted and sight.order is not None:
-        at = sight.order.at.int()
-        return lambda b, i, j: (at[i], at[j])
+    if sight.counted and gathered is not None:
+        at, to = sight.in_order.int(), gathered.at.int()
+        return lambda b, i, j: (at[i], to[j])
     rows, columns = sight.rows.expand(sight.batch, -1), sight.columns.expand(sight.batch, -1)
     if sight.order is not None:
         rows, columns = rows[:, sight.order.at], columns[:, sight.order.at]
@@ -74,16 +75,15 @@ def near_by_numbers(sight: Sight) -> tuple[Tensor, Tensor]:
     from heedful.attention.sight import Sight
 
     told = Sight(numbers(sight.mask), sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
-    told.laid = sight.laid
+    told.laid, told.gathered = sight.laid, sight.gathered
     return told.lasting("candidates", lambda: candidates(told))
 
 
 def candidates(sight: Sight) -> tuple[Tensor, Tensor]:
     """The pairs of blocks that may see one another, each P 1 1; a mask is asked on the CPU, which waits for none."""
-    length = sight.rows.shape[-1]
-    order = torch.arange(length) if sight.order is None else sight.order.at.cpu()
-    place, pairs = order.argsort(), []
-    for number, rows in enumerate(order.split(SIDE)):
+    length, gathered, pairs = sight.rows.shape[-1], sight.gathered or sight.order, []
+    place = torch.arange(length) if gathered is None else gathered.back.cpu()
+    for number, rows in enumerate(sight.in_order.cpu().split(SIDE)):
         near = sight.mask.near(rows, length)
         blocks = (torch.arange(0, length, SIDE) if near is None else place[near]).div(SIDE, rounding_mode="floor")
         blocks = blocks.unique()

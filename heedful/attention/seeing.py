@@ -36,6 +36,13 @@ class Mask:
         """The order in which rows that see the same columns stand together; None: they do. It helps speed alone."""
         return None
 
+    def gathered(self, length: int) -> Tensor | None:
+        """The order of columns in which those that all rows see stand together, asked for where rows have none.
+
+        None: they do. It helps the speed of block kernels alone.
+        """
+        return None
+
     def all_of(self) -> tuple[Mask, ...]:
         """The masks that all have to say yes."""
         return (self,)
@@ -118,6 +125,10 @@ class Joined(Mask):
     def order(self, length: int) -> Tensor | None:
         one = self.one.order(length)
         return self.two.order(length) if one is None else one
+
+    def gathered(self, length: int) -> Tensor | None:
+        one = self.one.gathered(length)
+        return self.two.gathered(length) if one is None else one
 
     def all_of(self) -> tuple[Mask, ...]:
         return self.one.all_of() + self.two.all_of() if self.how is torch.logical_and else (self,)

@@ -26,9 +26,10 @@ class Sight:
     rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory
     not yet written, and nobody sees it.
     `counted` says that the rows are the last T of the columns 0, 1, ..., S - 1.
-    `order` moves rows and columns so that sparse blocks become dense, a help to block kernels alone.
+    `order` moves rows and columns so that sparse blocks become dense, `gathered` columns alone: a help to speed alone.
     """
 
+    gathered: Order | None = None
     past: Tensor | None = None  # where rows stand side by side: which columns lie behind each, B 1 T S
 
     def __init__(
@@ -52,7 +53,7 @@ class Sight:
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
         self.seeing = False  # whether every row is known to see something
-        self.laid = False  # whether the order is the mask's own, by numbers alone
+        self.laid = False  # whether the orders are the mask's own, by numbers alone
         self._made: dict[Hashable, object] = {}  # of mask and positions
         self._added: dict[Hashable, object] = {}  # of the bias
 
@@ -160,26 +161,30 @@ class Sight:
         if len(masks) > 1 and (self.bias is not None or any(mask.heads > 1 for mask in masks)):
             return ()
         free = self.order is None and self.counted and self.rows is self.columns
-        found = [self._laid(mask) if free else (self.order, False) for mask in masks]
-        if len(masks) == 1 and found[0][0] is self.order:
+        found = [self._laid(mask) if free else (self.order, None, False) for mask in masks]
+        if len(masks) == 1 and found[0][0] is self.order and found[0][1] is None:
             return ()
         turns = []
-        for number, (mask, (order, laid)) in enumerate(zip(masks, found, strict=True)):
+        for number, (mask, (order, gathered, laid)) in enumerate(zip(masks, found, strict=True)):
             turn = Sight(mask, self.rows, self.columns, self.batch, self.bias, order, self.counted)
-            turn.laid, turn._made = laid, self.once(("turn", number), lambda: {})  # of the mask, for all layers
+            turn.gathered, turn.laid = gathered, laid
+            turn._made = self.once(("turn", number), lambda: {})  # of the mask, for all layers
             turns.append(turn)
         return tuple(turns)
 
-    def _laid(self, mask: Mask) -> tuple[Order | None, bool]:
-        """The order that a mask asks for, and whether numbers alone say it; then it is found once for all forwards."""
+    def _laid(self, mask: Mask) -> tuple[Order | None, Order | None, bool]:
+        """The orders that a mask asks for, and whether numbers alone say them; then they are found once for all."""
         length, device, told = self.rows.shape[-1], self.rows.device, numbers(mask)
 
-        def laid(mask: Mask) -> Order | None:
-            at = mask.order(length)
+        def laid(at: Tensor | None) -> Order | None:
             return None if at is None else Order(at.to(device))
 
-        order = lasting("order", told, length, device, lambda: laid(told))
-        return (laid(mask), False) if order is None else (order, True)
+        order = lasting("order", told, length, device, lambda: laid(told.order(length)))
+        if order is not None:
+            return order, None, True
+        if (order := laid(mask.order(length))) is not None:
+            return order, None, False
+        return None, lasting("gathered", told, length, device, lambda: laid(told.gathered(length))), True
 
     @property
     def blocks(self) -> BlockMask:
@@ -240,10 +245,11 @@ class Sight:
 
     def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
-        if not (self.counted and self.rows is self.columns and (self.order is None or self.laid)):
+        plain = self.order is None and self.gathered is None
+        if not (self.counted and self.rows is self.columns and (plain or self.laid)):
             return self.once(key, make)
         length, device = self.rows.shape[-1], self.rows.device
-        return self.once(key, lambda: lasting(key, self.mask, length, device, make))
+        return self.once(key, lambda: lasting((key, plain), self.mask, length, device, make))
 
 
 class Carrying(Sight):

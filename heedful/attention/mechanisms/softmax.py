@@ -185,10 +185,12 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
         k, v = shared(k, q.shape[1]), shared(v, q.shape[1])
     if sight.order is not None:
-        q, k, v = sight.order(q), sight.order(k), sight.order(v)
+        q = sight.order(q)
+    if (gathered := sight.gathered or sight.order) is not None:
+        k, v = gathered(k), gathered(v)
     grouped = q.shape[1] != k.shape[1]
     kind = sight.once("structure", lambda: sight.signature or structure(sight.mask))
-    look = flex(kind, sight.order is None, sight.counted, str(type(sight.bias)))
+    look = flex(kind, gathered is None, sight.counted, str(type(sight.bias)))
     y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
     return y if sight.order is None else sight.order.undo(y)
 
