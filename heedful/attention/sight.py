@@ -176,15 +176,14 @@ class Sight:
         """The orders that a mask asks for, and whether numbers alone say them; then they are found once for all."""
         length, device, told = self.rows.shape[-1], self.rows.device, numbers(mask)
 
-        def laid(at: Tensor | None) -> Order | None:
-            return None if at is None else Order(at.to(device))
+        def orders(mask: Mask) -> tuple[Order | None, Order | None]:
+            order, gathered = mask.order(length), mask.gathered(length)
+            if order is not None:
+                return Order(order.to(device)), None
+            return None, None if gathered is None else Order(gathered.to(device))
 
-        order = lasting("order", told, length, device, lambda: laid(told.order(length)))
-        if order is not None:
-            return order, None, True
-        if (order := laid(mask.order(length))) is not None:
-            return order, None, False
-        return None, lasting("gathered", told, length, device, lambda: laid(told.gathered(length))), True
+        found = lasting("orders", told, length, device, lambda: orders(told))
+        return (*orders(mask), False) if found == (None, None) else (*found, True)
 
     @property
     def blocks(self) -> BlockMask:
