@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from heedful.attention.seeing import Everything, Mask, signature
+from heedful.attention.seeing import numbers
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -22,10 +23,10 @@ def block_mask(sight: Sight) -> BlockMask:
     """The mask over indices instead of positions, block by block: all of it is seen, some of it, or nothing."""
     from torch.nn.attention.flex_attention import BlockMask, create_block_mask
 
-    places, mask, counted = sight.places, sight.mask, sight.counted  # and not the sight, which holds much else
+    place, mask, counted = places(sight), sight.mask, sight.counted  # and not the sight, which holds much else
 
     def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        at, to = places(b, i, j)
+        at, to = place(b, i, j)
         return mask.sees(b, h, at, to) if counted else mask.sees(b, h, at, to) & (to >= 0)
 
     batch = max(mask.batch, sight.rows.shape[0], sight.columns.shape[0])
@@ -36,7 +37,7 @@ def block_mask(sight: Sight) -> BlockMask:
     b = torch.arange(batch, device=sight.rows.device)[:, None, None, None, None]
     h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
     some, full = [], []
-    pairs = told_by_numbers(sight).lasting("candidates", lambda: candidates(sight))
+    pairs = candidates(sight) if sight.signature is not None else near_by_numbers(sight)
     at_once = max(1, AT_ONCE // (batch * mask.heads))
     for i, j in zip(*(side.split(at_once) for side in pairs), strict=True):  # P 1 1
         within = torch.arange(SIDE, device=i.device)
@@ -50,27 +51,39 @@ def block_mask(sight: Sight) -> BlockMask:
     return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
 
 
-def told_by_numbers(sight: Sight) -> Sight:
-    """The sight of what its mask says by numbers alone: what it says by tensors, as padding, is near to nobody.
+def places(sight: Sight) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Where a row and a column stand that are told by index, in the sight's order; in 32 bits, as kernels count."""
+    before = sight.columns.shape[-1] - sight.rows.shape[-1]
+    gathered = sight.gathered or sight.order
+    if sight.counted and gathered is None:
+        return lambda b, i, j: (i + before, j)
+    if sight.counted and gathered is not None:
+        at, to = sight.in_order.int(), gathered.at.int()
+        return lambda b, i, j: (at[i], to[j])
+    rows, columns = sight.rows.expand(sight.batch, -1), sight.columns.expand(sight.batch, -1)
+    if sight.order is not None:
+        rows, columns = rows[:, sight.order.at], columns[:, sight.order.at]
+    rows, columns = rows.contiguous(), columns.contiguous()
+    return lambda b, i, j: (rows[b, i], columns[b, j])
 
-    So what is near is found once for all forwards, and nothing is copied to a GPU while a graph is captured.
+
+def near_by_numbers(sight: Sight) -> tuple[Tensor, Tensor]:
+    """The pairs that may see one another by what the mask says in numbers alone: what it says by tensors is not asked.
+
+    So they are found once for all forwards, and nothing is copied to a GPU while a graph is captured.
     """
     from heedful.attention.sight import Sight
 
-    mask: Mask = Everything()
-    for part in sight.mask.all_of():
-        mask = mask & part if signature(part) is not None else mask
-    other = Sight(mask, sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
-    other.laid = sight.laid
-    return other
+    told = Sight(numbers(sight.mask), sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
+    told.laid, told.gathered = sight.laid, sight.gathered
+    return told.lasting("candidates", lambda: candidates(told))
 
 
 def candidates(sight: Sight) -> tuple[Tensor, Tensor]:
     """The pairs of blocks that may see one another, each P 1 1; a mask is asked on the CPU, which waits for none."""
-    length = sight.rows.shape[-1]
-    order = torch.arange(length) if sight.order is None else sight.order.cpu()
-    place, pairs = order.argsort(), []
-    for number, rows in enumerate(order.split(SIDE)):
+    length, gathered, pairs = sight.rows.shape[-1], sight.gathered or sight.order, []
+    place = torch.arange(length) if gathered is None else gathered.back.cpu()
+    for number, rows in enumerate(sight.in_order.cpu().split(SIDE)):
         near = sight.mask.near(rows, length)
         blocks = (torch.arange(0, length, SIDE) if near is None else place[near]).div(SIDE, rounding_mode="floor")
         blocks = blocks.unique()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.attention.memory import Memory
     from heedful.attention.sight import Sight
 
-NUMBERS = (int, tuple, type(torch.logical_and))  # or what is made of them
+NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them
 
 
 class Mask:
@@ -34,6 +34,13 @@ class Mask:
 
     def order(self, length: int) -> Tensor | None:
         """The order in which rows that see the same columns stand together; None: they do. It helps speed alone."""
+        return None
+
+    def gathered(self, length: int) -> Tensor | None:
+        """The order of columns in which those that all rows see stand together, asked for where rows have none.
+
+        None: they do. It helps the speed of block kernels alone.
+        """
         return None
 
     def all_of(self) -> tuple[Mask, ...]:
@@ -119,6 +126,10 @@ class Joined(Mask):
         one = self.one.order(length)
         return self.two.order(length) if one is None else one
 
+    def gathered(self, length: int) -> Tensor | None:
+        one = self.one.gathered(length)
+        return self.two.gathered(length) if one is None else one
+
     def all_of(self) -> tuple[Mask, ...]:
         return self.one.all_of() + self.two.all_of() if self.how is torch.logical_and else (self,)
 
@@ -178,8 +189,20 @@ class Bias(nn.Module):
 
 def signature(mask: Mask) -> Hashable:
     """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    told: list[Any] = [signature(part) if isinstance(part, Mask) else part for part in held(mask)]
-    return None if any(part is None or not isinstance(part, NUMBERS) for part in told) else (type(mask), *told)
+    told: list[Any] = [type(mask)]
+    for part in held(mask):
+        told.append(signature(part) if isinstance(part, Mask) else part)
+        if not isinstance(told[-1], NUMBERS) or (isinstance(part, Mask) and told[-1] is None):
+            return None
+    return tuple(told)
+
+
+def numbers(mask: Mask) -> Mask:
+    """What a mask says by numbers alone, without what it says by tensors, as padding: it shows no less."""
+    told: Mask = Everything()
+    for part in mask.all_of():
+        told = told & part if signature(part) is not None else told
+    return told
 
 
 def structure(mask: Mask) -> Hashable:

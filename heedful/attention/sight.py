@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from heedful.attention.seeing import Bias, Causal, Everything, Mask, signature
+from heedful.attention.lasting import Made, kept, lasting
+from heedful.attention.order import Order
+from heedful.attention.seeing import Bias, Causal, Everything, Mask, numbers, signature
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
 
-Made = TypeVar("Made")
 FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
-MOST = 32  # lowered masks that last
-LASTING: dict[Hashable, object] = {}
 PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
@@ -27,9 +26,10 @@ class Sight:
     rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory
     not yet written, and nobody sees it.
     `counted` says that the rows are the last T of the columns 0, 1, ..., S - 1.
-    `order` (T) is a permutation of rows and columns that makes sparse blocks dense, a help to block kernels alone.
+    `order` moves rows and columns so that sparse blocks become dense, `gathered` columns alone: a help to speed alone.
     """
 
+    gathered: Order | None = None
     past: Tensor | None = None  # where rows stand side by side: which columns lie behind each, B 1 T S
 
     def __init__(
@@ -39,7 +39,7 @@ class Sight:
         columns: Tensor,
         batch: int,
         bias: Bias | None = None,
-        order: Tensor | None = None,
+        order: Order | None = None,
         counted: bool = False,
     ) -> None:
         if mask.batch not in (1, batch):
@@ -53,7 +53,7 @@ class Sight:
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)
         self.seeing = False  # whether every row is known to see something
-        self.laid = False  # whether the order is the mask's own
+        self.laid = False  # whether the orders are the mask's own, by numbers alone
         self._made: dict[Hashable, object] = {}  # of mask and positions
         self._added: dict[Hashable, object] = {}  # of the bias
 
@@ -149,27 +149,41 @@ class Sight:
     @property
     def in_order(self) -> Tensor:
         """Rows by index, in the order that makes sparse blocks dense."""
-        here = torch.arange(self.rows.shape[-1], device=self.rows.device)
-        return here if self.order is None else self.order.to(self.rows.device)
+        return torch.arange(self.rows.shape[-1], device=self.rows.device) if self.order is None else self.order.at
 
     @property
     def turns(self) -> tuple[Sight, ...]:
         """The sights that heads have by turns, each in its mask's order; one alone where a bias speaks of heads too."""
-        return self.once("turns", self._turns)
+        return kept(self._added, "turns", self._turns) or (self,)
 
     def _turns(self) -> tuple[Sight, ...]:
         masks = self.mask.turns()
         if len(masks) > 1 and (self.bias is not None or any(mask.heads > 1 for mask in masks)):
-            return (self,)
-        laid = self.order is None and self.counted and self.rows is self.columns
-        orders = [mask.order(self.rows.shape[-1]) if laid else self.order for mask in masks]
-        if masks == (self.mask,) and orders[0] is self.order:
-            return (self,)
-        place = (self.rows, self.columns, self.batch, self.bias)
-        turns = tuple(Sight(mask, *place, order, self.counted) for mask, order in zip(masks, orders, strict=True))
-        for turn in turns:
-            turn.laid = laid
-        return turns
+            return ()
+        free = self.order is None and self.counted and self.rows is self.columns
+        found = [self._laid(mask) if free else (self.order, None, False) for mask in masks]
+        if len(masks) == 1 and found[0][0] is self.order and found[0][1] is None:
+            return ()
+        turns = []
+        for number, (mask, (order, gathered, laid)) in enumerate(zip(masks, found, strict=True)):
+            turn = Sight(mask, self.rows, self.columns, self.batch, self.bias, order, self.counted)
+            turn.gathered, turn.laid = gathered, laid
+            turn._made = self.once(("turn", number), lambda: {})  # of the mask, for all layers
+            turns.append(turn)
+        return tuple(turns)
+
+    def _laid(self, mask: Mask) -> tuple[Order | None, Order | None, bool]:
+        """The orders that a mask asks for, and whether numbers alone say them; then they are found once for all."""
+        length, device, told = self.rows.shape[-1], self.rows.device, numbers(mask)
+
+        def orders(mask: Mask) -> tuple[Order | None, Order | None]:
+            order, gathered = mask.order(length), mask.gathered(length)
+            if order is not None:
+                return Order(order.to(device)), None
+            return None, None if gathered is None else Order(gathered.to(device))
+
+        found = lasting("orders", told, length, device, lambda: orders(told))
+        return (*orders(mask), False) if found == (None, None) else (*found, True)
 
     @property
     def blocks(self) -> BlockMask:
@@ -186,21 +200,11 @@ class Sight:
         return kept(self._added, "mod", self._score_mod)
 
     def _score_mod(self) -> Callable[..., Tensor]:
-        assert self.bias is not None
-        place, adds = self.places, self.bias.adds
-        return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
+        from heedful.attention.blocks import places
 
-    @property
-    def places(self) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Where a row and a column stand that are told by index, in the sight's order."""
-        before = self.columns.shape[-1] - self.rows.shape[-1]
-        if self.counted and self.order is None:
-            return lambda b, i, j: (i + before, j)
-        rows, columns = self.rows.expand(self.batch, -1), self.columns.expand(self.batch, -1)
-        if self.order is not None:
-            rows, columns = rows[:, self.order], columns[:, self.order]
-        rows, columns = rows.contiguous(), columns.contiguous()
-        return lambda b, i, j: (rows[b, i], columns[b, j])
+        assert self.bias is not None
+        place, adds = places(self), self.bias.adds
+        return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
 
     @property
     def signature(self) -> Hashable:
@@ -240,14 +244,11 @@ class Sight:
 
     def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
-        own = (self.order is None or self.laid) and self.counted and self.rows is self.columns
-        told = self.signature if own else None
-        if told is None or torch.compiler.is_compiling():
+        plain = self.order is None and self.gathered is None
+        if not (self.counted and self.rows is self.columns and (plain or self.laid)):
             return self.once(key, make)
-        while len(LASTING) > MOST:
-            LASTING.pop(next(iter(LASTING)))
-        name = (key, told, self.rows.shape[-1], str(self.rows.device))
-        return self.once(key, lambda: kept(LASTING, name, make))
+        length, device = self.rows.shape[-1], self.rows.device
+        return self.once(key, lambda: lasting((key, plain), self.mask, length, device, make))
 
 
 class Carrying(Sight):
@@ -284,10 +285,3 @@ class Carrying(Sight):
 
     def at(self, rows: Tensor) -> Sight:
         return Carrying(self.below.at(rows), self.given[:, :, rows])
-
-
-def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:
-    """What `make` gave when first asked for; torch.compile can follow it, and not a cached_property, which locks."""
-    if key not in made:
-        made[key] = make()
-    return made[key]  # type: ignore[return-value]

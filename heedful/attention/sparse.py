@@ -7,10 +7,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from heedful.attention.blocks import SIDE
 from heedful.attention.card import Card
 from heedful.attention.masks import Window, least, some
 from heedful.attention.seeing import Mask
 
+FEW = 2048  # columns: it takes less time to look at so many in vain than to put keys and values in order
 PRIME = 46337  # by which chance is made: the square of what is less fits into 32 bits
 
 
@@ -71,8 +73,8 @@ class Every(Mask):
         return (i - j) % self.stride == 0
 
     def near(self, rows: Tensor, length: int) -> Tensor | None:
-        every = torch.arange(length, device=rows.device)
-        return every[torch.isin(every % self.stride, (rows % self.stride).unique())]
+        at = torch.arange(0, length, self.stride, device=rows.device)[:, None] + (rows % self.stride).unique()
+        return at[at < length]
 
     def order(self, length: int) -> Tensor | None:
         at = torch.arange(length)
@@ -121,9 +123,19 @@ class Fixed(Mask):
         return (i // self.size == j // self.size) | (j % self.size >= self.size - self.summary)
 
     def near(self, rows: Tensor, length: int) -> Tensor | None:
-        every = torch.arange(length, device=rows.device)
-        own = torch.isin(every // self.size, (rows // self.size).unique())
-        return every[own | (every % self.size >= self.size - self.summary)]
+        own = (rows // self.size).unique()[:, None] * self.size + torch.arange(self.size, device=rows.device)
+        starts = torch.arange(0, length, self.size, device=rows.device)[:, None]
+        summaries = starts + torch.arange(self.size - self.summary, self.size, device=rows.device)
+        at = torch.cat((own.flatten(), summaries.flatten())).unique()
+        return at[at < length]
+
+    def gathered(self, length: int) -> Tensor | None:
+        spans = length // self.size
+        if min(length, spans * (self.summary + SIDE)) - spans * self.summary < FEW:
+            return None
+        at = torch.arange(length)
+        summary = at % self.size >= self.size - self.summary
+        return torch.cat((at[summary], at[~summary]))
 
 
 class Longformer(Mask):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.lasting import LASTING
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
 
@@ -30,6 +31,7 @@ class Graphs:
         self.model, self.losses, self.back = model, losses, back
         self.made: dict[tuple[tuple[str, torch.Size], ...], tuple[torch.cuda.CUDAGraph, Batch, Losses]] = {}
         self.pool = torch.cuda.graph_pool_handle()
+        self.read: list[object] = []  # what lasted of masks at a capture, since a replay reads it there
         for parameter in filter(lambda one: one.requires_grad, model.parameters()):
             parameter.grad = torch.zeros_like(parameter)
 
@@ -59,6 +61,7 @@ class Graphs:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self.pool):
             losses = self.backward(inputs)
+        self.read += LASTING.values()
         torch._foreach_copy_(gradients, before)
         torch.cuda.set_rng_state(dice)
         return graph, inputs, losses

@@ -21,9 +21,13 @@ from heedful.attention import (
     Sight,
     Strided,
     Window,
+    lasting,
+    sparse,
 )
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.order import Order
+from heedful.attention.sparse import Every
 from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
@@ -36,17 +40,22 @@ def sights(mask):
     memory = FixedMemory(LONG)
     memory.sight(mask, torch.empty(BATCH, 20))
     coins = torch.Generator().manual_seed(0)
-    ordered = mask.over(torch.empty(BATCH, LONG))
-    ordered.order = torch.randperm(LONG, generator=coins)
+    ordered, gathered, both = (mask.over(torch.empty(BATCH, LONG)) for _ in range(3))
+    ordered.order, gathered.gathered, both.order, both.gathered = (
+        Order(torch.randperm(LONG, generator=coins)) for _ in range(4)
+    )
     yield "itself", mask.over(torch.empty(BATCH, LONG))
     yield "remembered", memory.sight(mask, torch.empty(BATCH, 200))
     yield "in an order", ordered
+    yield "with gathered columns", gathered
+    yield "with both", both
 
 
 def laid_out(sight):
     """The dense mask in the sight's order, for all sequences and heads."""
     dense = sight.dense.expand(BATCH, HEADS, sight.rows.shape[-1], sight.columns.shape[-1])
-    return dense if sight.order is None else dense[:, :, sight.order][..., sight.order]
+    columns = sight.gathered or sight.order
+    return dense if columns is None else dense[:, :, sight.in_order][..., columns.at]
 
 
 def indices(rows, columns):
@@ -110,10 +119,48 @@ def test_forward_in_blocks_is_weights_times_values(word):
     for case in cases.cases(word, mask=cases.masks(), bias=BLOCK_BIASES, groups=[2], sight=["itself", "remembered"]):
         sight = case.seen()
         if case.sight == "itself":
-            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+            sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
+
+
+@pytest.fixture
+def gathering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns that all rows see stand together however few they are, and nothing lasts from before."""
+    monkeypatch.setattr(sparse, "FEW", 0)
+    monkeypatch.setattr(lasting, "LASTING", {})
+
+
+SPANS = {
+    "alone": Fixed(16),
+    "causal": Causal() & Fixed(16, 3),
+    "padded": Fixed(48, 2) & Padding(torch.tensor([200, 300, 7])) & Causal(),
+    "a summary more than a block": Fixed(150, 140),
+}
+
+
+@pytest.mark.usefixtures("in_blocks", "gathering")
+@pytest.mark.parametrize("name", SPANS)
+def test_fixed_attention_gathers_its_summaries_with_the_same_numbers(name):
+    sight = SPANS[name].over(torch.empty(BATCH, LONG))
+    [turn] = sight.turns
+    assert turn.gathered is not None and turn.order is None
+    q = torch.randn(BATCH, HEADS, LONG, 4, dtype=torch.float64, requires_grad=True)
+    k, v = (torch.randn(BATCH, 2, LONG, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    defined = Softmax().weights(q, k, sight) @ shared(v, HEADS)
+    agree(Softmax()(q, k, v, sight), defined, [q, k, v], name)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_fixed_attention_of_long_sequences_looks_at_a_few_blocks(causal):
+    length, size = 8192, 64
+    mask = Causal() & Fixed(size) if causal else Fixed(size)
+    [turn] = mask.over(torch.empty(1, length)).turns
+    blocks = turn.blocks
+    most = 3 + length // size // SIDE  # its own spans, the rest of which may lie in three blocks, and the summaries
+    assert int((blocks.kv_num_blocks + blocks.full_kv_num_blocks).max()) <= most
+    assert Fixed(size).over(torch.empty(1, 1024)).turns[0].gathered is None, "too short for it to pay"
 
 
 @pytest.fixture
@@ -132,7 +179,7 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight = case.seen()
         if ordered:
-            sight.order = torch.tensor([3, 1, 0, 6, 2, 5, 4])
+            sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
@@ -174,15 +221,17 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.usefixtures("gathering")
 def test_a_kind_is_compiled_twice_for_all_lengths_whatever_other_kinds_there_are(graphs):
     with torch.no_grad():
         for length in (40, 57, 64, 33):
-            for mask in (Window(3), Window(5), Causal() & Window(3), Padding(torch.tensor([length, 20, 9]))):
-                q, k, v = (torch.randn(BATCH, HEADS, length, 16) for _ in range(3))
-                sight = mask.over(q[:, 0])
+            padding = Padding(torch.tensor([length, 20, 9]))
+            for mask in (Window(3), Window(5), Causal() & Window(3), padding, Every(5), Every(4) & padding, Fixed(8)):
+                q, k, v = (torch.randn(BATCH, HEADS, length, 16, dtype=torch.float64) for _ in range(3))
+                [sight] = mask.over(q[:, 0]).turns
                 y = softmax.blockwise(q, k, v, sight, 0.25)
                 torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ v, **EXACT)
-    assert graphs["unique_graphs"] == 2 * 4
+    assert graphs["unique_graphs"] == 2 * 7
 
 
 @pytest.mark.parametrize("word", tables.MASKS)
@@ -203,7 +252,7 @@ def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
     monkeypatch.setattr(softmax, "flex", lambda *kind: flex_attention)
     case = Case("causal & padding", "buckets", groups)
     sight = case.seen()
-    sight.order = torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0))
+    sight.order = Order(torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0)))
     with torch.no_grad():
         q, k, v = (x.detach() for x in asked(case, sight))
         y = softmax.blockwise(q, k, v, sight, 0.5)  # a head's width is 4, and 0.5 the inverse of its root

@@ -1,12 +1,28 @@
 """A sight is lowered once for all layers, shared by layers with biases of their own, and forgets what it lowered."""
 
+import weakref
 from collections import Counter
 
 import pytest
 import torch
 from torch import nn
 
-from heedful.attention import Bias, Buckets, Causal, Given, Mask, Padding, Rotary, Sight, Strided, Window
+from heedful.attention import (
+    Bias,
+    Blocks,
+    Buckets,
+    Causal,
+    Given,
+    Mask,
+    Padding,
+    Rotary,
+    Sight,
+    Strided,
+    Window,
+    lasting,
+)
+from heedful.attention.order import Order
+from heedful.attention.sparse import Every
 from heedful.models import tables, words
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states
@@ -129,7 +145,7 @@ def test_a_sight_at_a_few_rows_is_those_rows(name):
 
 def test_a_sight_afresh_is_the_same_with_nothing_made():
     sight = Case("given for all", "table", sight="itself").seen()
-    sight.order = torch.arange(LENGTH)
+    sight.order = Order(torch.arange(LENGTH))
     before = sight.added(torch.float64)
     other = sight.afresh()
     assert sight._made
@@ -178,5 +194,94 @@ def test_a_lowered_mask_lasts_where_it_follows_from_numbers_alone():
     lengths = torch.tensor([2, 3])
     assert lowered(Window(3) & Padding(lengths)) is not lowered(Window(3) & Padding(lengths))
     ordered = Window(3).over(torch.empty(2, LENGTH))
-    ordered.order = torch.arange(LENGTH).flip(0)
+    ordered.order = Order(torch.arange(LENGTH).flip(0))
     assert ordered.blocks is not lowered(Window(3))
+    assert lowered(Blocks(2)) is lowered(Blocks(2))
+    layout = torch.ones(LENGTH, LENGTH, dtype=torch.bool)
+    assert lowered(Blocks(2, layout)) is not lowered(Blocks(2, layout))
+
+
+def test_what_lasts_of_one_mask_is_not_served_to_another():
+    def blocks(mask):
+        return int(mask.over(torch.empty(1, 512)).blocks.to_dense().sum())
+
+    own = Near(torch.tensor(1))
+    masks = (Blocks(64), Blocks(256), own, Padding(torch.tensor([512])), Blocks(128) & Padding(torch.tensor([300])))
+    assert [blocks(mask) for mask in masks] == [4, 8, 4, 16, 3]
+
+
+class Near(Mask):
+    """Blocks of 128 that a tensor tells of, and not numbers."""
+
+    def __init__(self, blocks):
+        self.blocks = blocks
+
+    def sees(self, b, h, i, j):
+        return (i // 128 - j // 128).abs() < self.blocks
+
+    def near(self, rows, length):
+        return torch.arange(int(rows.min()) // 128 * 128, min(length, (int(rows.max()) // 128 + 1) * 128))
+
+    def order(self, length):
+        return torch.arange(length).flip(0)
+
+
+def test_an_order_that_a_tensor_tells_does_not_last():
+    def turn():
+        [turn] = (Window(3) & Near(torch.tensor(1))).over(torch.empty(1, 300)).turns
+        return turn
+
+    assert turn().order is not None
+    assert turn().order is not turn().order
+    assert not turn().laid
+
+
+def test_what_lasts_serves_a_larger_batch_and_whoever_learns_after_a_text_was_written():
+    with torch.inference_mode():
+        few = Strided(2, 3).over(torch.empty(2, LENGTH)).turns[1]
+        assert not few.blocks.kv_indices.is_inference() and not few.order.at.is_inference()
+    many = Strided(2, 3).over(torch.empty(8, LENGTH)).turns[1]
+    assert many.blocks is few.blocks
+    assert many.blocks.mask_mod(*(torch.tensor(n) for n in (7, 0, 2, 2)))
+
+
+def test_what_was_asked_for_least_lately_lasts_no_longer(monkeypatch):
+    monkeypatch.setattr(lasting, "LASTING", {})
+    monkeypatch.setattr(lasting, "MOST", 2)
+
+    def lowered(size):
+        return Window(size).over(torch.empty(1, LENGTH)).blocks
+
+    first, second = lowered(1), lowered(2)
+    assert lowered(1) is first
+    lowered(3)
+    assert lowered(1) is first
+    assert lowered(2) is not second
+    assert len(lasting.LASTING) == 2
+
+
+def test_an_order_is_asked_for_once_for_all_forwards(monkeypatch):
+    asked, order = [], Every.order
+    monkeypatch.setattr(lasting, "LASTING", {})
+    monkeypatch.setattr(Every, "order", lambda mask, length: asked.append(length) or order(mask, length))
+    for lengths in (torch.tensor([LENGTH, 3]), torch.tensor([2, LENGTH])):
+        for mask in (Strided(2, 3), Strided(2, 3) & Padding(lengths)):
+            assert mask.over(torch.empty(2, LENGTH)).turns[1].order is not None
+    assert asked == [LENGTH]
+
+
+def test_heads_by_turns_and_in_order_keep_each_layers_bias():
+    sight, biases = Every(3).over(torch.empty(2, LENGTH)), [BIASES["alibi"](), BIASES["buckets"]()]
+    turns = [sight.plus(bias).turns for bias in biases]
+    assert [turn.bias for [turn] in turns] == biases
+    assert turns[0][0].blocks is turns[1][0].blocks
+    assert turns[0][0].dense is turns[1][0].dense
+
+
+@pytest.mark.parametrize("mask", [Window(3), Strided(2, 3)])
+def test_a_sight_is_gone_when_its_forward_is(mask):
+    sight = mask.over(torch.empty(2, LENGTH))
+    assert sight.turns[0].blocks is not None
+    gone = weakref.ref(sight)
+    del sight
+    assert gone() is None, "a sight that holds itself keeps a GPU's memory until Python collects what is in circles"

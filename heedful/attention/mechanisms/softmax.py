@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
@@ -136,17 +136,22 @@ def by_turns(
     turns, heads = sight.turns, q.shape[1]
     if len(turns) == 1:
         return look(q, k, v, turns[0])
-    k, v = shared(k, heads), shared(v, heads)
-    whose = [slice(turn, None, len(turns)) for turn in range(len(turns))]
-    seen = [look(q[:, at], k[:, at], v[:, at], turn) for at, turn in zip(whose, turns, strict=True)]
-    places = torch.cat([torch.arange(heads, device=q.device)[at] for at in whose])
-    return torch.cat(seen, 1)[:, places.argsort()]
+    given = zip(*(dealt(x, len(turns)) for x in (q, shared(k, heads), shared(v, heads))), turns, strict=True)
+    seen = [look(*one).unbind(1) for one in given]
+    return torch.stack([seen[head % len(turns)][head // len(turns)] for head in range(heads)], 1)
+
+
+def dealt(x: Tensor, turns: int) -> Sequence[Tensor]:
+    """Each turn's heads; where turns come out even, gradients meet in one step, for slices each fill up with zeros."""
+    if x.shape[1] % turns == 0:
+        return x.unflatten(1, (-1, turns)).unbind(2)
+    return [x[:, turn::turns] for turn in range(turns)]
 
 
 def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float) -> Tensor:
     """The same, PART rows at a time with the columns near them: never a T x S tensor where a mask sees few of them."""
     if sight.order is not None:
-        q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
+        q, k, v = sight.order(q), sight.order(k), sight.order(v)
     keys, values, looked = k.split(PART, 2), v.split(PART, 2), []
     found = sight.lasting(("parts", PART), partial(parts, sight))
     for some, (rows, at, blocks, columns) in zip(q.split(PART, 2), found, strict=True):
@@ -157,7 +162,7 @@ def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
         part = Sight(sight.mask, rows[None], at[None], sight.batch, sight.bias)
         looked.append(fused(some, near, of_them, part, scale, dropout))
     y = torch.cat(looked, 2)
-    return y if sight.order is None else y[:, :, sight.order.argsort()]
+    return y if sight.order is None else sight.order.undo(y)
 
 
 def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]:
@@ -180,12 +185,14 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
         k, v = shared(k, q.shape[1]), shared(v, q.shape[1])
     if sight.order is not None:
-        q, k, v = q[:, :, sight.order], k[:, :, sight.order], v[:, :, sight.order]
+        q = sight.order(q)
+    if (gathered := sight.gathered or sight.order) is not None:
+        k, v = gathered(k), gathered(v)
     grouped = q.shape[1] != k.shape[1]
     kind = sight.once("structure", lambda: sight.signature or structure(sight.mask))
-    look = flex(kind, sight.order is None, sight.counted, str(type(sight.bias)))
+    look = flex(kind, gathered is None, sight.counted, str(type(sight.bias)))
     y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)
-    return y if sight.order is None else y[:, :, sight.order.argsort()]
+    return y if sight.order is None else sight.order.undo(y)
 
 
 @cache
