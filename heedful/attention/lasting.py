@@ -29,7 +29,8 @@ def lasting(key: Hashable, mask: Mask, length: int, device: torch.device, make: 
     name = (key, told, length, str(device))
     with torch.inference_mode(False):  # or what is made while a text is written could not be learned with later
         made = kept(LASTING, name, make)
-    LASTING[name] = LASTING.pop(name)
+    LASTING.pop(name, None)
+    LASTING[name] = made
     while len(LASTING) > MOST:
         LASTING.pop(next(iter(LASTING)))
     return made
