@@ -153,9 +153,10 @@ def in_folders(folder: Path) -> list[tuple[Path, str]]:
         raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
     found = [(path, parts[path][0]) for path in images]
     bare = sorted({path.name for path in folder.iterdir() if is_home(path)} - {label for _, label in found})
-    if others and not found:
-        raise Refusal(f"{folder} holds no images, and {others[0]} is none of {', '.join(ENDINGS)}; convert such files")
-    if others:
+    unknown = next((path for path in others if len(parts[path]) > 1), None)
+    if unknown and not found:
+        raise Refusal(f"{folder} holds no images, and {unknown} is none of {', '.join(ENDINGS)}; convert such files")
+    if others and found:
         warn(f"{folder}: files of other kinds are passed over: {len(others):,}, first {others[0]}", stacklevel=2)
     if unseen:
         warn(f"{folder}: hidden images are passed over: {len(unseen):,}, first {unseen[0]}", stacklevel=2)
