@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -35,6 +36,7 @@ ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
 PATIENCE = {"cpu": 2.0, "cuda": 1.0}  # seconds: what takes longer is not asked about twice the length
 SHORT = 0.05  # seconds: on a GPU, which works on while it is told what comes next, some such calls are timed as one
 TOGETHER = 5
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # glibc's numbers of what `mallopt` sets
 
 
 def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> Iterator[tuple[Growth, str]]:
@@ -43,6 +45,7 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     sizes = CUDA if device == "cuda" else CPU
     names, lengths = wanted(changes, sizes["lengths"])
     torch.manual_seed(0)
+    in_hand()
     for backward in (False, True):
         yield measured(device, {**sizes, "lengths": lengths}, names, backward, rounds, said), BASE
 
@@ -175,6 +178,13 @@ def peak(run: Callable[[], object], device: str) -> tuple[int, float]:
     before = resident("VmRSS")
     seconds = timed(run)
     return max(0, resident("VmHWM") - before), seconds
+
+
+def in_hand() -> None:
+    """What is freed stays with the process: else pages that the system clears anew are timed, and T looks like T^1.4."""
+    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
+        libc.mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that it takes
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def timed(run: Callable[[], object]) -> float:
