@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from heedful.attention import newest
 from heedful.attention.context import Context
 from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.memory import Memory
@@ -19,6 +20,8 @@ class Attention(nn.Module):
         self.project, self.mechanism, self.join = project, mechanism, join
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
+        if memory is not None and newest.serves(self.project, self.mechanism, x, sight, memory):
+            return self.join(newest.look(self.project, self.mechanism, x, sight, memory))
         q, k, v = self.project(x, sight)
         y = self.mechanism(q, k, v, sight) if memory is None else self.mechanism.recall(q, k, v, sight, memory)
         return self.join(y)

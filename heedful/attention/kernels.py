@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,19 +14,29 @@ FEW, CROWD = (128, 8), (32, 2)  # columns that a program looks at together, and 
 MANY = 128  # programs from which on most of a GPU is busy
 TILE = 16384  # bytes of keys that a program reads at once: of them and of values a few lie in 99 KiB of shared memory
 SCHEMA = (
-    "(Tensor q, Tensor k, Tensor v, Tensor(a!) keys, Tensor(b!) values, Tensor rows, Tensor? places, float scale)"
-    " -> Tensor"
+    "(Tensor row, Tensor? cos, Tensor? sin, Tensor(a!) keys, Tensor(b!) values, Tensor rows, Tensor? places, int heads,"
+    " float scale) -> Tensor"
 )
 
 
 @triton.jit
+def turned(x, beside, cos, sin):  # type: ignore[no-untyped-def]
+    """Channels turned with those that stand half a head away, rounded as `Rotary` does."""
+    kept = (x.to(tl.float32) * cos.to(tl.float32)).to(x.dtype)
+    return (kept.to(tl.float32) + beside.to(tl.float32) * sin.to(tl.float32)).to(x.dtype)
+
+
+@triton.jit
 def newest(  # type: ignore[no-untyped-def]
-    q, k, v, keys, values, y, rows, places, scale,
-    q_b, q_h, k_b, k_g, v_b, v_g, s_b, s_g, s_s, y_b, y_h, p_b,
+    row, cosines, sines, keys, values, y, rows, places, scale,
+    x_b, t_b, s_b, s_g, s_s, p_b,
     GROUPS: tl.constexpr, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, WIDE: tl.constexpr,
-    BLOCK: tl.constexpr, PADDED: tl.constexpr, EXACT: tl.constexpr,
+    BLOCK: tl.constexpr, TURNED: tl.constexpr, PADDED: tl.constexpr, EXACT: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One program a sequence and group: softmax over columns in blocks, the sum rescaled as a greater score is met."""
+    if EARLY:
+        tl.extra.cuda.gdc_wait()  # for the kernel before, beside whose end this one was begun
+        tl.extra.cuda.gdc_launch_dependents()  # and so may the next
     at = tl.program_id(0).to(tl.int64)
     b, g = at // GROUPS, at % GROUPS
     precision: tl.constexpr = "ieee" if EXACT else "tf32"
@@ -33,68 +44,84 @@ def newest(  # type: ignore[no-untyped-def]
     r, d = tl.arange(0, ROWS), tl.arange(0, WIDE)
     inside = d < D
     asked = (r < SHARE)[:, None] & inside[None]
-    queries = tl.load(q + b * q_b + (g * SHARE + r)[:, None] * q_h + d[None], mask=asked, other=0.0)
-    key = tl.load(k + b * k_b + g * k_g + d, mask=inside, other=0.0)
-    value = tl.load(v + b * v_b + g * v_g + d, mask=inside, other=0.0)
+    q, k = row + b * x_b + (g * SHARE + r)[:, None] * D, row + b * x_b + (GROUPS * SHARE + g) * D
+    queries = tl.load(q + d[None], mask=asked, other=0.0)
+    key = tl.load(k + d, mask=inside, other=0.0)
+    value = tl.load(k + GROUPS * D + d, mask=inside, other=0.0)
+    if TURNED:
+        away = (d + D // 2) % D
+        cos = tl.load(cosines + b * t_b + d, mask=inside, other=0.0)
+        sin = tl.load(sines + b * t_b + d, mask=inside, other=0.0)
+        queries = turned(queries, tl.load(q + away[None], mask=asked, other=0.0), cos[None], sin[None])
+        key = turned(key, tl.load(k + away, mask=inside, other=0.0), cos, sin)
     first = b * s_b + g * s_g
     tl.store(keys + first + column * s_s + d, key, mask=inside)
     tl.store(values + first + column * s_s + d, value, mask=inside)
-    best = tl.full([ROWS], -float("inf"), tl.float32)
-    total = tl.zeros([ROWS], tl.float32)
-    taken = tl.zeros([ROWS, WIDE], tl.float32)
-    for start in range(0, column + 1, BLOCK):
+    best = tl.sum(queries.to(tl.float32) * key.to(tl.float32)[None], 1) * scale  # itself, whom it sees always
+    total = tl.full([ROWS], 1.0, tl.float32)
+    taken = tl.zeros([ROWS, WIDE], tl.float32) + value.to(tl.float32)[None]
+    for start in range(0, column, BLOCK):
         j = start + tl.arange(0, BLOCK)
-        own = (j == column)[:, None]  # which may not be in memory yet: other threads write it
-        written = (j < column)[:, None] & inside[None]
+        seen = j < column
+        written = seen[:, None] & inside[None]
         there = first + j[:, None] * s_s + d[None]
-        some = tl.where(own, key[None], tl.load(keys + there, mask=written, other=0.0))
-        seen = j <= column
+        some = tl.load(keys + there, mask=written, other=0.0)
         if PADDED:
             seen = seen & (tl.load(places + b * p_b + j, mask=seen, other=-1) >= 0)
         scores = tl.dot(queries, tl.trans(some), input_precision=precision) * scale
         scores = tl.where(seen[None], scores, -float("inf"))
         most = tl.maximum(best, tl.max(scores, 1))
-        still = tl.where(most == -float("inf"), 0.0, most)  # where nothing was seen yet
-        part, fade = tl.exp(scores - still[:, None]), tl.exp(best - still)
+        part, fade = tl.exp(scores - most[:, None]), tl.exp(best - most)
         total = total * fade + tl.sum(part, 1)
-        some = tl.where(own, value[None], tl.load(values + there, mask=written, other=0.0))
+        some = tl.load(values + there, mask=written, other=0.0)
         taken = taken * fade[:, None] + tl.dot(part.to(some.dtype), some, input_precision=precision)
         best = most
-    made = taken / tl.where(total > 0, total, 1.0)[:, None]
-    tl.store(y + b * y_b + (g * SHARE + r)[:, None] * y_h + d[None], made.to(y.dtype.element_ty), mask=asked)
+    made = taken / total[:, None]
+    tl.store(y + (at * SHARE + r)[:, None] * D + d[None], made.to(y.dtype.element_ty), mask=asked)
 
 
 @torch.library.custom_op("heedful::newest", mutates_args=("keys", "values"), schema=SCHEMA)
 def look(
-    q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, rows: Tensor, places: Tensor | None, scale: float
-) -> Tensor:
-    """What rows (B H 1 D) take of a memory's columns (B G S D) up to `rows`, at which k and v (B G 1 D) are written.
+    row: Tensor, cos: Tensor | None, sin: Tensor | None, keys: Tensor, values: Tensor, rows: Tensor,
+    places: Tensor | None, heads: int, scale: float,
+) -> Tensor:  # fmt: skip
+    """What rows take of a memory's columns (B G S D) up to `rows`, at which their keys and values are written.
 
-    An operation of its own, for torch.compile: it cannot look into the kernel, and need not.
+    A row (B 1 (H + 2 G) D) is its queries, keys and values, of which cos and sin (B|1 1 1 D) turn the first two. What
+    it takes lies head by head: B 1 (H D). An operation of its own, for torch.compile: it cannot look into the kernel,
+    and need not.
     """
-    y = beside(q)
-    groups, width, share = k.shape[1], q.shape[-1], q.shape[1] // k.shape[1]
-    programs = q.shape[0] * groups
+    row = row.contiguous()
+    y, (_, groups, _, width) = room(row, keys, heads), keys.shape
+    programs, share = len(row) * groups, heads // groups
     block, warps = FEW if programs < MANY else CROWD
     wide = max(16, triton.next_power_of_2(width))
-    block = max(16, min(block, TILE // (wide * q.element_size())))
+    block = max(16, min(block, TILE // (wide * row.element_size())))
     newest[(programs,)](
-        q, k, v, keys, values, y, rows, rows if places is None else places, scale,
-        q.stride(0), q.stride(1), k.stride(0), k.stride(1), v.stride(0), v.stride(1),
-        keys.stride(0), keys.stride(1), keys.stride(2), y.stride(0), y.stride(1),
-        0 if places is None else places.stride(0),
-        GROUPS=groups, SHARE=share, ROWS=max(16, triton.next_power_of_2(share)), D=width,
-        WIDE=wide, BLOCK=block, PADDED=places is not None, EXACT=q.dtype == float32,
-        num_warps=warps,
+        row, row if cos is None else cos, row if sin is None else sin, keys, values, y, rows,
+        rows if places is None else places, scale,
+        row.stride(0), 0 if cos is None or len(cos) == 1 else cos.stride(0),
+        keys.stride(0), keys.stride(1), keys.stride(2), 0 if places is None else places.stride(0),
+        GROUPS=groups, SHARE=share, ROWS=max(16, triton.next_power_of_2(share)), D=width, WIDE=wide, BLOCK=block,
+        TURNED=cos is not None, PADDED=places is not None, EXACT=row.dtype == float32,
+        EARLY=early(row.device), launch_pdl=early(row.device), num_warps=warps,
     )  # fmt: skip
     return y
 
 
-def beside(q: Tensor) -> Tensor:
-    """Room for as many rows (B H 1 D), the heads side by side, as they are joined."""
-    return q.new_empty(q.shape[0], 1, q.shape[1], q.shape[3]).transpose(1, 2)
+@cache
+def early(device: torch.device) -> bool:
+    """Whether a kernel can begin beside the end of the one before: from NVIDIA's Hopper on."""
+    return device.type == "cuda" and torch.version.hip is None and torch.cuda.get_device_capability(device) >= (9, 0)
+
+
+def room(row: Tensor, keys: Tensor, heads: int) -> Tensor:
+    """Room for what rows take."""
+    return row.new_empty(len(row), 1, heads * keys.shape[-1])
 
 
 @look.register_fake
-def _(q: Tensor, *given: Any) -> Tensor:
-    return beside(q)
+def _(
+    row: Tensor, cos: Any, sin: Any, keys: Tensor, values: Any, rows: Any, places: Any, heads: int, *_: Any
+) -> Tensor:
+    return room(row, keys, heads)

@@ -1,4 +1,4 @@
-"""The newest token of a sequence on a GPU: one kernel writes down its key and value, and looks at all before it."""
+"""The newest token of a sequence on a GPU: one kernel turns its queries and key, writes it down, and looks back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.attention.memory import FixedMemory, Memory
+from heedful.attention.projections import MultiHead, split
 from heedful.attention.seeing import Causal
 from heedful.attention.sight import Sight
 
@@ -24,19 +26,27 @@ def prepare() -> None:
         kernels = import_module("heedful.attention.kernels")
 
 
-def serves(q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> bool:
+def serves(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, memory: Memory) -> bool:
     """Whether the kernel can say it: one row that sees all that is no padding, and nothing is added to its scores."""
-    if kernels is None or not q.is_cuda or type(memory) is not FixedMemory or q.shape[2] != 1:
+    if kernels is None or not x.is_cuda or type(memory) is not FixedMemory or x.shape[1] != 1:
         return False
+    if type(project) is not MultiHead or x.dtype not in DTYPES or torch.is_autocast_enabled("cuda"):
+        return False
+    if not isinstance(mechanism, Softmax) or type(mechanism).forward is not Softmax.forward:
+        return False  # or a kind that makes its sum in another way
     plain = type(sight) is Sight and sight.bias is None and type(sight.mask) is Causal
-    alike = k.shape[-1] == v.shape[-1] <= 256 and q.dtype == k.dtype == v.dtype and q.dtype in DTYPES
-    small = memory.size <= LONG or q.shape[0] * k.shape[1] >= MANY
+    alike = project.parts[1] == project.parts[2] <= 256 * project.groups
+    small = memory.size <= LONG or len(x) * project.groups >= MANY
     return plain and alike and small and not torch.is_grad_enabled()
 
 
-def look(owner: object, q: Tensor, k: Tensor, v: Tensor, memory: Memory, scale: float) -> Tensor:
-    """What the newest rows (B H 1 D) take of all that is in memory and of themselves, who are in it from here on."""
-    assert isinstance(memory, FixedMemory), "who looks asks first whether the kernel serves"
-    keys, values = memory.place(owner, k, v)
-    y: Tensor = kernels.look(q, k, v, keys, values, memory.rows, memory.places, scale)
-    return y
+def look(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, memory: Memory) -> Tensor:
+    """What the newest rows (B 1 M) take of all that is in memory and of themselves, who are in it from here on."""
+    assert isinstance(mechanism, Softmax) and isinstance(memory, FixedMemory), "who looks asks first"
+    row, heads = project.beside(x), project.heads
+    q, k, v = split(row, heads + 2 * project.groups).split_with_sizes([heads, project.groups, project.groups], 1)
+    turns = None if project.position is None else project.position.kept(sight.rows, sight, q.shape[-1], row.dtype)
+    keys, values = memory.place(mechanism, k, v)
+    scale = mechanism.scale(q)
+    y: Tensor = kernels.look(row, *(turns or (None, None)), keys, values, memory.rows, memory.places, heads, scale)
+    return split(y, heads)

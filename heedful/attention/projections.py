@@ -60,6 +60,15 @@ class MultiHead(nn.Module):
         q, k = qk.split_with_sizes([self.heads, self.groups], 1)
         return q, k, v
 
+    def beside(self, x: Tensor) -> Tensor:
+        """The same side by side as the matrix gives them, and not yet turned: B T (H D + G D + G E)."""
+        made = self.to_qkv(x)
+        if not self.normed:
+            return made
+        q, k, v = made.split_with_sizes(self.parts, -1)
+        q, k = self.norm_q(split(q, self.heads)), self.norm_k(split(k, self.groups))
+        return torch.cat((q.transpose(1, 2).flatten(2), k.transpose(1, 2).flatten(2), v), -1)
+
 
 class SharedQK(MultiHead):
     """Keys that are the queries, all of one length: like looks at like (Reformer: Kitaev et al., 2020)."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
 PATIENCE = 16  # tokens that are written before it is asked whether all answers have ended
 WARM = 3  # steps before a capture, in which the libraries choose their kernels
+EARLY = {"triton.enable_pdl": True}  # a kernel is begun beside the end of the one before, from NVIDIA's Hopper on
 TUNED = {
     "coordinate_descent_tuning": True,  # with it inductor reads a matrix for one row at the speed of the memory
     "realize_opcount_threshold": 6,  # and what it is multiplied with is made once, not anew for each of its columns
@@ -64,7 +65,7 @@ class Step:
         if compiled:
             # Every batch and reach is a graph of its own: past torch's limit of 8 it would go on eagerly, in silence.
             torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, 64)
-            how: Any = {"dynamic": False, "options": TUNED if batch == 1 else None}
+            how: Any = {"dynamic": False, "options": EARLY | (TUNED if batch == 1 else {})}
             self.scores, self.likeliest = torch.compile(self.plain, **how), torch.compile(self.greedy, **how)
         self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
 

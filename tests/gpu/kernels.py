@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.attention import (
     ALiBi,
@@ -37,8 +37,10 @@ from heedful.attention import (
     Local2D,
     Longformer,
     Mask,
+    MultiHead,
     Padding,
     Prefix,
+    Rotary,
     Strided,
     Table,
     Window,
@@ -201,30 +203,33 @@ def recalls(device: torch.device) -> Iterator[dict[str, object]]:
     """The kernel of the newest token against the definition, whoever shares keys and wherever padding stands."""
     newest.prepare()
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
-        for groups, width, before, padded in itertools.product(
-            (H, 2, 1), (64, 80, 256, 16), (1, 63, 64, 200), (False, True)
+        for groups, width, before, padded, turned in itertools.product(
+            (H, 2, 1), (64, 80, 256, 16), (1, 63, 200), (False, True), (False, True)
         ):
             torch.manual_seed(0)
+            project = MultiHead(1, H, groups, width, width, Rotary() if turned else None)
+            project.to_qkv = nn.Identity()  # so that states are queries, keys and values
             memory, exact, mechanism = FixedMemory(256), FixedMemory(256), Softmax()
             start = torch.tensor([0, before // 2], device=device)[:, None] * padded
             positions = (torch.arange(before, device=device)[None] - start).clamp(min=-1)
-            shapes = [(B, H, 1, width), *((B, groups, n, width) for n in (before, before, 1, 1))]
-            q, keys, values, k, v = (torch.randn(shape, device=device).to(dtype) for shape in shapes)
-            x = torch.zeros(B, before, 1, device=device)
-            made = []
+            past, x = (torch.randn(B, n, (H + 2 * groups) * width, device=device).to(dtype) for n in (before, 1))
             with torch.no_grad():
                 for kept, kind in ((memory, dtype), (exact, torch.float64)):
-                    kept.sight(Causal(), x, None, positions if padded else None)
-                    kept.keep(mechanism, keys.to(kind), values.to(kind))
-                    sight = kept.sight(Causal(), x[:, :1])
-                    if kind is dtype and not newest.serves(q, k, v, sight, kept):
+                    sight = kept.sight(Causal(), past, None, positions if padded else None)
+                    kept.keep(mechanism, *(one.to(kind) for one in project(past, sight)[1:]))
+                    sight = kept.sight(Causal(), x)
+                    if kind is dtype and not newest.serves(project, mechanism, x, sight, kept):
                         raise AssertionError("the kernel does not serve what it should")
-                    made.append(mechanism.recall(q.to(kind), k.to(kind), v.to(kind), sight, kept))
-            ratio = error(*made) / (torch.finfo(dtype).eps * float(made[1].abs().max()))
-            same = all(map(torch.equal, *([x.to(dtype) for x in kept.slots[mechanism, 1]] for kept in (memory, exact))))
+                    if kind is dtype:
+                        made = newest.look(project, mechanism, x, sight, kept)
+                truth = mechanism.recall(*(one.double() for one in project(x, sight)), sight, exact)
+            rounding = torch.finfo(dtype).eps
+            ratio = error(made, truth) / (rounding * float(truth.abs().max()))
+            pairs = zip(memory.slots[mechanism, 1], exact.slots[mechanism, 1], strict=True)
+            same = all(error(written, true) <= rounding * float(true.abs().max()) for written, true in pairs)
             case = f"the newest token, {groups} groups of {width}, {before} before it, {'un' * (not padded)}padded"
             yield {
-                "case": case,
+                "case": case + ", turned" * turned,
                 "dtype": str(dtype),
                 "roundings": round(ratio, 2),
                 "holds": ratio <= ROUNDINGS * max(1.0, width / 128) and same,

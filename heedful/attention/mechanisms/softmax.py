@@ -11,10 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from heedful.attention import newest
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
-from heedful.attention.memory import Memory
 from heedful.attention.seeing import structure
 from heedful.attention.sight import Sight
 
@@ -72,12 +70,6 @@ class Softmax(SoftmaxLike):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         return fused(q, k, v, sight, self.scale(q), self.dropout if self.training else 0.0)
-
-    def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
-        plain = type(self).forward is Softmax.forward  # and no kind that makes its sum in another way
-        if plain and newest.serves(q, k, v, sight, memory):
-            return newest.look(self, q, k, v, memory, self.scale(q))
-        return super().recall(q, k, v, sight, memory)
 
 
 class Scaled(Softmax):
