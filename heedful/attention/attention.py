@@ -21,7 +21,7 @@ class Attention(nn.Module):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if memory is not None and newest.serves(self.project, self.mechanism, x, sight, memory):
-            return self.join(newest.look(self.project, self.mechanism, x, sight, memory))
+            return self.join(newest.look(self.project, self.mechanism, x, memory))
         q, k, v = self.project(x, sight)
         y = self.mechanism(q, k, v, sight) if memory is None else self.mechanism.recall(q, k, v, sight, memory)
         return self.join(y)

@@ -10,11 +10,11 @@ import triton
 import triton.language as tl
 from torch import Tensor, float32
 
-FEW, CROWD = (128, 8), (32, 2)  # columns that a program looks at together, and warps that share them
+FEW, CROWD = (128, 4), (32, 1)  # columns that a program looks at together, and warps that share them
 MANY = 128  # programs from which on most of a GPU is busy
 TILE = 16384  # bytes of keys that a program reads at once: of them and of values a few lie in 99 KiB of shared memory
 SCHEMA = (
-    "(Tensor row, Tensor? cos, Tensor? sin, Tensor(a!) keys, Tensor(b!) values, Tensor rows, Tensor? places, int heads,"
+    "(Tensor row, Tensor? turns, Tensor(a!) keys, Tensor(b!) values, Tensor rows, Tensor? places, int heads,"
     " float scale) -> Tensor"
 )
 
@@ -28,8 +28,8 @@ def turned(x, beside, cos, sin):  # type: ignore[no-untyped-def]
 
 @triton.jit
 def newest(  # type: ignore[no-untyped-def]
-    row, cosines, sines, keys, values, y, rows, places, scale,
-    x_b, t_b, s_b, s_g, s_s, p_b,
+    row, turns, keys, values, y, rows, places, scale,
+    x_b, s_b, s_g, s_s, p_b,
     GROUPS: tl.constexpr, SHARE: tl.constexpr, ROWS: tl.constexpr, D: tl.constexpr, WIDE: tl.constexpr,
     BLOCK: tl.constexpr, TURNED: tl.constexpr, PADDED: tl.constexpr, EXACT: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
@@ -50,8 +50,9 @@ def newest(  # type: ignore[no-untyped-def]
     value = tl.load(k + GROUPS * D + d, mask=inside, other=0.0)
     if TURNED:
         away = (d + D // 2) % D
-        cos = tl.load(cosines + b * t_b + d, mask=inside, other=0.0)
-        sin = tl.load(sines + b * t_b + d, mask=inside, other=0.0)
+        place = tl.load(places + b * p_b + column) if PADDED else column
+        cos = tl.load(turns + place * 2 * D + d, mask=inside, other=0.0)
+        sin = tl.load(turns + place * 2 * D + D + d, mask=inside, other=0.0)
         queries = turned(queries, tl.load(q + away[None], mask=asked, other=0.0), cos[None], sin[None])
         key = turned(key, tl.load(k + away, mask=inside, other=0.0), cos, sin)
     first = b * s_b + g * s_g
@@ -82,14 +83,14 @@ def newest(  # type: ignore[no-untyped-def]
 
 @torch.library.custom_op("heedful::newest", mutates_args=("keys", "values"), schema=SCHEMA)
 def look(
-    row: Tensor, cos: Tensor | None, sin: Tensor | None, keys: Tensor, values: Tensor, rows: Tensor,
-    places: Tensor | None, heads: int, scale: float,
+    row: Tensor, turns: Tensor | None, keys: Tensor, values: Tensor, rows: Tensor, places: Tensor | None, heads: int,
+    scale: float,
 ) -> Tensor:  # fmt: skip
     """What rows take of a memory's columns (B G S D) up to `rows`, at which their keys and values are written.
 
-    A row (B 1 (H + 2 G) D) is its queries, keys and values, of which cos and sin (B|1 1 1 D) turn the first two. What
-    it takes lies head by head: B 1 (H D). An operation of its own, for torch.compile: it cannot look into the kernel,
-    and need not.
+    A row (B 1 (H + 2 G) D) is its queries, keys and values, of which the first two are turned (S 2 D: cosine and sine
+    of every place). What it takes lies head by head: B 1 (H D). An operation of its own, for torch.compile: it cannot
+    look into the kernel, and need not.
     """
     row = row.contiguous()
     y, (_, groups, _, width) = room(row, keys, heads), keys.shape
@@ -98,12 +99,10 @@ def look(
     wide = max(16, triton.next_power_of_2(width))
     block = max(16, min(block, TILE // (wide * row.element_size())))
     newest[(programs,)](
-        row, row if cos is None else cos, row if sin is None else sin, keys, values, y, rows,
-        rows if places is None else places, scale,
-        row.stride(0), 0 if cos is None or len(cos) == 1 else cos.stride(0),
-        keys.stride(0), keys.stride(1), keys.stride(2), 0 if places is None else places.stride(0),
+        row, row if turns is None else turns, keys, values, y, rows, rows if places is None else places, scale,
+        row.stride(0), keys.stride(0), keys.stride(1), keys.stride(2), 0 if places is None else places.stride(0),
         GROUPS=groups, SHARE=share, ROWS=max(16, triton.next_power_of_2(share)), D=width, WIDE=wide, BLOCK=block,
-        TURNED=cos is not None, PADDED=places is not None, EXACT=row.dtype == float32,
+        TURNED=turns is not None, PADDED=places is not None, EXACT=row.dtype == float32,
         EARLY=early(row.device), launch_pdl=early(row.device), num_warps=warps,
     )  # fmt: skip
     return y
@@ -121,7 +120,5 @@ def room(row: Tensor, keys: Tensor, heads: int) -> Tensor:
 
 
 @look.register_fake
-def _(
-    row: Tensor, cos: Any, sin: Any, keys: Tensor, values: Any, rows: Any, places: Any, heads: int, *_: Any
-) -> Tensor:
+def _(row: Tensor, turns: Any, keys: Tensor, values: Any, rows: Any, places: Any, heads: int, scale: float) -> Tensor:
     return room(row, keys, heads)

@@ -92,6 +92,7 @@ class FixedMemory(Memory):
         super().__init__(size)
         self.length: Tensor | None = None  # how much is written, on the device
         self.rows: Tensor | None = None  # the columns of the newest tokens
+        self.turns: dict[Hashable, Tensor] = {}  # of rotary positions, for who turns the newest tokens himself
         self.reach = size  # how many columns are looked at; who knows that no more are written may say so
         self.asked = False  # for columns, by a layer whose newest row a kernel does not serve
 

@@ -6,7 +6,7 @@ from importlib import import_module, util
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.attention.memory import FixedMemory, Memory
@@ -19,11 +19,28 @@ DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 kernels: Any = None  # heedful.attention.kernels, where it is there
 
 
-def prepare() -> None:
-    """Makes the kernel known, where Triton is there to compile it: before a step is captured, or compiled."""
+def prepare(model: nn.Module, memory: FixedMemory) -> None:
+    """Makes the kernel known, where Triton is there to compile it, and all turns: before a step is captured."""
     global kernels
     if kernels is None and util.find_spec("triton"):
         kernels = import_module("heedful.attention.kernels")
+    for part in model.modules():
+        if kernels is not None and type(part) is MultiHead:
+            turns(part, memory, part.to_qkv.weight)
+
+
+def turns(project: MultiHead, memory: FixedMemory, like: Tensor) -> Tensor | None:
+    """Cosine and sine of every place in a memory, by which a head is turned there: S 2 D."""
+    if project.position is None:
+        return None
+    width = project.parts[1] // project.groups
+    key = (*project.position.kind, width, like.dtype)
+    if key not in memory.turns:
+        places = torch.arange(memory.size, device=like.device)[None]
+        memory.turns[key] = (
+            torch.cat(project.position.turns(places, width, like.dtype), 1)[0].transpose(0, 1).contiguous()
+        )
+    return memory.turns[key]
 
 
 def serves(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, memory: Memory) -> bool:
@@ -40,13 +57,12 @@ def serves(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, me
     return plain and alike and small and not torch.is_grad_enabled()
 
 
-def look(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, memory: Memory) -> Tensor:
+def look(project: MultiHead, mechanism: Mechanism, x: Tensor, memory: Memory) -> Tensor:
     """What the newest rows (B 1 M) take of all that is in memory and of themselves, who are in it from here on."""
     assert isinstance(mechanism, Softmax) and isinstance(memory, FixedMemory), "who looks asks first"
     row, heads = project.beside(x), project.heads
     q, k, v = split(row, heads + 2 * project.groups).split_with_sizes([heads, project.groups, project.groups], 1)
-    turns = None if project.position is None else project.position.kept(sight.rows, sight, q.shape[-1], row.dtype)
     keys, values = memory.place(mechanism, k, v)
-    scale = mechanism.scale(q)
-    y: Tensor = kernels.look(row, *(turns or (None, None)), keys, values, memory.rows, memory.places, heads, scale)
+    turned, scale = turns(project, memory, row), mechanism.scale(q)
+    y: Tensor = kernels.look(row, turned, keys, values, memory.rows, memory.places, heads, scale)
     return split(y, heads)

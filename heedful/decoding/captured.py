@@ -55,8 +55,8 @@ class Step:
 
     def __init__(self, model: Speaker, batch: int, size: int, compiled: bool) -> None:
         weight = next(cast(nn.Module, model).parameters())
-        newest.prepare()
         self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model).outputs)  # not the model, which may go
+        newest.prepare(cast(nn.Module, model), self.memory)
         self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)
         self.text = torch.full((batch, size), -1, device=weight.device)
         self.gains = torch.zeros(batch, size, dtype=torch.float64, device=weight.device)
@@ -212,7 +212,7 @@ def check(model: Writer, source: Tensor, decoding: Decoding, rules: Rules) -> No
 def written(take: Callable[[int], None], step: Step, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
     """Every answer, of which the first token is chosen; only now and then it is asked whether all have ended."""
     for count in range(1, max(limit)):
-        if count % PATIENCE == 0:
+        if ends and count % PATIENCE == 0:
             so_far = step.text[:, start : start + count].tolist()
             if all(most <= count or not set(ends).isdisjoint(row) for row, most in zip(so_far, limit, strict=True)):
                 break

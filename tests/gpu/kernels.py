@@ -201,7 +201,7 @@ def bits(device: torch.device) -> list[dict[str, object]]:
 
 def recalls(device: torch.device) -> Iterator[dict[str, object]]:
     """The kernel of the newest token against the definition, whoever shares keys and wherever padding stands."""
-    newest.prepare()
+    newest.prepare(nn.Module(), FixedMemory(1))
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for groups, width, before, padded, turned in itertools.product(
             (H, 2, 1), (64, 80, 256, 16), (1, 63, 200), (False, True), (False, True)
@@ -221,7 +221,7 @@ def recalls(device: torch.device) -> Iterator[dict[str, object]]:
                     if kind is dtype and not newest.serves(project, mechanism, x, sight, kept):
                         raise AssertionError("the kernel does not serve what it should")
                     if kind is dtype:
-                        made = newest.look(project, mechanism, x, sight, kept)
+                        made = newest.look(project, mechanism, x, kept)
                 truth = mechanism.recall(*(one.double() for one in project(x, sight)), sight, exact)
             rounding = torch.finfo(dtype).eps
             ratio = error(made, truth) / (rounding * float(truth.abs().max()))
