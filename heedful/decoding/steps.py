@@ -197,11 +197,12 @@ def answering(model: Model, weights: Weights = "float32", *, again: bool = False
 
     `again` says that it answered a moment ago (see `packed`).
     """
-    learning = [part for part in model.modules() if part.training]
+    parts = list(model.modules())
+    learning = [part for part in parts if part.training]
     for part in learning:
         part.training = False
     try:
-        with torch.no_grad(), packed(model.modules(), weights, again=again), unplanned():
+        with torch.no_grad(), packed(parts, weights, again=again), unplanned():
             yield
     finally:
         for part in learning:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import linear
+from torch.nn.functional import linear, pad
 
 EVEN = 64  # of so many rows
 
@@ -28,7 +28,24 @@ class NextToken(nn.Module):
             self.matrix.weight = tied_to.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.matrix(x if self.scale == 1.0 else x * self.scale)
+        x = x if self.scale == 1.0 else x * self.scale
+        return evened(x, self.matrix.weight, self.matrix.bias) if uneven(x, self.matrix.weight) else self.matrix(x)
+
+
+def uneven(x: Tensor, weight: Tensor) -> bool:
+    """Whether to learn with a vocabulary that a GPU's tensor cores do not like, since their steps are of 8 numbers."""
+    if not x.is_cuda or len(weight) % 8 == 0 or not torch.is_grad_enabled() or torch.compiler.is_compiling():
+        return False
+    dtype = torch.get_autocast_dtype("cuda") if torch.is_autocast_enabled("cuda") else x.dtype
+    return dtype in (torch.bfloat16, torch.float16)
+
+
+def evened(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """What a matrix gives, by one with rows of zeros beneath."""
+    more = -len(weight) % EVEN
+    low = weight.to(torch.get_autocast_dtype(x.device.type)) if torch.is_autocast_enabled(x.device.type) else weight
+    y = linear(x, pad(low, (0, 0, 0, more)), None if bias is None else pad(bias, (0, more)))
+    return y[..., : len(weight)]
 
 
 class Rounded:

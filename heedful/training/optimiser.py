@@ -55,6 +55,48 @@ def adafactor(model: nn.Module, training: TrainingSpec) -> Optimizer:
     return torch.optim.Adafactor(groups(model, training), lr=training.rate)
 
 
+class Orthogonal(torch.optim.Muon):
+    """Torch's Muon, which goes from matrix to matrix: on a GPU, which waits for it, those of one shape go together."""
+
+    def together(self, matrix: Tensor) -> bool:
+        """Whether a matrix goes with others of its shape."""
+        return matrix.is_cuda and type(matrix) is nn.Parameter
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One step."""
+        if not all(self.together(p) for group in self.param_groups for p in group["params"]):
+            super().step()  # type: ignore[no-untyped-call]
+            return
+        for group in self.param_groups:
+            shaped: dict[torch.Size, list[tuple[Tensor, Tensor]]] = {}  # matrices with their gradients
+            for p in group["params"]:
+                if p.grad is not None:
+                    shaped.setdefault(p.shape, []).append((p, p.grad))
+            for shape, pairs in shaped.items():
+                matrices, gradients = map(list, zip(*pairs, strict=True))
+                for p in matrices:
+                    if "momentum_buffer" not in self.state[p]:
+                        self.state[p]["momentum_buffer"] = torch.zeros_like(p)
+                moments = [self.state[p]["momentum_buffer"] for p in matrices]
+                torch._foreach_lerp_(moments, gradients, 1 - group["momentum"])
+                ahead = torch.stack(torch._foreach_lerp(gradients, moments, group["momentum"]))
+                steps = orthogonal(ahead, group["ns_coefficients"], group["ns_steps"], group["eps"]).to(ahead.dtype)
+                torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
+                torch._foreach_add_(matrices, steps.unbind(), alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
+
+
+def orthogonal(x: Tensor, coefficients: tuple[float, float, float], rounds: int, eps: float) -> Tensor:
+    """Matrices (N A B) with singular values near one in place of their own, by rounds of Newton and Schulz."""
+    a, b, c = coefficients
+    wide = x.bfloat16() if x.shape[1] <= x.shape[2] else x.bfloat16().mT
+    wide = wide / wide.norm(dim=(1, 2), keepdim=True).clamp(min=eps)
+    for _ in range(rounds):
+        gram = wide @ wide.mT
+        wide = torch.baddbmm(wide, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), wide, beta=a)
+    return wide if x.shape[1] <= x.shape[2] else wide.mT
+
+
 class Muon(Optimizer):
     """Steps of the matrices in the blocks made orthogonal (Jordan et al., 2024); all else is AdamW's.
 
@@ -70,7 +112,7 @@ class Muon(Optimizer):
         ]
         momentum = 0.95 if training.momentum is None else training.momentum
         how: dict[str, Any] = {"momentum": momentum, "adjust_lr_fn": "match_rms_adamw"}
-        orthogonal = torch.optim.Muon(chosen, lr=training.rate, weight_decay=training.weight_decay, **how)
+        orthogonal = Orthogonal(chosen, lr=training.rate, weight_decay=training.weight_decay, **how)
         self.parts = orthogonal, adamw(model, training, frozenset(inner))
         super().__init__([group for part in self.parts for group in part.param_groups], {})  # the groups are shared,
         for part in self.parts:

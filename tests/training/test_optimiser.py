@@ -11,7 +11,15 @@ from torch import Tensor, nn
 import heedful
 from heedful.checkpoints.files import write_tensors
 from heedful.checkpoints.reading import read_tensors
-from heedful.training.optimiser import Average, described, optimiser_of, optimiser_state, restore_optimiser
+from heedful.training.optimiser import (
+    Average,
+    Orthogonal,
+    described,
+    hidden,
+    optimiser_of,
+    optimiser_state,
+    restore_optimiser,
+)
 from heedful.training.spec import TrainingSpec
 
 FAMILIES = [
@@ -100,6 +108,21 @@ def test_a_step_is_the_one_of_torch(steps: int, name: str) -> None:
             part.step()
     assert_close(ours.state_dict(), theirs.state_dict(), 1e-12)
     assert any((a - b).abs().max() > 1e-3 for a, b in zip(ours.parameters(), with_blocks().parameters(), strict=True))
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+def test_matrices_of_one_shape_go_together_where_a_gpu_waits_and_as_torch_has_it(steps: int, monkeypatch) -> None:
+    one_by_one, together = with_blocks(), with_blocks()
+    moved(one_by_one, optimiser_of(one_by_one, named("muon")), steps)
+    monkeypatch.setattr(Orthogonal, "together", lambda self, matrix: True)
+    optimiser = optimiser_of(together, named("muon"))
+    moved(together, optimiser, steps)
+    assert all("momentum_buffer" in optimiser.state[matrix] for matrix in hidden(together))
+    # Rounds of Newton and Schulz are made in bfloat16, whose sums end as their order has it.
+    assert_close(one_by_one.state_dict(), together.state_dict(), 0.02 * 0.03 * steps)
+    assert any(
+        (a - b).abs().max() > 0.01 for a, b in zip(together.parameters(), with_blocks().parameters(), strict=True)
+    )
 
 
 def test_torchs_defaults_of_momentum_are_said() -> None:
