@@ -39,14 +39,19 @@ class Memory:
         self.places = torch.cat((before, rows), 1)
         return Sight(mask, rows, self.places, x.shape[0], bias)
 
-    def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
-        """Writes the new keys and values (B G T D) behind the owner's earlier ones and returns all of them."""
+    def place(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
+        """Where the owner's keys and values are, for who writes the new ones (B G T D) there himself."""
         owner = self.turn(owner)
         if owner not in self.slots:
             self.slots[owner] = (room(k, max(self.size, self.written)), room(v, max(self.size, self.written)))
         keys, values = self.slots[owner]
         if keys.shape[2] < self.written:
             self.slots[owner] = keys, values = doubled(keys, self.written), doubled(values, self.written)
+        return keys, values
+
+    def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
+        """Writes the new keys and values (B G T D) behind the owner's earlier ones and returns all of them."""
+        keys, values = self.place(owner, k, v)
         keys[:, :, self.start : self.written] = k
         values[:, :, self.start : self.written] = v
         return keys[:, :, : self.written], values[:, :, : self.written]
@@ -129,7 +134,6 @@ class FixedMemory(Memory):
             self.places[:, written:] = -1
 
     def place(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
-        """Where the owner's keys and values are, for who writes the new ones (B G T D) there himself."""
         owner = self.turn(owner)
         if owner not in self.slots:
             self.slots[owner] = (room(k, self.size), room(v, self.size))

@@ -49,12 +49,17 @@ def serves(project: MultiHead, mechanism: Mechanism, x: Tensor, sight: Sight, me
         return False
     if type(project) is not MultiHead or x.dtype not in DTYPES or torch.is_autocast_enabled("cuda"):
         return False
-    if not isinstance(mechanism, Softmax) or type(mechanism).forward is not Softmax.forward:
-        return False  # or a kind that makes its sum in another way
-    plain = type(sight) is Sight and sight.bias is None and type(sight.mask) is Causal
+    if not plain(mechanism):
+        return False
+    causal = type(sight) is Sight and sight.bias is None and type(sight.mask) is Causal
     alike = project.parts[1] == project.parts[2] <= 256 * project.groups
     small = memory.size <= LONG or len(x) * project.groups >= MANY
-    return plain and alike and small and not torch.is_grad_enabled()
+    return causal and alike and small and not torch.is_grad_enabled()
+
+
+def plain(mechanism: Mechanism) -> bool:
+    """Whether its weights are a softmax of scaled dot products, and its sum is made as they say."""
+    return isinstance(mechanism, Softmax) and type(mechanism).forward is Softmax.forward
 
 
 def look(project: MultiHead, mechanism: Mechanism, x: Tensor, memory: Memory) -> Tensor:

@@ -23,12 +23,16 @@ class Rotary:
         self.kind: tuple[str | float, ...] = ("rotary", base, stretch)  # which turns are the same
 
     def __call__(self, x: Tensor, at: Tensor, sight: Sight) -> Tensor:
-        """x (B H T D), whose rows stand at `at` (B|1 T), turned; the angles are made once per forward."""
+        """x (B H T D), whose rows stand at `at` (B|1 T), turned."""
+        cos, sin = self.kept(at, sight, x)
+        return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
+
+    def kept(self, at: Tensor, sight: Sight, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The turns of such an x, which are made once per forward."""
         if x.shape[-1] % 2:
             raise ValueError(f"rotary positions turn pairs of channels and a head has {x.shape[-1]}; make it even")
         key = (*self.kind, x.shape[-1], x.dtype, at is sight.rows)
-        cos, sin = sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
-        return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
+        return sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
 
     def turns(self, at: Tensor, width: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Cosine and sine of every position's angles, for both halves of the channels: B|1 1 T D each."""
