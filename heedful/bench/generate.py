@@ -106,6 +106,7 @@ def by_gpu(ours: nn.Module, other: Any, prompts: Tensor) -> Contenders:
 
 def by_compiler(ours: nn.Module, other: Any, prompts: Tensor) -> Contenders:
     """heedful captured and compiled, and transformers with its static cache, which it compiles."""
+    torch.compiler.reset()  # what was compiled for one batch would serve another, and slowly
     contenders = {
         "heedful, steps=captured": by_heedful(ours, prompts, steps="captured"),
         "heedful, steps=compiled": by_heedful(ours, prompts, steps="compiled"),
