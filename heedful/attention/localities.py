@@ -101,6 +101,8 @@ class TaskBlocks(Bias):
 
     def of(self, ids: Tensor) -> Self:
         """The same bias for sequences of these tasks (B)."""
+        if not ids.is_cuda and ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < len(self.stretch):
+            raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {ids.tolist()} are not")
         other = self.__class__.__new__(self.__class__)
         other.__dict__ = {**self.__dict__, "ids": ids}
         return other

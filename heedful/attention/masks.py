@@ -12,7 +12,10 @@ from heedful.attention.seeing import Mask
 
 
 class Window(Mask):
-    """The `size` positions up to one's own, and as many after it where nothing else forbids. Cost: T."""
+    """The `size` positions up to one's own, and as many after it where nothing else forbids (Child et al., 2019).
+
+    Cost: T. It sees nothing farther than its size, a layer.
+    """
 
     card: ClassVar = Card(
         "Generating Long Sequences with Sparse Transformers (Child et al., 2019)",

@@ -70,9 +70,15 @@ class Mask:
 
         if memory is not None:
             return memory.sight(self, x, bias, positions)
-        if positions is not None:
-            return Sight(self, positions, positions, x.shape[0], bias)
         here = torch.arange(x.shape[1], device=x.device)[None]  # 1 T
+        if positions is not None:
+            lengths = None if positions.is_cuda or torch.compiler.is_compiling() else counted(positions, here)
+            if lengths is None:
+                return Sight(self, positions, positions, x.shape[0], bias)
+            if int(lengths.min()) < x.shape[1]:
+                from heedful.attention.masks import Padding  # which is a mask
+
+                return (self & Padding(lengths)).over(x, None, bias)
         return Sight(self, here, here, x.shape[0], bias, counted=True)
 
     def across(self, x: Tensor, rows: Tensor, bias: Bias | None = None, positions: Tensor | None = None) -> Sight:
@@ -94,6 +100,12 @@ class Mask:
 
     def __invert__(self) -> Mask:
         return Inverted(self)
+
+
+def counted(positions: Tensor, here: Tensor) -> Tensor | None:
+    """How long sequences are (B) whose positions (B T) count from 0 up to padding; None where they do not."""
+    lengths = (positions >= 0).sum(1)
+    return lengths if torch.equal(torch.where(here < lengths[:, None], here, -1), positions) else None
 
 
 class Joined(Mask):

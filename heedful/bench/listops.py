@@ -19,7 +19,7 @@ from heedful import recipes
 from heedful.checkpoints.weights import restore
 from heedful.data.labelled import MADE, PIXELS
 from heedful.data.spec import DataSpec
-from heedful.errors import Failure, Refusal, short_of_memory
+from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import kinds, words
 from heedful.training.loop import Loop
 from heedful.training.prepare import Ready, prepare
@@ -110,16 +110,20 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     """Each kind as soon as it has learned."""
     own = dict(change.split("=", 1) for change in changes if change.startswith(("kinds=", "seconds=")))
     rest = [change for change in changes if not change.startswith(("kinds=", "seconds="))]
-    for word in chosen(own.get("kinds", "")):
+    if any(change.startswith("model.mechanism=") for change in rest):
+        raise Refusal("bench listops asks kinds one by one; write kinds=linear in the place of model.mechanism=linear")
+    for word in chosen(own.get("kinds")):
         yield learned(word, seconds_of(own.get("seconds", str(SECONDS))), rest), ""
         said()
 
 
-def chosen(said: str) -> list[str]:
+def chosen(said: str | None) -> list[str]:
     """The words of the kinds that are asked for, names among them with their sizes; all of CHOSEN where none is."""
-    asked = [word.strip() for word in re.split(r",(?![^(]*\))", said) if word.strip()] or list(CHOSEN)
+    asked = list(CHOSEN) if said is None else [word.strip() for word in re.split(r",(?![^(]*\))", said)]
+    known = [name for name, kind in kinds.every().items() if kind.key == "model.mechanism"]
     for word in asked:
-        kinds.known(words.parse(word)[0])
+        if words.parse(word)[0] not in known:
+            raise unknown("kind that is a word of model.mechanism", word, known)
     return [CHOSEN.get(word, word) for word in asked]
 
 

@@ -17,6 +17,7 @@ from heedful.models.spec import Count, Id
 class AlbertSpec(EncoderSpec):
     """Numbers and words of ALBERT."""
 
+    lacking: ClassVar[tuple[str, ...]] = ("stack",)
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
         "albert-base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12, "vocab": 30000},
         "albert-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 30000},

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -32,6 +32,7 @@ class Choice:
 class AutoFormerSpec(ViTSpec):
     """Numbers and words of a vision transformer whose layers differ, or of the largest of many to choose among."""
 
+    lacking: ClassVar[tuple[str, ...]] = ("stack",)
     family: Literal["autoformer"] = "autoformer"  # type: ignore[assignment]
     layers: list[list[Count]] | None = None  # heads and hidden units of each layer; all alike where not given
     widths: list[Count] = Field(default_factory=list)  # to choose among, none above model.width; and so on

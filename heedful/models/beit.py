@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Attention, ClassTable, GridSight, Join, TableAttention, UnbiasedKeys
 from heedful.blocks import Block, Stack
+from heedful.errors import Refusal
 from heedful.inputs import Images
 from heedful.models import spec as parts
 from heedful.models import tables, words
@@ -23,6 +24,7 @@ class BEiTSpec(ViTSpec):
     """Numbers and words of a BEiT: `vocab` visual tokens are what hidden patches are told by."""
 
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ("project", "join", "stack", "groups", "key", "key_norm")
     family: Literal["beit"] = "beit"  # type: ignore[assignment]
     vocab: Count | None = None  # where not given, no patch is ever hidden
     hides: Share = 0.4  # of the patches
@@ -53,6 +55,8 @@ def block(spec: BEiTSpec) -> Block:
     """A block whose keys have no bias, and whose scores know the way from cell to cell."""
     plain = spec.model_copy(update={"bias": "none"})
     project, join = UnbiasedKeys(spec.width, spec.heads), Join(spec.width, spec.width)
+    if words.parse(spec.mechanism)[0] in tables.PAIRS:
+        raise Refusal(f"model.mechanism={spec.mechanism} looks twice, and a beit looks once; use the family vit")
     mechanism = tables.mechanism(spec.mechanism, spec.heads, spec.width // spec.heads)
     own = spec.bias == "own"
     attention = TableAttention(project, mechanism, join, table(spec)) if own else Attention(project, mechanism, join)
@@ -77,7 +81,7 @@ class BEiT(ViT):
         s = self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
         self.encoder = Stack(block(s) for _ in range(s.depth))
-        self.table = table(s) if s.bias == "shared" else None
+        self.table, self.mask = table(s) if s.bias == "shared" else None, parts.mask(s)
         self.pool, self.norm = pool(s), parts.norm(s)(s.width)  # what was pooled is normed
         self.outputs = nn.Linear(s.width, s.classes) if s.classes else nn.Identity()
         self.distilled = None
@@ -100,4 +104,4 @@ class BEiT(ViT):
     def read(self, x: Tensor, shape: tuple[int, int]) -> Tensor:
         """What the encoder makes of tokens: B T M -> B T M."""
         shared = None if self.table is None else self.table.sized(shape)
-        return self.encoder(x, GridSight(x, shape, bias=shared))
+        return self.encoder(x, GridSight(x, shape, self.mask, shared))

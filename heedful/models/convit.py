@@ -21,6 +21,7 @@ from heedful.models.vit import ViT, ViTSpec, pool, position, stem
 class ConViTSpec(ViTSpec):
     """Numbers and words of a ConViT: `local` layers of patches alone, then others with a class token."""
 
+    lacking: ClassVar[tuple[str, ...]] = ("stack",)
     sizes: ClassVar[dict[str, dict[str, int]]] = {
         "tiny": {"depth": 12, "width": 192, "hidden": 768, "heads": 4},
         "small": {"depth": 12, "width": 432, "hidden": 1728, "heads": 9},

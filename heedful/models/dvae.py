@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import Count
+from heedful.models.spec import ATTENTION, Count
 
 
 class DVAESpec(ImageSpec):
     """Numbers of a discrete autoencoder: `vocab` tokens, each a vector of `width`."""
 
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["dvae"] = "dvae"
     classes: None = None
     vocab: Count = 512

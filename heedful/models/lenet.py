@@ -8,12 +8,14 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.models.images import ImageSpec, standard
+from heedful.models.spec import ATTENTION
 
 
 class LeNetSpec(ImageSpec):
     """Numbers of a LeNet-5: those of the paper, 6, 16, 120 and 84, are its own."""
 
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["lenet"] = "lenet"
     high: int = 32
     wide: int = 32

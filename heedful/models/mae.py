@@ -56,12 +56,12 @@ class MAE(nn.Module):
         super().__init__()
         s = self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
-        self.encoder = parts.stack(s)
         inner = decoder(s)
+        self.encoder, self.mask, self.bias = parts.stack(s), parts.mask(s), parts.bias(s)
         self.bridge = nn.Linear(s.width, inner.width)
         self.blank = nn.Parameter(torch.randn(inner.width) * 0.02)  # in the place of a patch that was not seen
         self.position = SineGrid(inner.width)
-        self.decoder = parts.stack(inner)
+        self.decoder, self.inner_mask, self.inner_bias = parts.stack(inner), parts.mask(inner), parts.bias(inner)
         self.outputs = nn.Linear(inner.width, s.channels * s.patch * s.patch)
 
     def forward(self, images: Tensor, seen: Tensor) -> Tensor:
@@ -72,14 +72,17 @@ class MAE(nn.Module):
         patches = self.blank.to(x.dtype).expand(len(x), shape[0] * shape[1], -1)
         patches = patches.scatter(1, seen[:, :, None].expand(-1, -1, x.shape[-1]), x[:, first:])
         x = self.position(torch.cat((x[:, :first], patches), 1), shape)
-        return self.outputs(self.decoder(x, GridSight(x, shape)))[:, first:]
+        return self.outputs(self.decoder(x, GridSight(x, shape, self.inner_mask, self.inner_bias)))[:, first:]
 
     def encode(self, images: Tensor, seen: Tensor) -> Tensor:
         """What the encoder makes of the learned tokens and of the patches at `seen`: B C H W, B K -> B T M."""
         x, first = self.inputs(images), self.spec.first
         shown = x[:, first:].gather(1, seen[:, :, None].expand(-1, -1, x.shape[-1]))
         x = torch.cat((x[:, :first], shown), 1)
-        return self.encoder(x, Everything().over(x))
+        plain = isinstance(self.mask, Everything) and self.bias is None
+        before = torch.arange(first, device=x.device).expand(len(x), -1)
+        places = None if plain else torch.cat((before, first + seen), 1)
+        return self.encoder(x, self.mask.over(x, None, self.bias, places))
 
     def patches(self, images: Tensor) -> Tensor:
         """The pixels of each patch, row by row and channel by channel: B C H W -> B P Cpp."""

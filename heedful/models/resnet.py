@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from heedful.blocks.convolutions import Convolved, Residual
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import Count
+from heedful.models.spec import ATTENTION, Count
 
 DEPTHS = [2, 2, 2, 2]
 
@@ -24,6 +24,7 @@ class ResNetSpec(ImageSpec):
         "50": {"depths": [3, 4, 6, 3], "block": "bottleneck"},
     }
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["resnet"] = "resnet"
     width: Count = 64
     depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # blocks of each stage

@@ -29,6 +29,7 @@ PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every
 Count = Annotated[int, Field(ge=1)]
 Id = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+ATTENTION = ("mechanism", "project", "join", "stack", "bias", "groups", "key", "key_norm")  # keys of attention alone
 
 
 class Spec(BaseModel):
@@ -37,6 +38,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sizes: ClassVar[dict[str, dict[str, Any]]] = {}
     placed: ClassVar[bool] = False  # whether its parts know where things stand, whatever its position says
+    lacking: ClassVar[tuple[str, ...]] = ()  # keys that say nothing to a family, which has no such part
 
     family: str
     width: Count = 128
@@ -64,6 +66,13 @@ class Spec(BaseModel):
     def stacked(self) -> dict[str, int]:
         """How many blocks of their own a model's stacks have, by key."""
         return {key: value for key, value in self if key.endswith("depth") and value is not None}
+
+    @model_validator(mode="after")
+    def _keys_say_something(self) -> Self:
+        for key in self.lacking:
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise ValueError(f"the family {self.family} has nothing that model.{key} could change; leave it out")
+        return self
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:

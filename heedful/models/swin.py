@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import GridSight, Join, MultiHead, WindowAttention
 from heedful.blocks import Block, Stack
 from heedful.blocks.dropout import Dropout
+from heedful.errors import Refusal
 from heedful.inputs import ConvolvedPatches
 from heedful.models import spec as parts
 from heedful.models import tables, words
@@ -30,6 +31,7 @@ class SwinSpec(ImageSpec):
         "large": {"width": 192, "heads": 6, "depths": [2, 2, 18, 2]},
     }
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ("project", "join", "stack", "bias", "groups", "key", "key_norm")
     family: Literal["swin"] = "swin"
     patch: Count = 4
     depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # layers of each stage
@@ -63,6 +65,11 @@ def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> 
     window = min(shape) if fits else spec.window
     project = MultiHead(wide.width, wide.heads, bias=spec.project_bias)
     shift = window // 2 if shifted and not fits else 0
+    if words.parse(spec.mechanism)[0] in (*tables.MASKS, *tables.PAIRS):
+        raise Refusal(
+            f"a swin looks within windows of its own, so that model.mechanism={spec.mechanism} has no place in it; use "
+            "model.window, or the family vit"
+        )
     mechanism = words.choose(
         "mechanism", spec.mechanism, tables.MECHANISMS, heads=wide.heads, width=spec.width // spec.heads
     )

@@ -8,13 +8,14 @@ import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.models.spec import Count, Spec
+from heedful.models.spec import ATTENTION, Count, Spec
 
 
 class WordVectorsSpec(Spec):
     """Numbers of word vectors: how many words, and how wide."""
 
     placed: ClassVar[bool] = True
+    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["word_vectors"] = "word_vectors"
     vocab: Count
     biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)

@@ -46,7 +46,10 @@ class BothPool(MeanPool):
 
 
 class AttentionPool(FirstPool):
-    """A learned query looks at all positions and takes what it needs (Lee et al., 2019; Zhai et al., 2022)."""
+    """A learned query looks at all positions and takes what it needs (Lee et al., 2019; Zhai et al., 2022).
+
+    Without the residual, the norms and the feed-forward that the Set Transformer has around it: what follows has them.
+    """
 
     def __init__(self, width: int, heads: int, leading: int = 0) -> None:
         super().__init__(width, heads)

@@ -47,7 +47,7 @@ def test_every_fast_kind_is_asked_and_every_word_can_be_made():
     fast = {n for n, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"}
     assert fast - set(listops.CHOSEN) <= {"dot", "scaled", "general", "local2d"}
     assert set(listops.PAPER) <= set(listops.CHOSEN)
-    for word in listops.chosen(""):
+    for word in listops.chosen(None):
         assert tables.mask(word, 2) or tables.mechanism(word, 2, 8, 64)
     assert isinstance(kinds.known("softmax").card, Card)
 
@@ -64,3 +64,17 @@ def test_the_paper_is_told_of_its_own_data_alone():
 def test_seconds_that_are_none_are_refused(asked, said):
     with pytest.raises(Refusal, match=said):
         listops.seconds_of(asked)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["kinds=softmax", "model.mechanism=linear"], "write kinds=linear in the place of model.mechanism=linear"),
+        (["kinds=softmax,luna"], "unknown kind that is a word of model.mechanism 'luna'"),
+        (["kinds="], "'' cannot be read; write a word"),
+    ],
+)
+def test_what_it_cannot_learn_with_is_refused_before_anything_learns(asked, said, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "listops", *asked])
+    assert ended.value.code == 2 and said in capsys.readouterr().err

@@ -3,7 +3,19 @@
 import pytest
 import torch
 
-from heedful.attention import Attention, Collaborative, Everything, Join, MultiHead, Routed
+from heedful.attention import (
+    Attention,
+    Blocks,
+    Causal,
+    Collaborative,
+    Documents,
+    Everything,
+    Join,
+    MultiHead,
+    Prefix,
+    Routed,
+    Window,
+)
 from heedful.attention.mechanisms import RandomSynthesizer, Softmax
 from heedful.blocks import (
     ETC,
@@ -154,6 +166,13 @@ def test_lazyformer_layers_look_where_the_first_of_their_group_does(every):
         return joined(one.join, mixed(first, v, LENGTH))
 
     same(stack, x, through(stack, x[0], attend))
+
+
+@pytest.mark.parametrize("mask", [Window(2), Blocks(2), Documents(torch.zeros(1, 99).long()), Causal() | Prefix(2)])
+def test_predictive_refuses_masks_that_its_convolution_would_pass(mask):
+    stack, x = made(lambda: Predictive(blocks(), heads=HEADS)), states()
+    with pytest.raises(ValueError, match="predictive convolves scores over rows"):
+        stack(x, mask.over(x))
 
 
 def test_predictive_mixes_scores_with_those_before_convolved():

@@ -54,3 +54,24 @@ def test_what_promises_less_than_t_squared_keeps_it_at_65536(tier):
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [*asked, "and no more"]
+
+
+LONG = """
+import resource, torch
+from heedful import models
+torch.set_num_threads(1)
+tokens, length = torch.arange(2 * 16_384).view(2, -1) % 5 + 4, 16_384
+small = {"width": 8, "heads": 2, "depth": 1, "hidden": 8, "length": length}
+model = models.build("bert", vocab=9, mechanism="window(size=64)", **small).eval()
+tokens[1, 10_000:] = model.spec.pad
+[pages] = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
+resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + (1 << 30), resource.RLIM_INFINITY))
+with torch.no_grad():
+    both, alone = model(tokens), model(tokens[1:, :10_000])
+torch.testing.assert_close(both[1:, :10_000], alone, rtol=1e-4, atol=1e-5)
+"""
+
+
+def test_an_encoder_that_is_told_positions_and_padded_at_the_end_keeps_it_too():
+    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
-from heedful.attention import Attention, Causal, Memory, Sight
+from heedful.attention import Attention, Causal, Everything, Memory, Padding, Sight
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.reading import present
@@ -27,7 +27,7 @@ class Predictive(Exchange):
         "Predictive Attention Transformer: Improving Transformer with Attention Map Prediction (Wang et al., 2021)",
         2021,
         "T^2",
-        limits="never causal; T x S numbers for every head; softmax and its kin alone",
+        limits="never causal; no masks but padding; T x S numbers for every head; softmax and its kin alone",
         causal=False,
         ordered=True,
         tier="B",
@@ -44,6 +44,8 @@ class Predictive(Exchange):
     ) -> Tensor:
         if memory is not None or any(type(part) is Causal for part in sight.mask.all_of()):
             raise ValueError("predictive convolves scores over rows, the future too; use realformer where that hides")
+        if any(type(part) not in (Everything, Padding) for part in sight.mask.all_of()):
+            raise ValueError("predictive convolves scores over rows, hidden ones too; use realformer where masks hide")
         mechanism = scoring(attention, "predictive")
         q, k, v = attention.project(x, sight)
         own = mechanism.placed(q, shared(k, q.shape[1]), sight)

@@ -1,0 +1,84 @@
+"""A key of attention says something to every family, or is refused: what is taken and ignored would be a lie."""
+
+import pytest
+import torch
+
+from heedful import models
+from heedful.attention.mechanisms import Mechanism
+from heedful.errors import Refusal
+from heedful.models.spec import ATTENTION
+
+TOKENS, IMAGES = torch.randint(4, 11, (2, 9)), torch.randn(2, 3, 16, 16)
+SEEN = torch.tensor([[0, 5, 6, 3], [9, 2, 1, 14]])  # of 16 patches
+VIT = {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}
+CASES = {
+    **{name: ({"vocab": 11, "tied": False}, (TOKENS, TOKENS)) for name in ("transformer", "t5", "bart", "marian")},
+    **{
+        name: ({"vocab": 11}, (TOKENS,))
+        for name in ("gpt", "llama", "bert", "roberta", "camembert", "distilbert", "albert")
+    },
+    "predictor": ({"vocab": 11, "classes": 3}, (TOKENS,)),
+    "forecaster": ({"channels": 3}, (torch.randn(2, 9, 3),)),
+    **dict.fromkeys(("vit", "beit", "autoformer", "swin"), (VIT, (IMAGES,))),
+    "convit": (VIT | {"local": 1}, (IMAGES,)),
+    "mae": (VIT | {"classes": None, "decoder_width": 24, "decoder_heads": 2}, (IMAGES, SEEN)),
+    "dino": (VIT | {"classes": None}, (IMAGES,)),
+    "dvae": ({"channels": 3, "high": 16, "wide": 16}, (IMAGES,)),
+    "resnet": ({"channels": 3, "high": 16, "wide": 16, "classes": 3}, (IMAGES,)),
+    "lenet": ({"channels": 3, "high": 16, "wide": 16, "classes": 3}, (IMAGES,)),
+    "word_vectors": ({"vocab": 11}, (TOKENS[:, 0], TOKENS[:, 1])),
+}
+SAID = [
+    ("mechanism", "window(size=1)"),
+    ("mechanism", "blocks(size=1)"),
+    ("mechanism", "linear"),
+    ("mechanism", "isab"),
+    ("project", "collaborative"),
+    ("join", "routed"),
+    ("stack", "realformer"),
+    ("bias", "alibi"),
+    ("groups", 1),
+    ("key", 6),
+    ("key_norm", True),
+]
+
+
+def answer(family: str, **said: object) -> list[torch.Tensor]:
+    """What a new model says, with the same dice whatever is said of it."""
+    torch.manual_seed(0)
+    words, given = CASES[family]
+    model = models.build(family, width=24, heads=2, depth=2, **words | said).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(weight.numel())) * 0.3)
+        made = model(*given)
+    return [part for part in (made if isinstance(made, tuple) else (made,)) if isinstance(part, torch.Tensor)]
+
+
+def test_every_family_is_asked():
+    assert CASES.keys() == models.FAMILIES.keys()
+    assert {key for key, _ in SAID} == set(ATTENTION)
+
+
+@pytest.mark.parametrize("family", CASES)
+@pytest.mark.parametrize(("key", "value"), SAID)
+def test_what_is_said_of_attention_changes_what_a_model_says_or_is_refused(family, key, value):
+    plain = answer(family)
+    try:
+        other = answer(family, **{key: value})
+    except (Refusal, ValueError):
+        return
+    assert any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(plain, other, strict=True))
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_families_without_attention_have_no_word_for_it(family):
+    words, _ = CASES[family]
+    model = models.build(family, width=24, heads=2, depth=2, **words)
+    if any(isinstance(part, Mechanism) for part in model.modules()):
+        return
+    for key, value in SAID:
+        with pytest.raises(
+            Refusal, match=f"the family {family} has nothing that model.{key} could change; leave it out"
+        ):
+            models.build(family, **words, **{key: value})
