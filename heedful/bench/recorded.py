@@ -1,7 +1,8 @@
 """From which length on a kind of attention overtakes full attention: what was measured, and lies in the package.
 
 `heedful bench attention --json heedful/bench/records/cpu.json` writes such a record, of whichever device it ran on; the
-GPU's is of several processes, `kinds=...` each, that compiled side by side and were measured one after the other.
+GPU's is of several processes, `kinds=...` each, that compiled side by side and were measured one after the other, and
+the CPU's of linear was measured by itself (`kinds=linear`), since another process had been in its way.
 """
 
 from __future__ import annotations
