@@ -14,7 +14,7 @@ from heedful.attention.seeing import Bias
 
 
 class ALiBi(Bias):
-    """A penalty that grows with distance, at another slope for each head (Press et al., 2022)."""
+    """A penalty that grows with distance, at another slope for each head (Press et al., 2022). Cost: T^2."""
 
     card: ClassVar = Card(
         "Train Short, Test Long: Attention with Linear Biases (Press et al., 2022)",
@@ -44,7 +44,10 @@ def slopes(heads: int) -> Tensor:
 
 
 class Buckets(Bias):
-    """A learned number for each bucket of distances, exact if near, logarithmic if far (T5: Raffel et al., 2020)."""
+    """A learned number for each bucket of distances, exact if near, logarithmic if far (T5: Raffel et al., 2020).
+
+    Cost: T^2. Distances beyond the farthest are all alike to it.
+    """
 
     card: ClassVar = Card(
         "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (Raffel et al., 2020)",

@@ -15,6 +15,7 @@ Entry = TypeVar("Entry")
 
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
 FILLED = ("width", "heads", "hidden", "attention", "blocks", "norm", "value")  # in by the model: no word says them
+MOST = 2**63  # and so much is beyond the whole numbers of tensors
 NAMED = {"True": True, "true": True, "False": False, "false": False, "None": None}  # as Python and as YAML write them
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)
 PAIR = re.compile(  # and what stands behind it: a comma, or the end
@@ -37,7 +38,7 @@ def parse(word: str) -> tuple[str, dict[str, Any]]:
             raise wrong
         try:
             given[pair[1]] = plain(pair[2])
-        except ValueError:  # a number without end
+        except ValueError:  # a number without end, or nearly
             raise wrong from None
         at = pair.end()
     return whole[1], given
@@ -55,7 +56,11 @@ def plain(text: str) -> Any:
         return text[1:-1]
     if text in NAMED:
         return NAMED[text]
-    return int(text) if text.lstrip("+-").isdecimal() else float(text)
+    if text.lstrip("+-").isdecimal():
+        if abs(number := int(text)) >= MOST:
+            raise ValueError("a number that no computer counts to")
+        return number
+    return float(text)
 
 
 def arguments(part: Part) -> dict[str, inspect.Parameter]:

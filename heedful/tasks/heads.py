@@ -95,7 +95,8 @@ def of_edges(chooser: SAC, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
 def overlap(weights: Tensor, sight: Sight) -> Tensor:
     """How much two heads of a layer look at the same, over all pairs of them: 0 where none do, at most 1.
 
-    Disagreement on attended positions (Li et al., 2018), which is this, less than nothing.
+    Disagreement on attended positions (Li et al., 2018), which is this, less than nothing. Cost: T^2, the weights of
+    all layers as tensors.
     """
     heads = weights.shape[1]
     both = weights.sum(1).square() - weights.square().sum(1)  # B T S, twice each pair
@@ -106,6 +107,7 @@ def astray(weights: Tensor, sight: Sight) -> Tensor:
     """How far the first half of the heads are from looking, by turns, at the one before, the next and the first.
 
     Guided attention (Deshpande and Narasimhan, 2020): the squared distance to that pattern, where it can be seen.
+    Cost: T^2, the weights of all layers as tensors.
     """
     guided = weights[:, : max(1, weights.shape[1] // 2)]
     i, j = sight.rows[:, None, :, None], sight.columns[:, None, None]

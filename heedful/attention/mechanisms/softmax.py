@@ -73,7 +73,7 @@ class Softmax(SoftmaxLike):
 
 
 class Scaled(Softmax):
-    """Scaled dot products at a temperature: below 1 sharper, above 1 flatter."""
+    """Scaled dot products (Vaswani et al., 2017) at a temperature: below 1 sharper, above 1 flatter. Cost: T^2."""
 
     def __init__(self, temperature: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__(dropout)
@@ -86,7 +86,7 @@ class Scaled(Softmax):
 
 
 class Dot(Softmax):
-    """Plain dot products (Luong et al., 2015)."""
+    """Plain dot products (Luong et al., 2015). Cost: T^2, memory T."""
 
     card: ClassVar = Card(
         "Effective Approaches to Attention-based Neural Machine Translation (Luong et al., 2015)", 2015, "T^2"
