@@ -123,7 +123,7 @@ def chosen(said: str | None) -> list[str]:
     known = [name for name, kind in kinds.every().items() if kind.key == "model.mechanism"]
     for word in asked:
         if words.parse(word)[0] not in known:
-            raise unknown("kind that is a word of model.mechanism", word, known)
+            raise unknown("kind of attention", words.parse(word)[0], known)
     return [CHOSEN.get(word, word) for word in asked]
 
 

@@ -70,7 +70,7 @@ def test_seconds_that_are_none_are_refused(asked, said):
     ("asked", "said"),
     [
         (["kinds=softmax", "model.mechanism=linear"], "write kinds=linear in the place of model.mechanism=linear"),
-        (["kinds=softmax,luna"], "unknown kind that is a word of model.mechanism 'luna'"),
+        (["kinds=softmax,luna"], "unknown kind of attention 'luna'"),
         (["kinds="], "'' cannot be read; write a word"),
     ],
 )
