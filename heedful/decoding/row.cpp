@@ -49,6 +49,12 @@ inline Lanes read(const Half* from) {
 }
 #endif
 
+inline float summed(const Lanes& lanes) {
+  float sum = 0;
+  for (ptrdiff_t lane = 0; lane < WIDTH; lane++) sum += lanes[lane];
+  return sum;
+}
+
 template <int COUNT, class Number>
 void products(const Number* rows, ptrdiff_t apart, const float* x, const float* bias, float* y, ptrdiff_t columns) {
   Lanes sums[COUNT] = {};
@@ -56,11 +62,7 @@ void products(const Number* rows, ptrdiff_t apart, const float* x, const float* 
     const Lanes lanes = read(x + k);
     for (int row = 0; row < COUNT; row++) sums[row] += read(rows + row * apart * columns + k) * lanes;
   }
-  for (int row = 0; row < COUNT; row++) {
-    float sum = 0;
-    for (ptrdiff_t lane = 0; lane < WIDTH; lane++) sum += sums[row][lane];
-    y[row * apart] = sum + (bias ? bias[row * apart] : 0);
-  }
+  for (int row = 0; row < COUNT; row++) y[row * apart] = summed(sums[row]) + (bias ? bias[row * apart] : 0);
 }
 
 template <class Number>
@@ -76,12 +78,6 @@ void all(const Number* matrix, const float* x, const float* bias, float* y, ptrd
     for (ptrdiff_t n = from + STREAMS * apart; n < to; n++)
       products<1>(matrix + n * columns, 1, x, at(n), y + n, columns);
   }
-}
-
-inline float summed(const Lanes& lanes) {
-  float sum = 0;
-  for (ptrdiff_t lane = 0; lane < WIDTH; lane++) sum += lanes[lane];
-  return sum;
 }
 
 inline void write(float* to, const Lanes& lanes) { std::memcpy(to, &lanes, sizeof lanes); }

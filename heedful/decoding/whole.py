@@ -81,7 +81,7 @@ class Whole:
 
     def serves(self, x: Tensor, sight: Sight) -> bool:
         """Whether this is one row of float32 that sees all before it, and nothing is learned."""
-        alone = x.numel() == self.numbers.join.rows and x.dtype is torch.float32 and not x.is_cuda
+        alone = x.numel() == self.numbers.join.rows and x.dtype is torch.float32 and x.device.type == "cpu"
         learns = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or self.block.training
         return alone and not learns and type(sight) is Sight and sight.is_open
 
@@ -104,12 +104,18 @@ def fits(block: Any) -> bool:
     if any(one._forward_hooks or one._forward_pre_hooks for one in around) or mechanism._forward_hooks:
         return False
     lying = [one for part in (*norms, *maps) for one in part._parameters.values() if one is not None]
-    ready = all(type(one) in (nn.Linear, Join) and one.in_features % row.STEP == 0 for one in maps)
-    lie = all(one.dtype is torch.float32 and not one.is_cuda and one.is_contiguous() for one in lying)
+    ready = all(type(one) in (nn.Linear, Join) and one.in_features % row.STEP == 0 and readable(one) for one in maps)
+    lie = all(one.dtype is torch.float32 and one.device.type == "cpu" and one.is_contiguous() for one in lying)
     turns = project.position is None or type(project.position).__call__ is Rotary.__call__
     alike = project.parts[1] == project.parts[2] and project.parts[1] // project.groups % row.STEP == 0
     gated = type(feedforward) is GatedFeedForward
     return ready and lie and turns and alike and chained(project.parts, gated, norms, maps)
+
+
+def readable(part: Any) -> bool:
+    """Whether the C++ can read a matrix as it is packed: not every processor reads half precision."""
+    held = vars(part).get("weight")
+    return held is None or held.by_row is not None
 
 
 def chained(parts: list[int], gated: bool, norms: Iterable[Any], maps: Iterable[Any]) -> bool:

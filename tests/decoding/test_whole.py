@@ -1,5 +1,6 @@
 """A block's row in one call: what torch's operations make of it, looked at or not; and torch's own for all else."""
 
+import copy
 from contextlib import contextmanager
 
 import pytest
@@ -74,7 +75,9 @@ def test_a_row_is_the_one_of_torch(words, weights, worthwhile):
         with served(2 * 35, patch):
             ours = read(model, tokens, weights=weights)
         patch.setattr(packing, "wholes", lambda parts: {})
-        torch.testing.assert_close(ours, read(model, tokens, weights=weights), rtol=1e-4, atol=2e-4)
+        theirs, plain = read(model, tokens, weights=weights), read(model, tokens)
+        rounding = (plain - read(copy.deepcopy(model).double(), tokens)).abs().max()  # which sharp weights make large
+        assert (ours - theirs).abs().max() <= 10 * rounding + 1e-5 * theirs.abs().max()
 
 
 def test_how_many_threads_work_changes_no_bit():
@@ -139,6 +142,15 @@ def test_a_batch_of_which_one_is_left_goes_on_by_rows_and_learning_never_does(mo
     with packed(model.modules()), served(0, monkeypatch):
         model.train().read(tokens[:1, :1], Memory(8)).sum().backward()
     assert all("forward" not in vars(part) for part in model.modules())
+
+
+def test_matrices_packed_as_the_processor_cannot_read_them_are_torchs(monkeypatch):
+    monkeypatch.setattr(packing, "WORTHWHILE", 1)
+    monkeypatch.setattr(packing.row, "of", lambda matrix: None)
+    model, tokens = built(heads=4), torch.randint(24, (1, 12))
+    with served(0, monkeypatch):
+        ours = read(model, tokens, weights="float16")
+    assert ours.isfinite().all()
 
 
 def test_without_a_compiler_blocks_are_torchs(monkeypatch):
