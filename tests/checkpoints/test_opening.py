@@ -62,7 +62,7 @@ def test_a_damaged_folder_is_read_or_refused(tmp_path: Path, good: str, name: st
     st.dictionaries(
         st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True),
         st.one_of(
-            st.integers(),
+            st.integers(1 - words.MOST, words.MOST - 1),
             st.floats(allow_nan=False, allow_infinity=False),
             st.booleans(),
             st.none(),
@@ -89,6 +89,12 @@ def test_a_word_may_say_true_and_false_as_recipes_do() -> None:
     assert words.parse("crop(reflect=false)") == ("crop", {"reflect": False})
     with pytest.raises(Refusal, match="cannot be read"):
         words.parse("crop(reflect=tRUE)")
+
+
+@pytest.mark.parametrize("number", [words.MOST, -words.MOST, "9" * 5000])
+def test_a_number_beyond_those_of_tensors_is_refused(number: int | str) -> None:
+    with pytest.raises(Refusal, match="cannot be read"):
+        words.parse(f"window(size={number})")
 
 
 @settings(max_examples=200)
