@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from heedful.attention.attention import Attention
-from heedful.attention.biases import ClassTable
+from heedful.attention.biases.beit import ClassTable
 from heedful.attention.grid import GridSight
 from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.memory import Memory

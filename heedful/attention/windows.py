@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.attention import Attention
-from heedful.attention.biases import Table
+from heedful.attention.biases.swin import Table
 from heedful.attention.grid import GridSight
-from heedful.attention.masks import Documents
+from heedful.attention.masks.plain import Documents
 from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.memory import Memory
 from heedful.attention.projections import Join, MultiHead

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from heedful.attention.card import Card
 from heedful.models import kinds
 from heedful.models.kinds import Kind
-from heedful.tasks.heads import astray, overlap
+from heedful.tasks.heads import disagreement, guided
 
-LOOKS = "looks into every layer, so that no fused kernel's thrift is left while learning"
-DISAGREEMENT = Card(
-    "Multi-Head Attention with Disagreement Regularization (Li et al., 2018)", 2018, "T^2", limits=LOOKS, tier="B"
-)
-GUIDED = Card(
-    "Guiding Attention for Self-Supervised Learning with Transformers (Deshpande and Narasimhan, 2020)",
-    2020,
-    "T^2",
-    limits=LOOKS,
-    tier="B",
-)
 LOSSES = (
-    Kind("disagreement", "loss", overlap, "training.disagreement=0.1", DISAGREEMENT),
-    Kind("guided", "loss", astray, "training.guided=0.1", GUIDED),
+    Kind("disagreement", "loss", disagreement.overlap, "training.disagreement=0.1", disagreement.CARD),
+    Kind("guided", "loss", guided.astray, "training.guided=0.1", guided.CARD),
 )
 
 

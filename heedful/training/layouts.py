@@ -17,7 +17,9 @@ from heedful.blocks import Exchange, Stack
 from heedful.checkpoints.weights import restore, state
 from heedful.errors import Refusal
 from heedful.looking import attends
-from heedful.tasks.heads import LOOKING, choosers, farness
+from heedful.tasks.heads.policy import choosers
+from heedful.tasks.heads.span import farness
+from heedful.tasks.heads.told import LOOKING
 from heedful.tasks.task import Batch
 from heedful.training.parallel import Ranks
 from heedful.training.spec import Parallel, TrainingSpec

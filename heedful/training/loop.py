@@ -17,7 +17,7 @@ from heedful.checkpoints.weights import compare, restore, state
 from heedful.data.batches import Splits
 from heedful.errors import Failure
 from heedful.tasks import Task
-from heedful.tasks.heads import judged
+from heedful.tasks.heads.told import judged
 from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint, shapes
 from heedful.training.ahead import Ahead

@@ -17,7 +17,7 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.models import Spec, tables, words
 from heedful.tasks import TASKS, Task
-from heedful.tasks.heads import KNOWN, LOOKING
+from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step

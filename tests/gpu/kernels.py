@@ -45,8 +45,8 @@ from heedful.attention import (
     Table,
     Window,
     newest,
-    sparse,
 )  # fmt: skip
+from heedful.attention.masks import sparse
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.memory import FixedMemory

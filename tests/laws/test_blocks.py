@@ -22,12 +22,12 @@ from heedful.attention import (
     Strided,
     Window,
     lasting,
-    sparse,
 )
+from heedful.attention.masks import sparse
+from heedful.attention.masks.parts import Every
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.order import Order
-from heedful.attention.sparse import Every
 from heedful.models import tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters

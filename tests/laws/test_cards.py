@@ -26,6 +26,14 @@ def test_a_card_says_whose_the_kind_is_and_what_it_costs(name):
     assert re.search(r"[Cc]ost", kind.about), "its docstring does not tell what it costs"
 
 
+def test_a_file_holds_one_paper():
+    papers = {}
+    for kind in every().values():
+        papers.setdefault(kind.part.__module__.removeprefix("heedful.attention."), set()).add(kind.card.paper)
+    several = {file for file, of_it in papers.items() if len(of_it) > 1}
+    assert several == {"mechanisms.softmax", "projections"}  # `dot` is softmax unscaled, and groups are a number
+
+
 @pytest.mark.parametrize("name", cases.MECHANISMS)
 def test_a_kind_hides_the_future_or_refuses_to_as_its_card_says(name):
     assert kinds.known(name).card.causal == cases.obeys(name, "mask causal")

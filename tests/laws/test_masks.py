@@ -3,10 +3,11 @@
 import pytest
 import torch
 
-from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, Strided, Window, sparse
-from heedful.attention.biases import ClassTable, Ways
+from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, Strided, Window
+from heedful.attention.biases.beit import ClassTable, Ways
 from heedful.attention.gated import Places
-from heedful.attention.sparse import drawn
+from heedful.attention.masks import sparse
+from heedful.attention.masks.bigbird import drawn
 from heedful.blocks.stacks.bp import Spans
 from heedful.models import tables
 from tests.laws import cases

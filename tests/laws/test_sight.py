@@ -21,8 +21,8 @@ from heedful.attention import (
     Window,
     lasting,
 )
+from heedful.attention.masks.parts import Every
 from heedful.attention.order import Order
-from heedful.attention.sparse import Every
 from heedful.models import tables, words
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states

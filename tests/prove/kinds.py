@@ -24,7 +24,7 @@ from heedful.looking import look
 from heedful.models import words
 from heedful.models.kinds import Kind
 from heedful.tasks import kinds
-from heedful.tasks.heads import heads_told
+from heedful.tasks.heads.told import heads_told
 from heedful.tasks.task import Terms
 from heedful.training.optimiser import optimiser_of
 from heedful.training.spec import TrainingSpec

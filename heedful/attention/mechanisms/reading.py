@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from heedful.attention.masks import Documents, Padding
+from heedful.attention.masks.plain import Documents, Padding
 from heedful.attention.seeing import Causal
 from heedful.attention.sight import Sight
 

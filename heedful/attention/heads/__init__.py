@@ -1,0 +1,1 @@
+"""What heads share, and how they come together again: a file a paper."""

@@ -1,0 +1,1 @@
+"""Masks: which pairs may look at one another, a file a paper."""
