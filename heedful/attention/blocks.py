@@ -27,7 +27,7 @@ def block_mask(sight: Sight) -> BlockMask:
 
     def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         at, to = place(b, i, j)
-        return mask.sees(b, h, at, to) if counted else mask.sees(b, h, at, to) & (to >= 0)
+        return mask.sees(b, h, at, to) if counted else mask.sees(b, h, at, to) & (at >= 0) & (to >= 0)
 
     batch = max(mask.batch, sight.rows.shape[0], sight.columns.shape[0])
     rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]

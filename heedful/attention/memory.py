@@ -33,7 +33,8 @@ class Memory:
         self.calls.clear()
         columns = torch.arange(self.written, device=x.device)[None]
         if positions is None and self.places is None:
-            return Sight(mask, columns[:, self.start :], columns, x.shape[0], bias, counted=True)
+            rows = columns[:, self.start :] if self.start else columns
+            return Sight(mask, rows, columns, x.shape[0], bias, counted=True)
         before = columns[:, : self.start].expand(len(x), -1) if self.places is None else self.places
         rows = following(before, x.shape[1]) if positions is None else positions
         self.places = torch.cat((before, rows), 1)
@@ -111,8 +112,10 @@ class FixedMemory(Memory):
             self.length = torch.zeros((), dtype=torch.long, device=x.device)
         self.rows = self.length + torch.arange(x.shape[1], device=x.device)
         self.length += x.shape[1]
-        columns = torch.arange(self.reach, device=x.device)
-        columns = torch.where(columns < self.length, columns, -1)[None]
+        columns = torch.arange(self.reach, device=x.device)[None]
+        if x.shape[1] == written == self.reach and positions is None:
+            return Sight(mask, columns, columns, x.shape[0], bias, counted=True)
+        columns = torch.where(columns < self.length, columns, -1)
         rows = self.rows[None]
         if positions is not None or self.places is not None:
             if self.places is None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from heedful.attention.memory import Memory
     from heedful.attention.sight import Sight
 
+LONG = 1024  # rows, from which on it pays to find out what need not be looked at
 NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them
 
 
@@ -72,7 +73,7 @@ class Mask:
             return memory.sight(self, x, bias, positions)
         here = torch.arange(x.shape[1], device=x.device)[None]  # 1 T
         if positions is not None:
-            lengths = None if positions.is_cuda or torch.compiler.is_compiling() else counted(positions, here)
+            lengths = counted(positions, here) if may_ask(positions) else None
             if lengths is None:
                 return Sight(self, positions, positions, x.shape[0], bias)
             if int(lengths.min()) < x.shape[1]:
@@ -100,6 +101,19 @@ class Mask:
 
     def __invert__(self) -> Mask:
         return Inverted(self)
+
+
+def may_ask(positions: Tensor) -> bool:
+    """Whether a forward may go by what stands in this tensor: never where it is compiled or captured.
+
+    A GPU has to be waited for, which long sequences alone are worth; graphs are made, and made ready, on streams of
+    their own.
+    """
+    if torch.compiler.is_compiling():
+        return False
+    if not positions.is_cuda:
+        return True
+    return positions.shape[-1] >= LONG and torch.cuda.current_stream() == torch.cuda.default_stream()
 
 
 def counted(positions: Tensor, here: Tensor) -> Tensor | None:
@@ -189,6 +203,10 @@ class Bias(nn.Module):
     """What is added to a score. `adds` is the definition; it may hold parameters."""
 
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
+
+    def take(self, index: Tensor) -> Bias:
+        """The same bias for the sequences at `index`."""
+        return self
 
     def place(self, h: Tensor) -> Tensor:
         """Where head h stands in what the bias holds: one that speaks of one head says the same of all."""

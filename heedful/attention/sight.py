@@ -24,7 +24,7 @@ class Sight:
     """Mask, bias and positions of one forward, shared by every layer and lowered once to what kernels take.
 
     rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory
-    not yet written, and nobody sees it.
+    not yet written, and nobody sees it; a row at -1 is padding, and sees nobody.
     `counted` says that the rows are the last T of the columns 0, 1, ..., S - 1.
     `order` moves rows and columns so that sparse blocks become dense, `gathered` columns alone: a help to speed alone.
     """
@@ -84,7 +84,7 @@ class Sight:
     def _dense(self) -> Tensor:
         b, h, i, j = self.indices
         seen = self.mask.sees(b, h, i, j)
-        return seen if self.counted else seen & (j >= 0)
+        return seen if self.counted else seen & (i >= 0) & (j >= 0)
 
     @property
     def blind(self) -> Tensor:

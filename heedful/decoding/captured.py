@@ -85,7 +85,7 @@ class Step:
         self.text[:, :start] = prompts
         if throws is not None:
             self.throws[start : start + len(throws)] = throws
-        self.memory.reach = self.memory.size
+        self.memory.reach = start
         states = model.read(prompts.clamp(min=0), self.memory, positions)
         self.write(*self.chosen(self.outputs(states[:, -1]), way))
 

@@ -20,7 +20,9 @@ from heedful.attention import (
     Padding,
     Sight,
     Strided,
+    TaskBlocks,
     Window,
+    apart,
     lasting,
 )
 from heedful.attention.masks import sparse
@@ -183,6 +185,33 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
         q, k, v = asked(case, sight)
         defined = m.weights(q, k, sight) @ shared(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
+
+
+@pytest.mark.usefixtures("by_parts")
+@pytest.mark.parametrize("name", cases.masks())
+def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_numbers(name, monkeypatch):
+    monkeypatch.setattr(apart, "LONG", 4)
+    m, here = mechanism("softmax"), torch.arange(LENGTH)
+    places = torch.stack((here, here - 2, here - LENGTH)).clamp(min=-1)  # the last sequence is padding alone
+    for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
+        sight, bias = case.seen(), case.seen().bias
+        defining, looking = (Sight(sight.mask, places, places.clone(), BATCH, bias) for _ in range(2))
+        q, k, v = asked(case, sight)
+        defined = m.weights(q, k, defining) @ shared(v, HEADS)
+        agree(m(q, k, v, looking), defined, [q, k, v, *parameters(m, bias)], case)
+        assert "dense" not in looking._made
+
+
+@pytest.mark.usefixtures("by_parts")
+def test_a_bias_of_tasks_stays_with_its_sequence_where_they_look_one_by_one(monkeypatch):
+    monkeypatch.setattr(apart, "LONG", 4)
+    here = torch.arange(LENGTH)
+    places = torch.stack((here, here - 2, here - 1)).clamp(min=-1)
+    bias = cases.stirred(TaskBlocks(LENGTH, tasks=2)).of(torch.tensor([1, 0, 1]))
+    q, k, v = (torch.randn(BATCH, HEADS, LENGTH, 4, generator=torch.Generator().manual_seed(0)) for _ in range(3))
+    defining, looking = (Sight(Causal(), places, places, BATCH, bias) for _ in range(2))
+    torch.testing.assert_close(Softmax()(q, k, v, looking), Softmax().weights(q, k, defining) @ v)
+    assert len(apart.apart(looking)) == BATCH
 
 
 FEW = {

@@ -57,21 +57,29 @@ def test_what_promises_less_than_t_squared_keeps_it_at_65536(tier):
 
 
 LONG = """
-import resource, torch
+import resource, sys, torch
+from itertools import product
 from heedful import models
+from heedful.attention import Memory
 torch.set_num_threads(1)
-tokens, length = torch.arange(2 * 16_384).view(2, -1) % 5 + 4, 16_384
+tokens, numbers, length = torch.arange(2 * 16_384).view(2, -1) % 5 + 4, torch.arange(16_384), 16_384
 small = {"width": 8, "heads": 2, "depth": 1, "hidden": 8, "length": length}
-model = models.build("bert", vocab=9, mechanism="window(size=64)", **small).eval()
-tokens[1, 10_000:] = model.spec.pad
 [pages] = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
-resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + (1 << 30), resource.RLIM_INFINITY))
-with torch.no_grad():
-    both, alone = model(tokens), model(tokens[1:, :10_000])
-torch.testing.assert_close(both[1:, :10_000], alone, rtol=1e-4, atol=1e-5)
+resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + (1 << 28), resource.RLIM_INFINITY))
+for family, own, word in product(("bert", "gpt"), (slice(0, 10_000), slice(6_384, length)), sys.argv[1:]):
+    model = models.build(family, vocab=9, mechanism=word, **small).eval()
+    places = torch.stack((numbers, torch.full_like(numbers, -1)))
+    places[1, own] = numbers[:10_000]
+    given = {"memory": Memory()} if family == "gpt" else {}
+    with torch.no_grad():
+        both, alone = model(tokens, positions=places, **given), model(tokens[1:, own])
+    torch.testing.assert_close(both[1:, own], alone, rtol=1e-4, atol=1e-5)
+    print(word)
 """
 
 
-def test_an_encoder_that_is_told_positions_and_padded_at_the_end_keeps_it_too():
-    done = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True)
+def test_models_of_texts_keep_it_with_padding_on_either_side_and_padding_says_nothing():
+    asked = ["window(size=64)", "strided(size=64)", "linear", "softmax"]
+    done = subprocess.run([sys.executable, "-c", LONG, *asked], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == asked * 4

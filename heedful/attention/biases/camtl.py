@@ -46,6 +46,9 @@ class TaskBlocks(Bias):
         other.__dict__ = {**self.__dict__, "ids": ids}
         return other
 
+    def take(self, index: Tensor) -> Self:
+        return self if self.ids is None else self.of(self.ids[index])
+
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         block, other = i.clamp(min=0) // self.side, j.clamp(min=0) // self.side
         task = torch.zeros_like(b) if self.ids is None else self.ids[b]

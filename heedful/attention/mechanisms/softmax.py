@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 
+from heedful.attention.apart import Own, apart
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.seeing import structure
 from heedful.attention.sight import Sight
 
+Look = Callable[[Tensor, Tensor, Tensor, Sight], Tensor]
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
 PART = 256  # rows that look together on a CPU, at their neighbours alone
 FAST_UP_TO = 256  # columns, as in float32; from twice as many on they are even
@@ -111,6 +113,8 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
         return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
     if sight.pays_in_parts:
         return by_turns(q, k, v, sight, partial(in_parts, scale=scale, dropout=dropout))
+    if each := apart(sight):
+        return one_by_one(q, k, v, each, partial(fused, scale=scale, dropout=dropout))
     seen = sight.added(q.dtype)
     if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
         # Heads that share keys become rows over them: kernels that take a mask know of no groups.
@@ -121,9 +125,17 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
     return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
-def by_turns(
-    q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Callable[[Tensor, Tensor, Tensor, Sight], Tensor]
-) -> Tensor:
+def one_by_one(q: Tensor, k: Tensor, v: Tensor, each: Sequence[Own], look: Look) -> Tensor:
+    """Every sequence looks at itself alone, and padding sees nothing."""
+    looked = []
+    for number, (span, sight) in enumerate(each):
+        at = slice(number, number + 1), slice(None), span
+        y = look(q[at], k[at], v[at], sight) if span.stop > span.start else v.new_zeros(1, q.shape[1], 0, v.shape[3])
+        looked.append(pad(y, (0, 0, span.start, q.shape[2] - span.stop)))
+    return torch.cat(looked)
+
+
+def by_turns(q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Look) -> Tensor:
     """Heads that have the same mask look together, and then stand in their places again."""
     turns, heads = sight.turns, q.shape[1]
     if len(turns) == 1:

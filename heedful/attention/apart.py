@@ -1,0 +1,47 @@
+"""Sequences that stand at unlike places of a batch, as prompts do that end together, each as a sight of its own."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from heedful.attention.lasting import kept
+from heedful.attention.seeing import LONG, may_ask
+from heedful.attention.sight import Sight
+
+Own = tuple[slice, Sight]  # where a sequence stands in its line, and what its members see of one another
+
+
+def apart(sight: Sight) -> list[Own]:
+    """Each sequence of a long batch with padding before or behind it, where they had better look one by one.
+
+    There is none where they had not: in short batches, and where a mask has to be told pair by pair.
+    """
+    if sight.counted or type(sight) is not Sight or sight.rows.shape != sight.columns.shape:
+        return []
+    if sight.rows.shape[-1] < LONG or not may_ask(sight.rows):
+        return []
+    return kept(sight._added, "apart", lambda: found(sight))
+
+
+def found(sight: Sight) -> list[Own]:
+    """The same, by where rows and columns stand."""
+    rows = sight.rows.expand(sight.batch, -1)
+    if not torch.equal(rows, sight.columns.expand(sight.batch, -1)):
+        return []
+    numbers = torch.arange(sight.batch, device=rows.device)
+    lines = [alone(sight, line, number) for line, number in zip(rows, numbers.split(1), strict=True)]
+    whole = [line for line in lines if line is not None]
+    pays = any(own.is_causal or own.is_open or own.pays_in_parts or own.pays_in_blocks for _, own in whole)
+    return whole if pays and len(whole) == len(lines) else []
+
+
+def alone(sight: Sight, line: Tensor, number: Tensor) -> Own | None:
+    """A line whose members count 0, 1, 2, ... and stand side by side; None of any other."""
+    there = (line >= 0).nonzero().flatten()
+    length, first = len(there), int(there[0]) if len(there) else 0
+    here = torch.arange(length, device=line.device)[None]
+    if not torch.equal(line[None, first : first + length], here):
+        return None
+    bias = None if sight.bias is None else sight.bias.take(number)
+    return slice(first, first + length), Sight(sight.mask.take(number), here, here, 1, bias, counted=True)
