@@ -46,7 +46,25 @@ class SwinSpec(ImageSpec):
             for at, shape in enumerate(shapes(self)):
                 block(self, at, shape, shifted=True)
             standard(self)
+        if words.parse(self.mechanism)[0] != "softmax":
+            tried(self)
         return self
+
+
+@torch.no_grad()
+def tried(spec: SwinSpec) -> None:
+    """Refuses a mechanism that cannot do what windows ask of it: numbers added to scores, and parts that are apart."""
+    side = 2 * spec.window
+    small = spec.model_copy(update={"spread": 1.0})
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+            x = torch.zeros(1, side * side, spec.width)
+            block(small, 0, (side, side), shifted=True).eval()(x, GridSight(x, (side, side)))
+    except ValueError as error:
+        why = str(error).partition(";")[0]
+        raise Refusal(
+            f"{why}, as the windows of a swin ask for; use model.mechanism=softmax, or the family vit"
+        ) from None
 
 
 def shapes(spec: SwinSpec) -> list[tuple[int, int]]:
@@ -71,7 +89,12 @@ def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> 
             "model.window, or the family vit"
         )
     mechanism = words.choose(
-        "mechanism", spec.mechanism, tables.MECHANISMS, heads=wide.heads, width=spec.width // spec.heads
+        "mechanism",
+        spec.mechanism,
+        tables.MECHANISMS,
+        heads=wide.heads,
+        width=spec.width // spec.heads,
+        length=window**2,
     )
     attention = WindowAttention(project, mechanism, Join(wide.width, wide.width), window, shift)
     return Block(wide.width, attention, parts.feedforward(wide), parts.norm(spec), spec.dropout)

@@ -6,6 +6,7 @@ import torch
 from heedful import models
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
+from heedful.models import tables
 from heedful.models.spec import ATTENTION
 
 TOKENS, IMAGES = torch.randint(4, 11, (2, 9)), torch.randn(2, 3, 16, 16)
@@ -82,3 +83,16 @@ def test_families_without_attention_have_no_word_for_it(family):
             Refusal, match=f"the family {family} has nothing that model.{key} could change; leave it out"
         ):
             models.build(family, **words, **{key: value})
+
+
+@pytest.mark.parametrize("word", tables.MECHANISMS)
+def test_a_mechanism_looks_within_the_windows_of_a_swin_or_is_told_of_a_family_that_takes_it(word):
+    drawn = torch.get_rng_state()
+    try:
+        models.build("swin", **VIT, mechanism=word)
+    except Refusal as error:
+        assert str(error).endswith("use model.mechanism=softmax, or the family vit")
+        assert torch.equal(torch.get_rng_state(), drawn), "what was tried has thrown the model's dice"
+    else:
+        return
+    assert models.build("vit", **VIT, mechanism=word)(IMAGES).isfinite().all()
