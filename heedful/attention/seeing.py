@@ -204,6 +204,10 @@ class Bias(nn.Module):
 
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
 
+    def of(self, tasks: Tensor) -> Bias:
+        """The same bias for sequences of these tasks (B), by number: most biases are alike for all."""
+        return self
+
     def take(self, index: Tensor) -> Bias:
         """The same bias for the sequences at `index`."""
         return self

@@ -18,9 +18,22 @@ MORE = ("really", "rather", "quite", "very", "simply")
 CLASSES = ("negative", "neutral", "positive")
 
 
-def opinions(data: DataSpec, seed: int) -> Splits[tuple[str, str]]:
+def opinions(data: DataSpec, seed: int) -> Splits[tuple[str, ...]]:
     """Sentences and their classes, no two alike; fewer are neutral than good or bad."""
     return unlike(opinion, lambda one: one[0], data, seed)
+
+
+def asked(data: DataSpec, seed: int) -> Splits[tuple[str, ...]]:
+    """Such sentences, what is asked of each and the answer: the opinion, what it is of, and whether it is over."""
+    return unlike(question, lambda one: one[0], data, seed)
+
+
+def question(random: Random) -> tuple[str, ...]:
+    """One sentence of a single clause, an answer, and to what."""
+    words, sign = clause(random)
+    answers = {"opinion": CLASSES[sign + 1], "subject": words[1], "time": {"is": "now", "was": "then"}[words[2]]}
+    task = random.choice(list(answers))
+    return " ".join(f"{random.choice(BEFORE)} {' '.join(words)} .".split()), answers[task], task
 
 
 def opinion(random: Random) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from heedful.errors import Refusal
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")
 SECOND = ("text2", "sentence2", "hypothesis", "question2", "pair")
 LABEL = ("label", "class", "target", "category", "gold_label", "sentiment")
+TASK = "task"  # the column of the task that a class answers
 HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folders of a set that is divided already
 HOW = "write a text, a tab and its class, or two texts and the class of the pair"
 
@@ -31,6 +32,7 @@ class Sentence:
     label: str
     path: str = ""
     line: int = 0
+    task: str = ""  # that the class answers, where several are told
 
     @property
     def place(self) -> str:
@@ -49,6 +51,8 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
     """Sentences made on the fly, of a public set, or a user's own."""
     if data.name == "opinions":
         return of_rows(opinions.opinions(data, seed))
+    if data.name == "asked-of-opinions":
+        return of_rows(opinions.asked(data, seed))
     if data.name == "sst":
         return of_rows(sst(data.form or "phrases"))
     folder = Path(data.name)
@@ -61,13 +65,13 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
     return opened(data, read, divide, SETS)
 
 
-SETS = ("opinions", "sst")  # by name
+SETS = ("opinions", "asked-of-opinions", "sst")  # by name
 
 
-def of_rows(splits: Splits[tuple[str, str]]) -> Splits[Sentence]:
-    """Rows of a text and its class as sentences."""
-    made = ([Sentence((text,), label) for text, label in part] for part in (splits.train, splits.valid, splits.test))
-    return Splits(*made)
+def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
+    """Rows of a text, its class, and perhaps its task as sentences."""
+    parts = (splits.train, splits.valid, splits.test)
+    return Splits(*([Sentence((row[0],), row[1], task="".join(row[2:])) for row in part] for part in parts))
 
 
 def named(folder: Path, names: Sequence[str]) -> Path | None:
@@ -121,7 +125,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     """The rows of a file with commas or tabs: by the names of its columns, or else the class last."""
     rows = list(files.rows(path)) if commas else tabbed(path)
     head = [field.strip().lower() for field in rows[0][1]]
-    places = columns({name: at for at, name in reversed(list(enumerate(head)))})
+    named = {name: at for at, name in reversed(list(enumerate(head)))}
+    places, told = columns(named), named.get(TASK)
     if not places and unlike_the_rest(rows):
         names = ", ".join(field.strip() for field in rows[0][1])
         raise Refusal(
@@ -133,7 +138,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
             many = "one field" if len(row) == 1 else f"{len(row)} fields"
             raise Refusal(f"{path}, line {number}: {many}; {HOW}")
         *texts, label = (row[place].strip() for place in at)
-        yield Sentence(tuple(texts), label, str(path), number)
+        task = row[told].strip() if places and told is not None and told < len(row) else ""
+        yield Sentence(tuple(texts), label, str(path), number, task)
 
 
 def unlike_the_rest(rows: Sequence[tuple[int, list[str]]]) -> bool:
@@ -164,11 +170,12 @@ def of_objects(path: Path) -> Iterator[Sentence]:
     """The sentences of a file of JSON objects, one a line."""
     for number, line in enumerate(files.lines(path), 1):
         if line.strip():
-            found = columns(parsed(line, path, number))
+            row = parsed(line, path, number)
+            found = columns(row)
             if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
                 raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
             *texts, label = found
-            yield Sentence(tuple(texts[:2]), str(label), str(path), number)
+            yield Sentence(tuple(texts[:2]), str(label), str(path), number, str(row.get(TASK, "")))
 
 
 def parsed(line: str, path: Path, number: int) -> dict[str, Any]:

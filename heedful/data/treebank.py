@@ -14,7 +14,7 @@ FORMS = ("sentences", "phrases", "glue")
 Rows = list[tuple[str, str]]
 
 
-def sst(form: str) -> Splits[tuple[str, str]]:
+def sst(form: str) -> Splits[tuple[str, ...]]:
     """Whole sentences; the same to choose by and test on, but phrases to learn from as well; or as GLUE divides it.
 
     GLUE's own test has no public answers, so its 872 sentences to choose by are what is tested on there.

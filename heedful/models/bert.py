@@ -12,7 +12,7 @@ from heedful.inputs import Sentences
 from heedful.models import answers, tables, words
 from heedful.models import spec as parts
 from heedful.models.answers import AskedSpec
-from heedful.models.spec import Id
+from heedful.models.spec import Count, Id
 
 
 class EncoderSpec(AskedSpec):
@@ -23,6 +23,7 @@ class EncoderSpec(AskedSpec):
     order: str = "post"
     feedforward: str = "gelu"
     segments: Annotated[int, Field(ge=0)] = 2  # sentences that it can tell apart; 0: none
+    tasks: Count = 1  # of which a text is of one, where a bias minds (`camtl`)
     begin: Id | None = None
     end: Id | list[Id] | None = None
     output: str = "states"
@@ -97,10 +98,20 @@ class Bert(nn.Module):
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.outputs = output(s, self.inputs.table)
 
-    def forward(self, tokens: Tensor, positions: Tensor | None = None, segments: Tensor | None = None) -> Tensor:
-        """What is asked of tokens (B T), each of a segment (B T); those below 0 in `positions` are padding."""
+    def forward(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+        segments: Tensor | None = None,
+        tasks: Tensor | None = None,
+    ) -> Tensor:
+        """What is asked of tokens (B T), each of a segment (B T); those below 0 in `positions` are padding.
+
+        `tasks` (B) say of which task each text is, by its number.
+        """
         positions = self.positions(tokens) if positions is None else positions
-        sight = self.mask.over(tokens, bias=self.bias, positions=positions)
+        bias = self.bias if self.bias is None or tasks is None else self.bias.of(tasks)
+        sight = self.mask.over(tokens, bias=bias, positions=positions)
         return self.outputs(self.encoder(self.inputs(tokens, sight, segments), sight), positions)
 
     def positions(self, tokens: Tensor) -> Tensor:

@@ -129,8 +129,9 @@ def position(spec: Spec) -> Position:
 
 def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
     """What is added to the scores of self-attention."""
+    more = {"tasks": spec.tasks} if hasattr(spec, "tasks") else {}
     made: Bias | None = words.choose(
-        "bias", spec.bias, tables.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length
+        "bias", spec.bias, tables.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length, **more
     )
     return made
 

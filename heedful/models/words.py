@@ -14,7 +14,7 @@ Entry = TypeVar("Entry")
 
 
 FITTING: dict[str, tuple[type, ...]] = {"int": (int,), "float": (float, int), "bool": (bool,), "str": (str,)}
-FILLED = ("width", "heads", "hidden", "attention", "blocks", "norm", "value")  # in by the model: no word says them
+FILLED = ("width", "heads", "hidden", "attention", "blocks", "norm", "value", "tasks")  # in, by the model
 MOST = 2**63  # and so much is beyond the whole numbers of tensors
 NAMED = {"True": True, "true": True, "False": False, "false": False, "None": None}  # as Python and as YAML write them
 WORD = re.compile(r"\s*([^\W\d]\w*)\s*(?:\((.*)\)\s*)?", re.DOTALL)

@@ -34,6 +34,7 @@ from heedful.tasks.searching import Searching
 from heedful.tasks.sequences import Sequences
 from heedful.tasks.series import Series
 from heedful.tasks.sets import Sets
+from heedful.tasks.several import SeveralTasks
 from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.summary import Summary
 from heedful.tasks.tag import Tag
@@ -44,7 +45,7 @@ from heedful.tasks.vectors import Vectors
 from heedful.tasks.writing import Writing
 
 OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
-FITTED: tuple[type[Task], ...] = (Classify, Tag, Answer, Summary, Conversation, Sequences)
+FITTED: tuple[type[Task], ...] = (Classify, SeveralTasks, Tag, Answer, Summary, Conversation, Sequences)
 OF_IMAGES: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
 OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series)
 TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OF_IMAGES, *OTHERS)}

@@ -75,7 +75,10 @@ class Classify(Classification, Fitted):
         return counts
 
     def score(self, model: nn.Module, samples: Sequence[Asked]) -> dict[str, float]:
-        chances = self.chances(model, samples)
+        return self.scored(self.chances(model, samples), samples)
+
+    def scored(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> dict[str, float]:
+        """The scores of what was said of samples, by the chances of each class (N C)."""
         counts = self.counted(chances, samples)
         return {
             "accuracy": float(counts.trace() / max(1, counts.sum())),

@@ -65,10 +65,14 @@ class Reading(Use):
         """The sentence or sentences of an input that is looked into: what can be answered."""
         return self.known(text)
 
+    def joined(self, texts: Sequence[tuple[str, ...]], longest: int | None = None) -> list[Joined]:
+        """The tokens of inputs, cut where they are longer than asked for."""
+        return self.tokenizer.join(texts, longest)
+
     def read_by(self, model: nn.Module, texts: Sequence[tuple[str, ...]]) -> Iterator[tuple[Joined, Tensor]]:
         """What a model gives for each input, in order."""
         for window in several(texts, WINDOW):
-            joined = self.tokenizer.join(window, self.longest)
+            joined = self.joined(window, self.longest)
             for empty in (one for one in joined if not one.ids):  # where a tokenizer puts nothing around a text
                 raise Refusal(f"{' '.join(empty.texts)!r} has no token that the model knows; give another text")
             yield from zip(joined, self.given(model, joined), strict=True)
@@ -87,7 +91,7 @@ class Reading(Use):
         return [made[at] for at in range(len(joined))]
 
     def doubt(self, text: str) -> str | None:
-        length = len(self.tokenizer.join([tuple(text.split("\t")[:2])])[0].ids)
+        length = len(self.joined([self.seen(text)])[0].ids)
         if length <= self.longest:
             return None
         return f"{text[:60]!r} and so on is {length:,} tokens long, and the model reads the first {self.longest:,}"
@@ -95,7 +99,7 @@ class Reading(Use):
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         model.eval()
-        joined = self.tokenizer.join([self.seen(text)], self.longest)
+        joined = self.joined([self.seen(text)], self.longest)
         with look(model) as seen:
             given = given_by(model, joined)[0]
         pieces = self.tokenizer.pieces(joined[0].ids)
@@ -131,10 +135,12 @@ def given_by(model: nn.Module, joined: Sequence[Joined]) -> Tensor:
 
 
 def batch_of(joined: Sequence[Joined]) -> Batch:
-    """Inputs as tensors, padded at the end: tokens and segments, B T, and lengths, B."""
+    """Inputs as tensors, padded at the end: tokens and segments, B T, lengths and perhaps tasks, B."""
     lengths = torch.tensor([len(one.ids) for one in joined])
     segments = stack([one.segments for one in joined])
-    return {"tokens": stack([one.ids for one in joined]), "segments": segments, "lengths": lengths}
+    made = {"tokens": stack([one.ids for one in joined]), "segments": segments, "lengths": lengths}
+    tasks = [one.task for one in joined if one.task is not None]
+    return made | {"tasks": torch.tensor(tasks)} if tasks else made
 
 
 def read(model: nn.Module, batch: Batch) -> Tensor:
@@ -142,5 +148,6 @@ def read(model: nn.Module, batch: Batch) -> Tensor:
     tokens, known = batch["tokens"], getattr(model.spec, "segments", 0)
     positions = standing(torch.arange(tokens.shape[1], device=tokens.device) < batch["lengths"][:, None])
     told = {"segments": batch["segments"].clamp(max=known - 1)} if known else {}
+    told |= {"tasks": batch["tasks"]} if "tasks" in batch else {}
     answer: Tensor = model(tokens, positions=positions, **told)
     return answer

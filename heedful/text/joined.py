@@ -21,6 +21,7 @@ class Joined:
     sides: list[int]
     spans: list[tuple[int, int]]  # first character and the one behind the last
     texts: tuple[str, ...]  # as the spans count them
+    task: int | None = None  # the number of the task that they are of, where there are several
 
 
 def joined(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:

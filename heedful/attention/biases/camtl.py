@@ -15,8 +15,9 @@ class TaskBlocks(Bias):
     """A learned table along the diagonal, in `blocks`, that each of several `tasks` stretches and shifts for itself.
 
     CAMTL (Pilault et al., 2021): scores of positions in one block get A * gamma + beta, of which A is shared and gamma
-    and beta are the task's. No recipe says which task a sequence is of, so that all are of the first; Python does:
-    `model.bias = bias.of(ids)` before a forward, where `bias` is the model's own and ids (B) count from 0. Cost: T^2.
+    and beta are the task's. Encoders of text are told of which task a sequence is (the recipe `classify-several`, or
+    `model(tokens, tasks=ids)`, where ids (B) count from 0); for other models all are of the first, unless Python says
+    `model.bias = bias.of(ids)` before a forward, where `bias` is the model's own. Cost: T^2.
     """
 
     card: ClassVar = Card(
@@ -38,12 +39,12 @@ class TaskBlocks(Bias):
         self.shift = nn.Parameter(torch.zeros(tasks, self.side, self.side))
         self.ids: Tensor | None = None
 
-    def of(self, ids: Tensor) -> Self:
+    def of(self, tasks: Tensor) -> Self:
         """The same bias for sequences of these tasks (B)."""
-        if not ids.is_cuda and ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < len(self.stretch):
-            raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {ids.tolist()} are not")
+        if not tasks.is_cuda and tasks.numel() and not 0 <= int(tasks.min()) <= int(tasks.max()) < len(self.stretch):
+            raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {tasks.tolist()} are not")
         other = self.__class__.__new__(self.__class__)
-        other.__dict__ = {**self.__dict__, "ids": ids}
+        other.__dict__ = {**self.__dict__, "ids": tasks}
         return other
 
     def take(self, index: Tensor) -> Self:
