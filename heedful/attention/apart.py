@@ -37,11 +37,14 @@ def found(sight: Sight) -> list[Own]:
 
 
 def alone(sight: Sight, line: Tensor, number: Tensor) -> Own | None:
-    """A line whose members count 0, 1, 2, ... and stand side by side; None of any other."""
+    """A line whose members count on by one, from 0 or from where they like, side by side; None of any other."""
     there = (line >= 0).nonzero().flatten()
     length, first = len(there), int(there[0]) if len(there) else 0
-    here = torch.arange(length, device=line.device)[None]
+    start = int(line[first]) if length else 0
+    here = torch.arange(start, start + length, device=line.device)[None]
     if not torch.equal(line[None, first : first + length], here):
         return None
     bias = None if sight.bias is None else sight.bias.take(number)
-    return slice(first, first + length), Sight(sight.mask.take(number), here, here, 1, bias, counted=True)
+    own = Sight(sight.mask.take(number), here, here, 1, bias, counted=start == 0)
+    own.start = start
+    return slice(first, first + length), own

@@ -21,7 +21,7 @@ AT_ONCE = 2048  # blocks that are looked at together
 
 def block_mask(sight: Sight) -> BlockMask:
     """The mask over indices instead of positions, block by block: all of it is seen, some of it, or nothing."""
-    from torch.nn.attention.flex_attention import BlockMask, create_block_mask
+    from torch.nn.attention.flex_attention import BlockMask
 
     place, mask, counted = places(sight), sight.mask, sight.counted  # and not the sight, which holds much else
 
@@ -31,13 +31,13 @@ def block_mask(sight: Sight) -> BlockMask:
 
     batch = max(mask.batch, sight.rows.shape[0], sight.columns.shape[0])
     rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]
-    if not (sight.counted and sight.rows is sight.columns):
-        sizes = (batch if batch > 1 else None, mask.heads if mask.heads > 1 else None)
-        return create_block_mask(sees, *sizes, rows, columns, device=str(sight.rows.device))
     b = torch.arange(batch, device=sight.rows.device)[:, None, None, None, None]
     h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
     some, full = [], []
-    pairs = candidates(sight) if sight.signature is not None else near_by_numbers(sight)
+    if not (sight.counted and sight.rows is sight.columns):
+        pairs = all_pairs(sight)
+    else:
+        pairs = candidates(sight) if sight.signature is not None else near_by_numbers(sight)
     at_once = max(1, AT_ONCE // (batch * mask.heads))
     for i, j in zip(*(side.split(at_once) for side in pairs), strict=True):  # P 1 1
         within = torch.arange(SIDE, device=i.device)
@@ -47,7 +47,9 @@ def block_mask(sight: Sight) -> BlockMask:
         some.append(seen.any(-1))
         full.append(seen.all(-1))
     whole = torch.cat(full, -1)
-    lists = [listed(found, pairs, -(-rows // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)]
+    lists = [
+        listed(found, pairs, -(-rows // SIDE), -(-columns // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)
+    ]
     return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
 
 
@@ -92,8 +94,15 @@ def candidates(sight: Sight) -> tuple[Tensor, Tensor]:
     return one, two
 
 
-def listed(found: Tensor, pairs: tuple[Tensor, Tensor], count: int) -> tuple[Tensor, Tensor]:
+def all_pairs(sight: Sight) -> tuple[Tensor, Tensor]:
+    """Every pair of blocks, each P 1 1: where rows and columns stand is told by tensors, of which nothing is asked."""
+    rows, columns = (torch.arange(-(-at.shape[-1] // SIDE), device=at.device) for at in (sight.rows, sight.columns))
+    one, two = (at.flatten()[:, None, None] for at in torch.meshgrid(rows, columns, indexing="ij"))
+    return one, two
+
+
+def listed(found: Tensor, pairs: tuple[Tensor, Tensor], *counts: int) -> tuple[Tensor, Tensor]:
     """Found pairs (B H P) as flex attention lists them: how many for each row of blocks, and which, the rest behind."""
-    there = torch.zeros(*found.shape[:2], count, count, dtype=torch.int32, device=found.device)
+    there = torch.zeros(*found.shape[:2], *counts, dtype=torch.int32, device=found.device)
     there[:, :, pairs[0].flatten(), pairs[1].flatten()] = found.int()
     return there.sum(-1, dtype=torch.int32), there.argsort(dim=-1, descending=True, stable=True).int()

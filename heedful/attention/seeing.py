@@ -203,6 +203,7 @@ class Bias(nn.Module):
     """What is added to a score. `adds` is the definition; it may hold parameters."""
 
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
+    batch: int = 1  # and how many sequences
 
     def of(self, tasks: Tensor) -> Bias:
         """The same bias for sequences of these tasks (B), by number: most biases are alike for all."""

@@ -30,6 +30,7 @@ class Sight:
     """
 
     gathered: Order | None = None
+    start: int = 0  # where the first row stands that is a column too, and the others behind it; 0 where unknown
     past: Tensor | None = None  # where rows stand side by side: which columns lie behind each, B 1 T S
 
     def __init__(
@@ -42,10 +43,11 @@ class Sight:
         order: Order | None = None,
         counted: bool = False,
     ) -> None:
-        if mask.batch not in (1, batch):
-            raise ValueError(
-                f"the mask speaks of {mask.batch} sequences and the batch has {batch}; make it for this batch"
-            )
+        for what, told in (("mask", mask.batch), ("bias", 1 if bias is None else bias.batch)):
+            if told not in (1, batch):
+                raise ValueError(
+                    f"the {what} speaks of {told} sequences and the batch has {batch}; make it for this batch"
+                )
         if bias is not None and mask.heads > 1 < bias.heads != mask.heads:
             said = f"the mask speaks of {mask.heads} heads and the bias of {bias.heads}"
             raise ValueError(f"{said}; make both for the same heads")
@@ -139,12 +141,19 @@ class Sight:
         length = self.rows.shape[-1]
         if self.rows.is_cuda or torch.compiler.is_compiling() or length < PARTS_FROM:
             return False
-        return self.counted and self.rows is self.columns and self.once("few", self._sees_few)
+        told = self.counted or self.start > 0
+        return told and self.rows is self.columns and self.once("few", self._leaves_out)
 
-    def _sees_few(self) -> bool:
+    def _leaves_out(self) -> bool:
+        """Whether rows in the middle see less than all, by what the mask says is near."""
         length = self.rows.shape[-1]
-        near = [turn.mask.near(turn.in_order[length // 2 : length // 2 + 64], length) for turn in self.turns]
-        return any(at is not None and 2 * len(at) <= length for at in near)
+        near = [turn.near(turn.in_order[length // 2 : length // 2 + 64]) for turn in self.turns]
+        return any(at is not None and len(at) < length for at in near)
+
+    def near(self, rows: Tensor) -> Tensor | None:
+        """Columns by index among which all are that one of these rows sees, by index too; None: any."""
+        near = self.mask.near(rows + self.start, self.rows.shape[-1] + self.start)
+        return near if near is None or not self.start else near[near >= self.start] - self.start
 
     @property
     def in_order(self) -> Tensor:

@@ -64,7 +64,7 @@ def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Seq
         if key.split(".")[0] not in ("data", "seed"):
             raise Refusal(
                 f"{key} cannot be changed in a trained model; "
-                "eval takes model.mechanism=..., data=..., data.test=... and seed=..."
+                "eval takes model.mechanism=..., data=..., data.test=..., data.apart=... and seed=..."
             )
         if (key, value) == TOY:
             values["data"] = small(values["data"])

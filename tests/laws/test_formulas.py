@@ -183,7 +183,7 @@ def test_a_span_fades_out_over_its_ramp_and_sees_nothing_beyond():
 
 
 def test_camtl_adds_blocks_along_the_diagonal_that_each_task_stretches_and_shifts():
-    bias = TaskBlocks(length=6, tasks=2, blocks=3)
+    bias = TaskBlocks(length=6, tasks=2, pieces=3)
     with torch.no_grad():
         bias.stretch[1], bias.shift[1] = 2.0, 0.5
     added = over(Everything(), bias=bias.of(torch.tensor([0, 1]))).scores.detach()

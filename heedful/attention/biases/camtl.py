@@ -12,7 +12,7 @@ from heedful.attention.seeing import Bias
 
 
 class TaskBlocks(Bias):
-    """A learned table along the diagonal, in `blocks`, that each of several `tasks` stretches and shifts for itself.
+    """A learned table along the diagonal, in `pieces`, that each of several `tasks` stretches and shifts for itself.
 
     CAMTL (Pilault et al., 2021): scores of positions in one block get A * gamma + beta, of which A is shared and gamma
     and beta are the task's. Encoders of text are told of which task a sequence is (the recipe `classify-several`, or
@@ -29,12 +29,12 @@ class TaskBlocks(Bias):
         tier="B",
     )
 
-    def __init__(self, length: int, tasks: int = 1, blocks: int = 4) -> None:
+    def __init__(self, length: int, tasks: int = 1, pieces: int = 4) -> None:
         super().__init__()
-        if tasks < 1 or blocks < 1:
-            raise ValueError(f"{tasks} tasks and {blocks} blocks say nothing; choose 1 or more of both")
-        self.side, self.blocks = -(-length // blocks), blocks
-        self.table = nn.Parameter(torch.randn(blocks, self.side, self.side) * 0.02)
+        if tasks < 1 or pieces < 1:
+            raise ValueError(f"{tasks} tasks and {pieces} pieces say nothing; choose 1 or more of both")
+        self.side, self.pieces = -(-length // pieces), pieces
+        self.table = nn.Parameter(torch.randn(pieces, self.side, self.side) * 0.02)
         self.stretch = nn.Parameter(torch.ones(tasks, self.side, self.side))
         self.shift = nn.Parameter(torch.zeros(tasks, self.side, self.side))
         self.ids: Tensor | None = None
@@ -44,7 +44,7 @@ class TaskBlocks(Bias):
         if not tasks.is_cuda and tasks.numel() and not 0 <= int(tasks.min()) <= int(tasks.max()) < len(self.stretch):
             raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {tasks.tolist()} are not")
         other = self.__class__.__new__(self.__class__)
-        other.__dict__ = {**self.__dict__, "ids": tasks}
+        other.__dict__ = {**self.__dict__, "ids": tasks, "batch": len(tasks)}
         return other
 
     def take(self, index: Tensor) -> Self:
@@ -52,8 +52,8 @@ class TaskBlocks(Bias):
 
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         block, other = i.clamp(min=0) // self.side, j.clamp(min=0) // self.side
-        task = torch.zeros_like(b) if self.ids is None else self.ids[b]
+        task = torch.zeros_like(b) if self.ids is None else self.ids[b * (self.batch > 1)]
         row, column = i.clamp(min=0) % self.side, j.clamp(min=0) % self.side
-        own = self.table[block.clamp(max=self.blocks - 1), row, column]
+        own = self.table[block.clamp(max=self.pieces - 1), row, column]
         said = own * self.stretch[task, row, column] + self.shift[task, row, column]
-        return said * ((block == other) & (block < self.blocks))
+        return said * ((block == other) & (block < self.pieces))

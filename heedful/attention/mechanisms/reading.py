@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from heedful.attention.masks.plain import Documents, Padding
-from heedful.attention.seeing import Causal
+from heedful.attention.seeing import Causal, may_ask
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 @dataclass(frozen=True)
@@ -49,8 +50,9 @@ def present(sight: Sight, at: Tensor) -> Tensor:
 
 def read_whole(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     """Which columns are there (B|1 1 S 1), for a mechanism that looks at all of them at once: causal is refused."""
-    if any(isinstance(part, Causal) for part in sight.mask.all_of()):
-        can = f"linear or {other}" if other == "softmax" else other
+    hidden = {type(part) for part in sight.mask.all_of()}
+    if Causal in hidden:
+        can = f"linear or {other}" if other == "softmax" and hidden <= {Causal, Padding} else other
         raise ValueError(f"{name} looks at the whole sequence, the future too; use {can} where that hides")
     return read(sight, name, "padding", other).there
 
@@ -65,9 +67,11 @@ def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
 
 def within(sight: Sight, length: int, name: str) -> None:
     """Refuses columns that stand beyond the positions that a mechanism has learned."""
-    count = sight.columns.shape[-1]  # where it is small enough, a GPU need not be asked where its columns stand
-    if count > length and (sight.counted or int(sight.columns.max()) >= length):
-        raise ValueError(
-            f"{name} was made for {length} positions and {count} came; shorten the input, or train with a larger "
+    count = last = sight.columns.shape[-1]
+    if not sight.counted and (count > length or may_ask(sight.columns)):  # else a GPU would have to be waited for
+        last = int(sight.columns.max()) + 1
+    if last > length:
+        raise Refusal(
+            f"{name} was made for {length} positions and {last} came; shorten the input, or train with a larger "
             "model.length"
         )

@@ -163,7 +163,7 @@ def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
             near, of_them = torch.cat([keys[n] for n in blocks], 2), torch.cat([values[n] for n in blocks], 2)
         else:
             near, of_them = k.index_select(2, columns), v.index_select(2, columns)
-        part = Sight(sight.mask, rows[None], at[None], sight.batch, sight.bias)
+        part = Sight(sight.mask, rows[None] + sight.start, at[None] + sight.start, sight.batch, sight.bias)
         looked.append(fused(some, near, of_them, part, scale, dropout))
     y = torch.cat(looked, 2)
     return y if sight.order is None else sight.order.undo(y)
@@ -174,7 +174,7 @@ def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]
     order, length, found = sight.in_order, sight.rows.shape[-1], []
     place = order.argsort()
     for rows in order.split(PART):
-        near = sight.mask.near(rows, length)
+        near = sight.near(rows)
         columns = torch.arange(length) if near is None else place[near].sort().values
         blocks = (columns // PART).unique()
         if whole := len(blocks) * PART <= 2 * len(columns) + 2 * PART:

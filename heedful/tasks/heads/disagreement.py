@@ -16,8 +16,8 @@ CARD = Card(
 def overlap(weights: Tensor, sight: Sight) -> Tensor:
     """How much two heads of a layer look at the same, over all pairs of them: 0 where none do, at most 1.
 
-    Disagreement on attended positions (Li et al., 2018), which is this, less than nothing. Cost: T^2, the weights of
-    all layers as tensors.
+    Disagreement on attended positions (Li et al., 2018), which is this, less than nothing: of the paper's three kinds
+    the one about where heads look, not about what they take or give. Cost: T^2, the weights of all layers as tensors.
     """
     heads = weights.shape[1]
     both = weights.sum(1).square() - weights.square().sum(1)  # B T S, twice each pair
