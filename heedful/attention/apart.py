@@ -9,7 +9,7 @@ from heedful.attention.lasting import kept
 from heedful.attention.seeing import LONG, may_ask
 from heedful.attention.sight import Sight
 
-Own = tuple[slice, Sight]  # where a sequence stands in its line, and what its members see of one another
+Own = tuple[Tensor, Sight]  # where members of a sequence stand in its line, and what they see of one another
 
 
 def apart(sight: Sight) -> list[Own]:
@@ -37,14 +37,13 @@ def found(sight: Sight) -> list[Own]:
 
 
 def alone(sight: Sight, line: Tensor, number: Tensor) -> Own | None:
-    """A line whose members count on by one, from 0 or from where they like, side by side; None of any other."""
+    """A line whose members count on by one, from 0 or from where they like; None of any other."""
     there = (line >= 0).nonzero().flatten()
-    length, first = len(there), int(there[0]) if len(there) else 0
-    start = int(line[first]) if length else 0
-    here = torch.arange(start, start + length, device=line.device)[None]
-    if not torch.equal(line[None, first : first + length], here):
+    start = int(line[there[0]]) if len(there) else 0
+    here = torch.arange(start, start + len(there), device=line.device)[None]
+    if not torch.equal(line[there], here[0]):
         return None
     bias = None if sight.bias is None else sight.bias.take(number)
     own = Sight(sight.mask.take(number), here, here, 1, bias, counted=start == 0)
     own.start = start
-    return slice(first, first + length), own
+    return there, own

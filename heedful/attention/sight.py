@@ -176,7 +176,7 @@ class Sight:
         turns = []
         for number, (mask, (order, gathered, laid)) in enumerate(zip(masks, found, strict=True)):
             turn = Sight(mask, self.rows, self.columns, self.batch, self.bias, order, self.counted)
-            turn.gathered, turn.laid = gathered, laid
+            turn.gathered, turn.laid, turn.start = gathered, laid, self.start
             turn._made = self.once(("turn", number), lambda: {})  # of the mask, for all layers
             turns.append(turn)
         return tuple(turns)

@@ -168,7 +168,9 @@ def test_fixed_attention_of_long_sequences_looks_at_a_few_blocks(causal):
 @pytest.fixture
 def by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of three rows wherever a CPU would use larger ones."""
-    fits = property(lambda sight: sight.counted and sight.rows is sight.columns and not sight.is_open)
+    fits = property(
+        lambda sight: (sight.counted or sight.start > 0) and sight.rows is sight.columns and not sight.is_open
+    )
     monkeypatch.setattr(Sight, "pays_in_parts", fits)
     monkeypatch.setattr(softmax, "PART", 3)
 
@@ -187,12 +189,18 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
 
 
+PADDED = {
+    "before": [list(range(LENGTH)), [-1, -1, 0, 1, 2, 3, 4], [-1] * LENGTH],  # the last sequence is padding alone
+    "between": [[0, -1, 1, 2, -1, 3, 4], [-1, 2, 3, -1, 4, 5, 6], [5, 6, -1, -1, -1, -1, -1]],  # and counted from 2 on
+}
+
+
 @pytest.mark.usefixtures("by_parts")
+@pytest.mark.parametrize("padding", PADDED)
 @pytest.mark.parametrize("name", cases.masks())
-def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_numbers(name, monkeypatch):
+def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_numbers(name, padding, monkeypatch):
     monkeypatch.setattr(apart, "LONG", 4)
-    m, here = mechanism("softmax"), torch.arange(LENGTH)
-    places = torch.stack((here, here - 2, here - LENGTH)).clamp(min=-1)  # the last sequence is padding alone
+    m, places = mechanism("softmax"), torch.tensor(PADDED[padding])
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight, bias = case.seen(), case.seen().bias
         defining, looking = (Sight(sight.mask, places, places.clone(), BATCH, bias) for _ in range(2))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad, scaled_dot_product_attention
+from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.apart import Own, apart
 from heedful.attention.card import Card
@@ -128,10 +128,12 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, each: Sequence[Own], look: Look) -> Tensor:
     """Every sequence looks at itself alone, and padding sees nothing."""
     looked = []
-    for number, (span, sight) in enumerate(each):
-        at = slice(number, number + 1), slice(None), span
-        y = look(q[at], k[at], v[at], sight) if span.stop > span.start else v.new_zeros(1, q.shape[1], 0, v.shape[3])
-        looked.append(pad(y, (0, 0, span.start, q.shape[2] - span.stop)))
+    for one, two, three, (there, sight) in zip(q.split(1), k.split(1), v.split(1), each, strict=True):
+        y = v.new_zeros(1, *q.shape[1:3], v.shape[3])
+        if len(there):
+            own = [x.index_select(2, there) for x in (one, two, three)]
+            y = y.index_copy(2, there, look(own[0], own[1], own[2], sight))
+        looked.append(y)
     return torch.cat(looked)
 
 
