@@ -1,8 +1,9 @@
 """Every kind of attention from T = 512 up: time, memory, growth, where it overtakes full attention, and how near it is.
 
 On a GPU in bfloat16 up to T = 65,536, else in float32 on the CPU up to 16,384; forward, and forward and backward; and
-the same kinds as others wrote them, where their packages are installed. `heedful bench attention kinds=window,linear`
-measures these alone, beside softmax, and `lengths=65536` one length alone.
+the same kinds as others wrote them, where their packages are installed. Fast kinds are measured where none is named;
+`heedful bench attention kinds=window,linear` measures these alone, beside softmax, `kinds=all` every kind, and
+`lengths=65536` one length alone. What is no function of queries, keys and values is measured as two layers of a model.
 """
 
 from __future__ import annotations
@@ -20,19 +21,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from heedful import models
 from heedful.attention import Causal, Everything, Mask
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.bench import peers
 from heedful.bench.growth import BASE, NEAR, Growth
 from heedful.bench.measure import interleave
 from heedful.errors import Refusal, short_of_memory, unknown
-from heedful.models import kinds, tables
+from heedful.models import kinds, tables, words
+from heedful.models.kinds import Kind
+from heedful.models.spec import mask as mask_of
+from heedful.models.spec import stack as stack_of
 
 CPU: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
 PEERS = peers.packages("cuda" if torch.cuda.is_available() else "cpu")
 Given = tuple[Tensor, Tensor, Tensor]  # queries, keys and values
 ALIKE = ("dot", "scaled", "general")  # softmax's kernel with other numbers
+LAYERED = ("pair", "stack", "join")  # roles of kinds that are measured as layers
 PATIENCE = {"cpu": 2.0, "cuda": 1.0}  # seconds: what takes longer is not asked about twice the length
 SHORT = 0.05  # seconds: on a GPU, which works on while it is told what comes next, some such calls are timed as one
 TOGETHER = 5
@@ -46,22 +52,37 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     names, lengths = wanted(changes, sizes["lengths"])
     torch.manual_seed(0)
     in_hand()
-    for backward in (False, True):
-        yield measured(device, {**sizes, "lengths": lengths}, names, backward, rounds, said), BASE
+    layered = [name for name in names if as_layers(known()[name])]
+    for some in ([name for name in names if name not in layered], [BASE, *layered] if layered else []):
+        for backward in (False, True):
+            if len(some) > 1 or not layered:
+                yield measured(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
+
+
+def known() -> dict[str, Kind]:
+    """Every kind that takes time of its own while a sequence is looked at."""
+    every = {**kinds.every(), **kinds.beside()}
+    return {name: kind for name, kind in every.items() if kind.role != "pool"}
+
+
+def as_layers(kind: Kind) -> bool:
+    """Whether a kind is no function of queries, keys and values alone."""
+    return kind.role in LAYERED or kind.name == "collaborative"
 
 
 def wanted(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[int]]:
     """The kinds that are asked for, and the base; every fast one where none is. And the lengths, all or some."""
-    fast = [name for name, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"]
-    fast = [name for name in fast if name not in ALIKE]
+    every = known()
+    chosen = [name for name, kind in every.items() if kind.role != "bias" and kind.card.tier == "A"]
+    chosen = [name for name in chosen if name not in ALIKE]
     for change in changes:
         key, _, said = change.partition("=")
         asked = [name.strip() for name in said.split(",")]
         if key == "kinds":
             for name in asked:
-                if name not in fast:
-                    raise unknown("fast kind", name, fast)
-            fast = [BASE, *(name for name in fast if name in asked and name != BASE)]
+                if name not in (*every, "all"):
+                    raise unknown("kind", name, (*every, "all"))
+            chosen = [BASE, *(name for name in every if (name in asked or "all" in asked) and name != BASE)]
         elif key == "lengths":
             for name in asked:
                 if name not in map(str, lengths):
@@ -69,7 +90,7 @@ def wanted(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[
             lengths = [length for length in lengths if str(length) in asked]
         else:
             raise Refusal(f"bench attention knows no {key}=; it takes kinds= and lengths=, as in kinds=window,linear")
-    return fast, lengths
+    return chosen, lengths
 
 
 def measured(
@@ -78,8 +99,12 @@ def measured(
     """Every kind at every length, the lengths in order; a kind that takes too long is left out of the longer ones."""
     heads, width, lengths = sizes["heads"], sizes["width"], sizes["lengths"]
     what = "forward and backward" if backward else "forward"
-    growth = Growth(what, f"{heads} heads of {width}", device, lengths)
-    made: dict[str, peers.Make] = {name: partial(asked, name) for name in names} | peers.found(device, names)
+    layers = any(as_layers(known()[name]) for name in names)
+    growth = Growth(what, f"{'two layers, ' if layers else ''}{heads} heads of {width}", device, lengths)
+    growth.claims = {name: known()[name].card.cost for name in names}
+    make = layered if layers else asked
+    made: dict[str, peers.Make] = {name: partial(make, name) for name in names}
+    made |= {} if layers else peers.found(device, names)
     growth.seconds, growth.memory = {name: {} for name in made}, {name: {} for name in made}
     torch.compiler.reset()  # what one direction has compiled is of no use to the other
     for length in lengths:
@@ -95,7 +120,7 @@ def measured(
             except Exception as error:
                 growth.why[name] = stopped(error, length)
                 continue
-            if length == NEAR and not backward and name in names:
+            if length == NEAR and not backward and name in names and not layers:
                 growth.apart[name] = distance(name, heads, width, length)
         for name, taken in (interleave(runs, rounds, warmup=0, said=said) if runs else {}).items():
             growth.seconds[name][length] = calls = [one / times[name] for one in taken]
@@ -115,12 +140,33 @@ def stopped(error: Exception, length: int) -> str:
 
 def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
     """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
-    kind = kinds.known(name)
-    word = kind.word(**chosen(name, length))
+    kind = known()[name]
+    word, bias, groups = kind.word(**chosen(name, length)), None, heads
     with torch.device(device):  # where its numbers are to lie: those of T x T take minutes to draw elsewhere
+        if kind.role == "bias":
+            filled = {"heads": heads, "length": length, "both_ways": False, "tasks": 1}
+            bias, word = words.choose("bias", word, tables.BIASES, **filled), BASE
+        elif kind.role == "project":
+            groups, word = int(word), BASE
         mechanism: Mechanism = tables.mechanism(word, heads, width, length)
     mask: Mask = (Causal() if kind.card.causal else Everything()) & (tables.mask(word, heads) or Everything())
-    return lambda q, k, v: mechanism(q, k, v, mask.over(q[:, 0]))
+    return lambda q, k, v: mechanism(q, k[:, :groups], v[:, :groups], mask.over(q[:, 0], bias=bias))
+
+
+def layered(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
+    """Two layers with a kind, as a function of what would be queries: here they are a sequence as wide as all heads."""
+    wide: dict[str, Any] = {"width": heads * width, "hidden": 4 * heads * width, "heads": heads, "depth": 2}
+    none: dict[str, Any] = {"vocab": 9, "classes": 2, "pool": "each", "position": "none", "length": length}
+    told = models.spec("predictor", **wide, **none, **known()[name].chosen(**chosen(name, length)))
+    stack = stack_of(told).to(device, peers.precision(device))
+    mask = mask_of(told)
+
+    def look(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        x = q.transpose(1, 2).flatten(2)
+        y: Tensor = stack(x, mask.over(x))
+        return y
+
+    return look
 
 
 def chosen(name: str, length: int) -> dict[str, int]:
@@ -157,7 +203,7 @@ def distance(name: str, heads: int, width: int, length: int) -> float:
     """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter, by a CPU."""
     q, k, v = drawn(heads, width, length, "cpu", torch.float32, False)
     with torch.no_grad():
-        mask: Mask = Causal() if kinds.known(name).card.causal else Everything()
+        mask: Mask = Causal() if known()[name].card.causal else Everything()
         exact = Softmax()(q, k, v, mask.over(q[:, 0]))
         return float((asked(name, heads, width, length, "cpu")(q, k, v) - exact).norm() / exact.norm())
 

@@ -23,6 +23,7 @@ class Growth:
     seconds: dict[str, dict[int, list[float]]] = field(default_factory=dict)
     memory: dict[str, dict[int, int]] = field(default_factory=dict)
     apart: dict[str, float] = field(default_factory=dict)
+    claims: dict[str, str] = field(default_factory=dict)  # how the time grows by the paper
     why: dict[str, str] = field(default_factory=dict)  # a kind stopped before the longest
 
     @property
@@ -50,13 +51,17 @@ class Growth:
         wide = max(map(len, self.seconds))
         heads = "".join(f"{n:>9,}" for n in self.lengths)
         lines = [f"{self.name}: milliseconds at each length T; T^ is how time grows from {FIT_FROM:,} up"]
-        lines.append(f"  {'':{wide}s}{heads}     T^  overtakes   MB at most   from softmax at {NEAR:,}")
+        claimed = max(map(len, ("claimed", *self.claims.values())))
+        lines.append(
+            f"  {'':{wide}s}{heads}     T^  {'claimed':{claimed}s}  overtakes   MB at most   from softmax at {NEAR:,}"
+        )
         for kind, times in self.seconds.items():
             row = "".join(f"{1000 * median(times[n]):9.2f}" if n in times else f"{'-':>9s}" for n in self.lengths)
             grown, over, apart = self.exponent(kind), self.overtakes(kind), self.apart.get(kind)
             most = max(self.memory[kind].values(), default=0) / 1e6
+            growing = f"{'-' if grown is None else f'{grown:5.2f}':>5s}  {self.claims.get(kind, ''):{claimed}s}"
             lines.append(
-                f"  {kind:{wide}s}{row}  {'-' if grown is None else f'{grown:5.2f}':>5s}"
+                f"  {kind:{wide}s}{row}  {growing}"
                 f"{'never' if over is None else f'{over:,}':>11s}{most:13,.1f}"
                 f"   {'' if apart is None else f'{apart:.3f}'}{'  ' + self.why[kind] if kind in self.why else ''}"
             )
@@ -68,7 +73,8 @@ class Growth:
             if times:
                 thick, style = (3.0, "-") if kind == BASE else (1.2, ("-", "--", ":", "-.")[number // 10 % 4])
                 shown = [1000 * median(one) for one in times.values()]
-                axes.plot(list(times), shown, style, linewidth=thick, label=kind, color=f"C{number % 10}")
+                mark = "o" if len(times) == 1 else ""  # of one point no line can be drawn
+                axes.plot(list(times), shown, style, marker=mark, linewidth=thick, label=kind, color=f"C{number % 10}")
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set(title=self.name, xlabel="length T", ylabel="milliseconds")
@@ -80,6 +86,7 @@ class Growth:
         rows = {
             kind: {
                 "exponent": self.exponent(kind),
+                "claim": self.claims.get(kind),
                 "overtakes": self.overtakes(kind),
                 "from_softmax": self.apart.get(kind),
                 "lengths": [

@@ -92,7 +92,9 @@ def paying(kind: Kind) -> str:
     said = []
     for device, found in recorded.crossings(kind.name).items():
         never = f"never up to T = {recorded.longest(device):,}"
-        each = [f"{never if over == 'never' else f'from T = {over:,} up'}, {way}" for way, over in found.items()]
+        each = [
+            f"{never if over == 'never' else f'from T = {over:,} up, not below'}, {way}" for way, over in found.items()
+        ]
         said.append(f"{NAMED[device]}: {'; '.join(each) or 'not measured'}")
     return "; ".join(said) if kind.name != "softmax" else "it is what the others are measured against"
 

@@ -36,13 +36,15 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
         assert drawn.size[0] > 1000
     assert left.value.code == 0
     forward, both = json.loads((tmp_path / "found.json").read_text())["cases"]
-    fast = {n for n, kind in kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"}
+    fast = {n for n, kind in attention.known().items() if kind.role != "bias" and kind.card.tier == "A"}
+    assert {"grouped", "multi_query"} < fast
     others = {"performer by performer-pytorch", "linformer by linformer", "window by local-attention"}
     assert set(forward["kinds"]) == set(both["kinds"]) == (fast - set(attention.ALIKE)) | others
     for row in (*forward["kinds"].values(), *both["kinds"].values()):
         assert [at["length"] for at in row["lengths"]] == SMALL["lengths"]
         assert all(len(at["seconds"]) == 1 and at["bytes"] >= 0 for at in row["lengths"])
     assert forward["kinds"]["softmax"]["from_softmax"] == 0
+    assert forward["kinds"]["strided"]["claim"] == "T^1.5"
     assert forward["kinds"]["linear"]["from_softmax"] > 0.01
     assert "performer" in capsys.readouterr().out
 
@@ -50,7 +52,7 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ("kinds=windo", "unknown fast kind 'windo'"),
+        ("kinds=windo", "unknown kind 'windo'"),
         ("lengths=65", "unknown length '65'"),
         ("sizes=64", "knows no sizes=; it takes kinds= and lengths="),
     ],
@@ -80,6 +82,18 @@ def test_some_kinds_are_measured_beside_softmax_and_their_peers_alone(tmp_path):
     for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
         assert all([at["length"] for at in row["lengths"]] == [64] for row in case["kinds"].values())
         assert set(case["kinds"]) == {"softmax", "window", "linear", "window by local-attention"}
+
+
+def test_every_kind_can_be_measured_and_what_is_no_function_of_heads_as_layers(tmp_path):
+    with pytest.raises(SystemExit) as left:
+        main(["bench", "attention", "kinds=all", "lengths=64", "--rounds", "1", "--json", str(tmp_path / "found.json")])
+    assert left.value.code == 0
+    cases = json.loads((tmp_path / "found.json").read_text())["cases"]
+    assert [case["direction"] for case in cases] == ["forward", "forward and backward"] * 2
+    named = [{name for name in case["kinds"] if " by " not in name} for case in cases]
+    assert named[0] == named[1] and named[2] == named[3] and named[0] & named[2] == {"softmax"}
+    assert named[0] | named[2] == set(attention.known())
+    assert {"luna", "isab", "routed", "collaborative"} < named[2] and {"alibi", "rfa", "multi_query"} < named[0]
 
 
 def heads_of(seed, length, width=4):
