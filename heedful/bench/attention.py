@@ -52,11 +52,11 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     names, lengths = wanted(changes, sizes["lengths"])
     torch.manual_seed(0)
     in_hand()
-    layered = [name for name in names if as_layers(known()[name])]
-    for some in ([name for name in names if name not in layered], [BASE, *layered] if layered else []):
+    layers = [name for name in names if as_layers(known()[name])]
+    plain = [name for name in names if name not in layers]
+    for some in [plain] * (len(plain) > 1 or not layers) + [[BASE, *layers]] * bool(layers):
         for backward in (False, True):
-            if len(some) > 1 or not layered:
-                yield measured(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
+            yield measured(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
 
 
 def known() -> dict[str, Kind]:

@@ -191,7 +191,7 @@ def test_what_was_recorded_is_told_of_each_kind_and_device(tmp_path, monkeypatch
     def pays(name):
         return [line for line in said("explain", name).splitlines() if line.startswith("pays")]
 
-    assert pays("linear") == ["pays    cpu: from T = 8,192 up, forward and backward; gpu: not measured"]
+    assert pays("linear") == ["pays    cpu: from T = 8,192 up, not below, forward and backward; gpu: not measured"]
     assert pays("performer") == ["pays    cpu: never up to T = 16,384, forward and backward; gpu: not measured"]
     assert pays("realformer") == [
         "pays    not in time: it costs as much as full attention or more; if at all, in what it learns"
