@@ -159,6 +159,47 @@ def measure(
     }
 
 
+def told(device: torch.device) -> Iterator[dict[str, object]]:
+    """Padding before, behind and between, in long sequences that are told by positions; and no T x T tensor for it.
+
+    Beside the main stream, where graphs are made ready, positions are not asked, and the mask is told pair by pair.
+    """
+    length, here = 1300, torch.arange(1300, device=device)
+    places = {"before": here - 300, "behind": torch.where(here < 1000, here, -1)}
+    places["between"] = torch.where(here % 13 == 5, -1, here - (here + 8) // 13)
+    for padding, name, beside in itertools.product(
+        places, ("everything", "causal", "window", "strided"), (False, True)
+    ):
+        torch.manual_seed(0)
+        inputs = [torch.randn(B, H, length, D, device=device) for _ in range(3)]
+        mask, at = masks(length, device)[name], torch.stack((here, places[padding].clamp(min=-1)))
+        with torch.cuda.stream(torch.cuda.Stream() if beside else torch.cuda.current_stream()):
+            made = run(Softmax(), True, inputs, mask.over(inputs[0][:, 0], positions=at))
+            slow = run(Softmax(), False, inputs, Sight(mask, at, at, B))
+            truth = run(Softmax(), False, [x.double() for x in inputs], Sight(mask, at, at, B))
+            torch.cuda.synchronize()
+        there = (at >= 0)[:, None, :, None]  # what padding sees is nobody's business
+        ratio = max(
+            error(fast * there, exact * there)
+            / (error(one * there, exact * there) + ROUNDING * float(exact.abs().max()))
+            for fast, one, exact in zip(made, slow, truth, strict=True)
+        )
+        case = f"padding {padding}, {name}{', beside the main stream' * beside}"
+        yield {"case": case, "dtype": "torch.float32", "times_unfused_error": round(ratio, 3), "holds": ratio <= 2}
+    length = 32768
+    at = (torch.arange(length, device=device) - torch.tensor([[0], [99]], device=device)).clamp(min=-1)
+    q, k, v = (torch.randn(B, 1, length, 16, device=device, dtype=torch.bfloat16) for _ in range(3))
+    for beside in (False, True):
+        with torch.cuda.stream(torch.cuda.Stream() if beside else torch.cuda.current_stream()):
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            Softmax()(q, k, v, Window(64).over(q[:, 0], positions=at))
+            torch.cuda.synchronize()
+        most = torch.cuda.max_memory_allocated() - before
+        case = f"no T x T tensor for positions{' beside the main stream' * beside}"
+        yield {"case": case, "bytes": most, "holds": most < B * length * length}
+
+
 def error(made: Tensor, exact: Tensor) -> float:
     """The largest error; not a number counts as infinite."""
     gap = float((made - exact).abs().max())
@@ -255,7 +296,7 @@ def captures(device: torch.device) -> list[dict[str, object]]:
     return rows
 
 
-ALONE = {"compilations": compilations, "bits": bits, "recalls": recalls, "captures": captures}
+ALONE = {"told": told, "compilations": compilations, "bits": bits, "recalls": recalls, "captures": captures}
 
 
 def rows_of(part: str) -> list[dict[str, object]]:
