@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.nn.functional import cross_entropy
 
 from heedful import build
 from heedful.attention import AdaptiveSpan, Causal, Everything, Padding
@@ -123,3 +124,33 @@ def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):
         run.prepare(short("sets", training__guided=1, training__compile="true"), CPU)
     with pytest.raises(Refusal, match=r"^training\.disagreement is for heads, and this model has none; leave it out$"):
         run.train(short("lenet", training__disagreement=1), tmp_path / "run", False, CPU)
+
+
+class Marked:
+    """Every place is asked which token is marked; one edge a row must find it."""
+
+    def loss(self, model, batch, terms):
+        return cross_entropy(model(batch["x"]).flatten(0, 1), batch["y"].flatten(), reduction="sum"), torch.tensor(512)
+
+    def batch(self, coins):
+        tokens, at = torch.randint(0, 4, (64, 8), generator=coins), torch.randint(0, 8, (64, 1), generator=coins)
+        return {
+            "x": 4 + tokens + 4 * torch.zeros_like(tokens).scatter(1, at, 1),
+            "y": tokens.gather(1, at).repeat(1, 8),
+        }
+
+
+@pytest.mark.parametrize(("policy", "learns"), [(1.0, True), (0.0, False)])
+def test_the_policy_of_sac_learns_whom_to_see_by_policy_gradient_alone(policy, learns):
+    torch.manual_seed(1)
+    sizes = {"width": 32, "heads": 1, "depth": 1, "hidden": 64, "length": 8, "pool": "each", "position": "none"}
+    net = build("predictor", vocab=12, classes=4, mechanism="sac(edges=1)", **sizes)
+    optimiser, coins, task = torch.optim.AdamW(net.parameters(), 3e-3), torch.Generator().manual_seed(0), Marked()
+    for _ in range(400):
+        optimiser.zero_grad()
+        total, count = judged(task, net, task.batch(coins), Terms(policy=policy))
+        (total / count).backward()
+        optimiser.step()
+    unseen = task.batch(coins)
+    right = float((net.eval()(unseen["x"]).argmax(-1) == unseen["y"]).float().mean())
+    assert right > 0.95 if learns else right < 0.7
