@@ -52,7 +52,7 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
     if data.name == "opinions":
         return of_rows(opinions.opinions(data, seed))
     if data.name == "asked-of-opinions":
-        return of_rows(opinions.asked(data, seed))
+        return taught(of_rows(opinions.asked(data, seed)), answered)
     if data.name == "sst":
         return of_rows(sst(data.form or "phrases"))
     folder = Path(data.name)
@@ -60,12 +60,17 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
         return of_halves(folder, data)
 
     def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
-        return taught(divided(all, lambda one: one.key, what, data.split_seed), lambda one: [one.label])
+        return taught(divided(all, lambda one: one.key, what, data.split_seed), answered)
 
     return opened(data, read, divide, SETS)
 
 
 SETS = ("opinions", "asked-of-opinions", "sst")  # by name
+
+
+def answered(one: Sentence) -> list[str]:
+    """The class, as an answer to its task."""
+    return [f"{one.task}\t{one.label}"]
 
 
 def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:

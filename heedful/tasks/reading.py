@@ -91,7 +91,10 @@ class Reading(Use):
         return [made[at] for at in range(len(joined))]
 
     def doubt(self, text: str) -> str | None:
-        length = len(self.joined([self.seen(text)])[0].ids)
+        try:
+            length = len(self.joined([self.seen(text)])[0].ids)
+        except Refusal:  # whoever answers will say so, and of which input
+            return None
         if length <= self.longest:
             return None
         return f"{text[:60]!r} and so on is {length:,} tokens long, and the model reads the first {self.longest:,}"

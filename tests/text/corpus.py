@@ -20,11 +20,14 @@ SPECIAL = ("<User:>", "<Assistant:>")
 WHOLE = ("bpe", "bpe_characters")  # these give any text back
 SPLIT = ("bpe", "bpe_characters", "wordpiece", "unigram")
 
-anything = st.text(max_size=60) | st.lists(
-    st.sampled_from(
-        [*SEEN, " ", "  ", "\n", "\t", "▁", "#", "##", "<pad>", "<end>", "<unknown>", "<0x41>", "é", "日", "👩‍🚀"]
-    )
-).map("".join)
+anything = (
+    st.text(max_size=60)
+    | st.lists(
+        st.sampled_from(
+            [*SEEN, " ", "  ", "\n", "\t", "▁", "#", "##", "<pad>", "<end>", "<unknown>", "<0x41>", "é", "日", "👩‍🚀"]
+        )
+    ).map("".join)
+).filter(lambda text: not any(name in text for name in SPECIAL))  # which are tokens wherever they stand
 tokenised = st.lists(st.text(alphabet=SEEN, min_size=1, max_size=12), min_size=1, max_size=8).map(" ".join)
 
 

@@ -29,6 +29,7 @@ MORE = {
     "dvae": {"training__smoothing": 0.0},
     "in-context": {"training__smoothing": 0.0},
     "word2vec": {"training__smoothing": 0.0, "data__longest": 16},
+    "classify-several": {"training__smoothing": 0.0, "training__consistency": 1.0},  # classes are of several tasks
     "glove": {"training__smoothing": 0.0, "data__near": 9, "data__samples": 150},
     "summarise": {"training__tokens": 220},
     "chat-text": {"training__tokens": 220},

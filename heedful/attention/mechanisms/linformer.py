@@ -41,7 +41,7 @@ class Linformer(Mechanism):
     def mixtures(self, sight: Sight, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """How much of every column is in each mixture, of keys and of values: B|1 1 R S each."""
         there = read_whole(sight, "linformer")
-        within(sight, self.length, "linformer")
+        within(sight, self)
         of_keys, of_values = self.shorten.to(dtype)[:, :, sight.columns.clamp(min=0)].transpose(1, 2)  # B|1 R S each
         return of_keys.unsqueeze(1) * there.mT, of_values.unsqueeze(1) * there.mT
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.masks.plain import Documents, Padding
+from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.seeing import Causal, may_ask
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal
@@ -65,13 +66,14 @@ def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     return there
 
 
-def within(sight: Sight, length: int, name: str) -> None:
+def within(sight: Sight, mechanism: Mechanism) -> None:
     """Refuses columns that stand beyond the positions that a mechanism has learned."""
-    count = last = sight.columns.shape[-1]
+    length, count = mechanism.length, sight.columns.shape[-1]
+    last = count
     if not sight.counted and (count > length or may_ask(sight.columns)):  # else a GPU would have to be waited for
         last = int(sight.columns.max()) + 1
     if last > length:
         raise Refusal(
-            f"{name} was made for {length} positions and {last} came; shorten the input, or train with a larger "
-            "model.length"
+            f"{mechanism.word} was made for {length} positions and {last} came; shorten the input, or train with a "
+            "larger model.length"
         )

@@ -32,7 +32,7 @@ class Synthesizer(SoftmaxLike):
         raise NotImplementedError
 
     def placed(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        within(sight, self.length, self.word)
+        within(sight, self)
         return self.made(q, sight).to(q.dtype).expand(len(q), -1, -1, -1)
 
 
