@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,13 @@ def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
     return {word: read_json(out / word / "result.json")["scores"] for word in run.compare}
 
 
-def beside(out: Path, scores: dict[str, float], watch: str, shares: tuple[str, ...]) -> list[Section]:
+def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str], bool]) -> list[Section]:
     """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
     there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
     sections: list[Section] = []
     for word, place in there.items():
         other: dict[str, Any] = read_json(place / "result.json")
-        cards = tuple(card(name, scores[name], other["scores"][name], name in shares, other["step"]) for name in scores)
+        cards = tuple(card(name, scores[name], other["scores"][name], share(name), other["step"]) for name in scores)
         sections.append(Figures(f"What the beginning is worth: beside the same model, {SAID[word]}", cards))
     folders = {"this run": out} | {SAID[word]: place for word, place in there.items()}
     curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())

@@ -45,7 +45,7 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
-    sections += beside(out, scores, task.watch, SHARES)
+    sections += beside(out, scores, task.watch, is_share)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
@@ -63,9 +63,14 @@ def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
     return name.replace("_", " "), shown(name, value), f"{meaning}on {count:,} unseen samples"
 
 
+def is_share(name: str) -> bool:
+    """Whether a score is a share of something, of one task of several too."""
+    return name in SHARES or name.startswith("accuracy_")
+
+
 def shown(name: str, value: float) -> str:
     """A score's value as people read it: shares in percent."""
-    return f"{100 * value:.2f} %" if name in SHARES else f"{value:.2f}"
+    return f"{100 * value:.2f} %" if is_share(name) else f"{value:.2f}"
 
 
 def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
@@ -76,7 +81,7 @@ def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
         words = name.replace("_", " ")
         points = tuple((row["step"], row[name]) for row in valid)
-        made.append(Curve(f"{words}, validation", points, "share" if name in SHARES else words))
+        made.append(Curve(f"{words}, validation", points, "share" if is_share(name) else words))
     return tuple(made)
 
 
