@@ -17,7 +17,7 @@ def apart(sight: Sight) -> list[Own]:
 
     There is none where they had not: in short batches, and where a mask has to be told pair by pair.
     """
-    if sight.counted or type(sight) is not Sight or sight.rows.shape != sight.columns.shape:
+    if sight.counted or sight.start or type(sight) is not Sight or sight.rows.shape != sight.columns.shape:
         return []
     if sight.rows.shape[-1] < LONG or not may_ask(sight.rows):
         return []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.attention.memory import Memory
     from heedful.attention.sight import Sight
 
-LONG = 1024  # rows, from which on it pays to find out what need not be looked at
+LONG = 1024  # rows from which on it pays to leave out what nobody sees: below, a boolean of all pairs is faster
 NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them
 
 

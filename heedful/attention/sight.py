@@ -10,14 +10,10 @@ from torch import Tensor
 
 from heedful.attention.lasting import Made, kept, lasting
 from heedful.attention.order import Order
-from heedful.attention.seeing import Bias, Causal, Everything, Mask, numbers, signature
+from heedful.attention.seeing import LONG, Bias, Causal, Everything, Mask, numbers, signature
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
-
-
-FLEX_FROM = 1024  # on a GPU, from this many rows and columns up, a block mask pays; below, the boolean is faster
-PARTS_FROM = 1024  # and on a CPU, from this many up, parts of a sequence with no more than what they see
 
 
 class Sight:
@@ -128,7 +124,7 @@ class Sight:
 
         A bias that learns is left to the boolean: flex sums its gradient by atomic additions, slow and far from exact.
         """
-        if not self.rows.is_cuda or min(self.rows.shape[-1], self.columns.shape[-1]) < FLEX_FROM:
+        if not self.rows.is_cuda or min(self.rows.shape[-1], self.columns.shape[-1]) < LONG:
             return False
         learns = (
             torch.is_grad_enabled() and self.bias is not None and any(p.requires_grad for p in self.bias.parameters())
@@ -139,7 +135,7 @@ class Sight:
     def pays_in_parts(self) -> bool:
         """Whether parts of a long sequence should look each at what it sees alone, as a CPU has no block kernel."""
         length = self.rows.shape[-1]
-        if self.rows.is_cuda or torch.compiler.is_compiling() or length < PARTS_FROM:
+        if self.rows.is_cuda or torch.compiler.is_compiling() or length < LONG:
             return False
         told = self.counted or self.start > 0
         return told and self.rows is self.columns and self.once("few", self._leaves_out)

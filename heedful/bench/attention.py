@@ -54,7 +54,10 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     in_hand()
     layers = [name for name in names if as_layers(known()[name])]
     plain = [name for name in names if name not in layers]
-    for some in [plain] * (len(plain) > 1 or not layers) + [[BASE, *layers]] * bool(layers):
+    groups = [[BASE, *layers]] if layers else []
+    if len(plain) > 1 or not layers:
+        groups.insert(0, plain)
+    for some in groups:
         for backward in (False, True):
             yield measured(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
 

@@ -16,7 +16,7 @@ from heedful.data.sentences import Sentence, labelled
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import calibration, classes
-from heedful.looking.page import Samples
+from heedful.looking.page import Samples, Section
 from heedful.models import Spec
 from heedful.tasks.asking import Classification
 from heedful.tasks.fitted import Asked, Fitted, last_layer
@@ -103,7 +103,11 @@ class Classify(Classification, Fitted):
         chances = self.chances(model, samples)
         counts, sure = self.counted(chances, samples), self.sure(chances, samples)
         figures, table, diagram = classes.told(self.labels, counts, sure)
-        return Finding(figures, last_layer(model), "mean", (table, diagram))
+        return Finding(figures, last_layer(model), "mean", (*self.sections(chances, samples), table, diagram))
+
+    def sections(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> tuple[Section, ...]:
+        """What else a report tells of what was said of samples."""
+        return ()
 
     # ------------------------------------------------------------------ keeping
 

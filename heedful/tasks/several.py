@@ -14,10 +14,10 @@ from torch import Tensor, nn
 
 from heedful.data.sentences import Sentence
 from heedful.errors import Refusal
-from heedful.looking.page import Figures
+from heedful.looking.page import Figures, Section
 from heedful.tasks.classify import Classify
 from heedful.tasks.fitted import Asked
-from heedful.tasks.task import Batch, Finding
+from heedful.tasks.task import Batch
 from heedful.text import Joined
 
 NEVER = -1e4  # the score of a class that answers another task
@@ -46,7 +46,8 @@ class SeveralTasks(Classify):
 
     def judge(self, sample: Sentence, joined: Joined) -> int:
         if sample.label not in self.answers[self.learned(sample.task, f"{sample.place}: ")]:
-            raise Refusal(f"{sample.place}: class {sample.label!r} answers no task {sample.task!r} that is trained on")
+            said = f"class {sample.label!r} answers no task {sample.task!r} that is trained on"
+            raise Refusal(f"{sample.place}: {said}; train on it or drop it")
         return super().judge(sample, joined)
 
     def learned(self, task: str, place: str = "") -> str:
@@ -111,11 +112,10 @@ class SeveralTasks(Classify):
         of = np.array([one.joined.task for one in samples])
         yield from ((task, right[of == at]) for at, task in enumerate(self.answers) if (of == at).any())
 
-    def finding(self, model: nn.Module, samples: Sequence[Asked]) -> Finding | None:
-        made = super().finding(model, samples)
-        found = self.by_task(self.chances(model, samples), samples)
+    def sections(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> tuple[Section, ...]:
+        found = self.by_task(chances, samples)
         cards = tuple((task, f"{100 * right.mean():.1f} %", f"of {len(right):,} right") for task, right in found)
-        return made and replace(made, more=(Figures("Task by task", cards), *made.more))
+        return (Figures("Task by task", cards),)
 
     # ------------------------------------------------------------------ keeping
 

@@ -18,6 +18,7 @@ from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
 # Scores from 0 to 1; others are numbers of their own.
+OF_ONE = "accuracy_"  # of one task of several
 SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
 
 MEANING = {  # of scores whose name does not say it
@@ -60,12 +61,13 @@ def title(run: RunSpec) -> str:
 def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
     """A score as a card shows it."""
     meaning = f"{MEANING[name]}; " if name in MEANING else ""
-    return name.replace("_", " "), shown(name, value), f"{meaning}on {count:,} unseen samples"
+    among = "those of it among " if name.startswith(OF_ONE) else ""
+    return name.replace("_", " "), shown(name, value), f"{meaning}on {among}{count:,} unseen samples"
 
 
 def is_share(name: str) -> bool:
     """Whether a score is a share of something, of one task of several too."""
-    return name in SHARES or name.startswith("accuracy_")
+    return name in SHARES or name.startswith(OF_ONE)
 
 
 def shown(name: str, value: float) -> str:

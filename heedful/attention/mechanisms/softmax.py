@@ -109,12 +109,12 @@ def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: 
         return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
     if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
         return scaled_dot_product_attention(q, k, v, **kernel)
+    if each := apart(sight):
+        return one_by_one(q, k, v, each, partial(fused, scale=scale, dropout=dropout))
     if sight.pays_in_blocks and not dropout:
         return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
     if sight.pays_in_parts:
         return by_turns(q, k, v, sight, partial(in_parts, scale=scale, dropout=dropout))
-    if each := apart(sight):
-        return one_by_one(q, k, v, each, partial(fused, scale=scale, dropout=dropout))
     seen = sight.added(q.dtype)
     if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
         # Heads that share keys become rows over them: kernels that take a mask know of no groups.
