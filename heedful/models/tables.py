@@ -117,6 +117,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     "clustered": kinds.Clustered,
     "informer": kinds.Informer,
     "rfa": kinds.RFA,
+    "gated_rfa": kinds.GatedRFA,
     "csalr": kinds.CSALR,
     "memory_compressed": kinds.MemoryCompressed,
     "average": kinds.Average,

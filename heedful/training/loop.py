@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.mechanisms import Mechanism
 from heedful.checkpoints.weights import compare, restore, state
 from heedful.data.batches import Splits
 from heedful.errors import Failure
@@ -57,6 +58,7 @@ class Loop:
         self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
         self.optimiser = optimiser_of(model, self.training)
         self.stages = Stages(run, self.device, folder, ranks.first)
+        self.following = [part for part in model.modules() if isinstance(part, Mechanism)]
         self.average = Average(model, self.training.average) if self.training.average else None
         self.best: dict[str, Tensor] = {}
         self.progress = checkpoint.Progress()
@@ -152,13 +154,13 @@ class Loop:
 
     def step(self, portion: Portion) -> Tensor:
         """One step on its micro-batches, each counted as often as it is `there`; returns the loss before it."""
-        self.model.train()
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate * group.get("scale", 1.0)
         total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
         for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
+            self.model.train(bool(there))  # what a model hears or counts for itself is of samples that count
             with self.repeatable(), self.layout.adding(last=micro + 1 == len(portion.batches)):
                 loss, losses = self.backward(batch, there)
             total, count = total + loss, count + losses.to(self.device)
@@ -180,6 +182,8 @@ class Loop:
         self.precision.step(self.optimiser)
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
         self.task.stepped(self.model, self.progress.step / self.training.steps, self.ranks.sum)
+        for mechanism in self.following:
+            mechanism.follow(self.ranks.sum)
         if self.average:
             self.average.update(self.model, self.progress.step)
 

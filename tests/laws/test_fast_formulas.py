@@ -2,11 +2,12 @@
 
 import torch
 
-from heedful.attention import Everything
+from heedful.attention import Causal, Everything
 from heedful.attention.mechanisms import (
     RFA,
     DenseSynthesizer,
     FactorisedSynthesizer,
+    GatedRFA,
     Linear,
     Performer,
     RandomSynthesizer,
@@ -85,6 +86,24 @@ def test_rfa_weights_are_products_of_random_sines_and_cosines():
         return torch.stack([angle.sin() for angle in angles] + [angle.cos() for angle in angles]) / 8
 
     same(m, lambda h, i: portioned([features(q[h, i]) @ features(k[h, j]) for j in range(LENGTH)], v[h]))
+
+
+def test_gated_rfa_forgets_what_is_long_ago():
+    """Peng et al. (2021), equation 7: what is known is kept by a gate, and the newest counts for the rest."""
+    m, (q, k, v) = made(GatedRFA, HEADS, WIDTH, features=64), (x[0] for x in asked())
+
+    def features(x):
+        angles = [w @ x[:-1] / (x[:-1] @ x[:-1]).sqrt() for w in m.directions]
+        return torch.stack([angle.sin() for angle in angles] + [angle.cos() for angle in angles]) / 8
+
+    y = m(*asked(), Causal().over(torch.empty(1, LENGTH)))
+    for h in range(HEADS):
+        known, total = torch.zeros(128, WIDTH, dtype=torch.float64), torch.zeros(128, dtype=torch.float64)
+        for i in range(LENGTH):
+            gate = 1 / (1 + (-k[h, i, -1] - m.gate[h, 0, 0]).exp())
+            known = gate * known + (1 - gate) * torch.outer(features(k[h, i]), v[h, i])
+            total = gate * total + (1 - gate) * features(k[h, i])
+            torch.testing.assert_close(y[0, h, i], features(q[h, i]) @ known / (features(q[h, i]) @ total), **EXACT)
 
 
 def test_talking_heads_mix_scores_before_softmax_and_weights_after_it():

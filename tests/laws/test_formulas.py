@@ -68,15 +68,35 @@ def test_localness_adds_a_gaussian_around_a_centre_that_the_query_predicts():
 
 
 def test_clustered_queries_look_as_their_mean_does():
-    m, (q, k, v) = Clustered(HEADS, WIDTH, clusters=2).double(), asked()
+    """Vyas et al. (2020), sections 3.2 and 3.2.1: Lloyd's rounds over signs, and the means of what they find."""
+    m, (q, k, v) = Clustered(HEADS, WIDTH, clusters=2, bits=5, rounds=3).double(), asked()
     y = m(q, k, v, over(Everything()))
+    found = set()
     for h in range(HEADS):
-        near = (q[0, h] @ (m.centres[h] / m.centres[h].norm(dim=-1, keepdim=True)).mT).argmax(-1)
+        hashes = [[1 if float(x @ w) >= 0 else -1 for w in m.directions[h].mT] for x in q[0, h]]
+        centres = [hashes[at * LENGTH // 2] for at in range(2)]
+        for turn in range(4):
+            shared = [[sum(a == b for a, b in zip(one, centre, strict=True)) for centre in centres] for one in hashes]
+            near = [row.index(max(row)) for row in shared]
+            for at in {*near} if turn < 3 else ():
+                sides = zip(*(one for one, own in zip(hashes, near, strict=True) if own == at), strict=True)
+                centres[at] = [1 if sum(side) >= 0 else -1 for side in sides]
+        found |= {(h, at) for at in near}
         for i in range(LENGTH):
-            mean = q[0, h, near == near[i]].mean(0)
+            mean = q[0, h, [at == near[i] for at in near]].mean(0)
             close(y[0, h, i], (k[0, h] @ mean / WIDTH**0.5).softmax(-1) @ v[0, h])
+    assert len(found) > HEADS, "some head has found two clusters"
     alike = q[:, :, :1].expand_as(q)
     close(m(alike, k, v, over(Everything())), Softmax()(alike, k, v, over(Everything())))
+
+
+def test_clusters_are_found_where_queries_lie_in_heaps():
+    torch.manual_seed(0)
+    heaps, which = 5 * torch.randn(4, 16), torch.arange(4).repeat(8)[torch.randperm(32)]
+    q = (heaps[which] + torch.randn(32, 16) / 8)[None, None]
+    near = Clustered(1, 16, clusters=6).found(q, torch.ones(1, 1, 32, 1, dtype=torch.bool))[0, 0]
+    for one in near.unique():
+        assert len(which[near == one].unique()) == 1, "no cluster holds two heaps"
 
 
 def test_informer_asks_the_sharpest_queries_and_gives_the_others_the_mean():

@@ -17,7 +17,7 @@ from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.mechanisms.nystromformer import Nystromformer
 from heedful.attention.mechanisms.performer import Performer
 from heedful.attention.mechanisms.reformer import Reformer
-from heedful.attention.mechanisms.rfa import RFA
+from heedful.attention.mechanisms.rfa import RFA, GatedRFA
 from heedful.attention.mechanisms.routing import Routing
 from heedful.attention.mechanisms.sac import SAC
 from heedful.attention.mechanisms.sinkhorn import Sinkhorn
@@ -36,6 +36,7 @@ __all__ = [
     "DenseSynthesizer",
     "Dot",
     "FactorisedSynthesizer",
+    "GatedRFA",
     "General",
     "HardCoded",
     "Informer",

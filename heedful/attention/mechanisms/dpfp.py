@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.reading import read
-from heedful.attention.mechanisms.running import Given, Running, chunks, exact
+from heedful.attention.mechanisms.running import Given, Running, chunks, earlier, exact
 from heedful.attention.sight import Sight
 
 CHUNK = 64  # keys that are written at once: their corrections of one another are one triangular system
@@ -60,7 +60,7 @@ class DPFP(Running):
         return k[..., -1:].sigmoid()
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, dtype = read(sight, self.name).there, q.dtype
+        there, dtype = read(sight, self.word).there, q.dtype
         q, k = exact(q), shared(exact(k), q.shape[1])
         asked, keys, share = self.features(q), self.features(k), self.share(k) * there
         one = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
@@ -135,9 +135,3 @@ def before(turn: Tensor, add: Tensor, first: Tensor) -> Tensor:
 def pairs(x: Tensor) -> tuple[Tensor, ...]:
     """The first and the second of every two: B H N F E, twice. The last may be alone; what follows it is not asked."""
     return (pad(x, (0, 0, 0, 0, 0, 1)) if x.shape[2] % 2 else x).unflatten(2, (-1, 2)).unbind(3)
-
-
-def earlier(at: Tensor) -> Tensor:
-    """Which columns were written before which: B|1 1 S S; of those at one place, in the order in which they come."""
-    first = torch.ones(2 * at.shape[-1:], dtype=torch.bool, device=at.device).tril(-1)
-    return ((at[:, :, None] > at[:, None]) | ((at[:, :, None] == at[:, None]) & first))[:, None]

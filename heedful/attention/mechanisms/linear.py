@@ -32,7 +32,7 @@ class LinearLike(Running):
         raise NotImplementedError
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        read(sight, self.name)
+        read(sight, self.word)
         products = self.of_queries(exact(q)) @ shared(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
         return self.portioned(products, products.sum(-1, keepdim=True)).to(q.dtype)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch
@@ -48,6 +49,10 @@ class Mechanism(nn.Module):
         """The same over all that the memory holds, into which the new keys and values are taken."""
         k, v = memory.keep(self, k, v)
         return self(q, k, v, sight)
+
+    def follow(self, together: Callable[[Tensor], Tensor]) -> None:
+        """Hears that a step was taken, for one that moves by what it saw; `together` sums over all processes."""
+        return
 
 
 def shared(k: Tensor, heads: int) -> Tensor:

@@ -27,11 +27,6 @@ class Running(Mechanism):
 
     sums: ClassVar[bool] = True
 
-    @property
-    def name(self) -> str:
-        """The word that it refuses by."""
-        return type(self).__name__.lower()
-
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
         """What is asked and what is written, for all heads, in float32 or better."""
         raise NotImplementedError
@@ -44,6 +39,10 @@ class Running(Mechanism):
         """The sum after all of it, where nothing needs to be read on the way."""
         return self.run(given)[1]
 
+    def reads(self, asked: Tensor, sum: Tensor) -> Tensor:
+        """What queries (B H T F) read of a sum."""
+        return asked @ sum
+
     def finished(self, y: Tensor) -> Tensor:
         """What comes of what was read."""
         return y
@@ -54,7 +53,7 @@ class Running(Mechanism):
 
     def looked(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """What `forward` gives."""
-        reading = read(sight, self.name)
+        reading = read(sight, self.word)
         itself = sight.counted and sight.rows is sight.columns
         if itself and q.shape[2] > PIECE and not q.is_cuda and not torch.compiler.is_compiling():
             return self.in_pieces(q, k, v, reading.there, reading.causal)
@@ -64,7 +63,7 @@ class Running(Mechanism):
             rows = sight.rows if reading.causal else torch.full_like(sight.rows, last)
             y = self.run_in_order(given, rows, sight.columns)
         else:
-            y = self.run(given)[0] if reading.causal else given[0] @ self.written(given)
+            y = self.run(given)[0] if reading.causal else self.reads(given[0], self.written(given))
         return self.finished(y).to(q.dtype)
 
     def in_pieces(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor, causal: bool) -> Tensor:
@@ -77,7 +76,7 @@ class Running(Mechanism):
             y, past = self.run(piece, past) if causal else (piece[0], self.added(piece, past))
             read.append(self.finished(y).to(q.dtype) if causal else y)
         if not causal and past is not None:
-            read = [self.finished(asked @ past).to(q.dtype) for asked in read]
+            read = [self.finished(self.reads(asked, past)).to(q.dtype) for asked in read]
         return torch.cat(read, 2)
 
     def added(self, given: Given, past: Tensor | None) -> Tensor:
@@ -99,12 +98,12 @@ class Running(Mechanism):
 
     def recalled(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
         """What `recall` gives."""
-        reading = read(sight, self.name)
+        reading = read(sight, self.word)
         new = self.given(q, k, v, present(sight, sight.rows))  # a memory's rows are what is new
         lines = tuple(memory.lines(x) for x in new)
         past = memory.sum(self, (*lines[0].shape[:2], lines[0].shape[-1], lines[2].shape[-1]), lines[0])
         y, after = self.run(lines, past)
-        y = y if reading.causal else lines[0] @ after
+        y = y if reading.causal else self.reads(lines[0], after)
         past.copy_(after)
         return self.finished(memory.side_by_side(y)).to(q.dtype)
 
@@ -129,3 +128,9 @@ def chunks(x: Tensor, size: int) -> Tensor:
 def taken_by_head(x: Tensor, order: Tensor) -> Tensor:
     """Rows of x (B H T D), each head in an order of its own (B H T)."""
     return x.gather(2, order.unsqueeze(-1).expand(-1, -1, -1, x.shape[3]))
+
+
+def earlier(at: Tensor) -> Tensor:
+    """Which columns were written before which: B|1 1 S S; of those at one place, in the order in which they come."""
+    first = torch.ones(2 * at.shape[-1:], dtype=torch.bool, device=at.device).tril(-1)
+    return ((at[:, :, None] > at[:, None]) | ((at[:, :, None] == at[:, None]) & first))[:, None]
