@@ -123,7 +123,9 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
             wanted = "a text" if len(examples[0][0]) == 1 else "two texts with a tab between them"
             raise Refusal(f"input {at}: {' '.join(texts)[:40]!r} is not as the examples are; give {wanted}")
     if (least := min(map(shown.fitting, inputs))) < len(examples):
-        line = f"heedful: warning: there is room for {least} of the {len(examples)} examples, the last ones"
+        line = (
+            f"heedful: warning: there is room for {least} of the {len(examples)} examples, the last ones of each answer"
+        )
         typer.echo(line, err=True)
     return (shown.chosen(texts)[:best] for texts in inputs)
 

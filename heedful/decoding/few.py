@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import chain, takewhile, zip_longest
 from typing import Any, cast
 
 from torch import nn
@@ -23,7 +24,7 @@ class Few:
         if not hasattr(model, "special") or translates(cast(Writer, model)):
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
             raise Refusal(f"--examples is for models that go on with a text, and this is a {family!r}; leave it out")
-        self.model, self.examples = model, list(examples)
+        self.model, self.examples = model, by_turns(examples)
         self.tokenizer: Any = getattr(model, "tokenizer", None)
         self.choices = sorted({answer for _, answer in self.examples})
         self.room = min(longest(cast(Writer, model)), cast(Any, model).spec.length)
@@ -38,14 +39,25 @@ class Few:
 
     def fitting(self, texts: tuple[str, ...]) -> int:
         """How many of the last examples there is room for with any of the answers, so that all answers see the same."""
-        for count in range(len(self.examples) + 1):
-            prompt = self.prompt(texts, count)
-            longest = max(len(self.ids(f"{prompt} {choice}\n")) for choice in self.choices)
-            if longest > self.room and count == 0:
-                raise Refusal(f"{texts[0][:60]!r} and so on is {longest:,} tokens long; the model reads {self.room:,}")
-            if longest > self.room:
-                return count - 1
-        return len(self.examples)
+        most = 1
+        while most < len(self.examples) and self.needed(texts, most) <= self.room:
+            most *= 2
+        counts = range(min(most, len(self.examples)) + 1)
+        count = bisect_right(counts, self.room, key=lambda count: self.needed(texts, count)) - 1
+        if count < 0:
+            needed = self.needed(texts, 0)
+            raise Refusal(f"{texts[0][:60]!r} and so on is {needed:,} tokens long; the model reads {self.room:,}")
+        if not count:
+            raise Refusal(
+                f"no example has room before {texts[0][:60]!r} in the {self.room:,} tokens that the model reads; "
+                "shorten the examples or what is asked"
+            )
+        return count
+
+    def needed(self, texts: tuple[str, ...], count: int) -> int:
+        """How many tokens a prompt with so many examples has, with the longest answer."""
+        prompt = self.prompt(texts, count)
+        return max(len(self.ids(f"{prompt} {choice}\n")) for choice in self.choices)
 
     def prompt(self, texts: tuple[str, ...], count: int) -> str:
         """The last examples, so many of them, and what is asked."""
@@ -64,6 +76,15 @@ class Few:
         ids: list[int] = self.tokenizer.encode(text)
         silent = {*self.tokenizer.special.values()}
         return ids[:-1] if len(ids) > 1 and ids[-1] in silent else ids
+
+
+def by_turns(examples: Sequence[Example]) -> list[Example]:
+    """Examples such that the last of them, however many, are of each answer in turn, and the last ones of theirs."""
+    of_each: dict[str, list[Example]] = {}
+    for one in reversed(examples):
+        of_each.setdefault(one[1], []).append(one)
+    turns = chain.from_iterable(zip_longest(*of_each.values()))
+    return [one for one in turns if one is not None][::-1]
 
 
 def written(texts: tuple[str, ...], answer: str = "") -> str:

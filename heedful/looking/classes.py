@@ -31,13 +31,14 @@ def told(
 ) -> tuple[Figures, Confusion, Curves]:
     """The classes that are hardest, what rows of `counts` were taken for which columns, and the reliability diagram."""
     shares = counts.diagonal() / np.maximum(1, counts.sum(1))
-    worst = sorted(range(len(shares)), key=lambda at: (shares[at], at))[:NAMED]
+    asked = np.flatnonzero(counts.sum(1)).tolist()  # of the others there is nothing to tell
+    worst = sorted(asked, key=lambda at: (shares[at], at))[:NAMED]
     cards = [(labels[at], f"{100 * shares[at]:.1f} %", f"of {counts[at].sum():,} right") for at in worst]
     whole, often = counts.sum(), int(counts.sum(1).argmax())  # what a model must do better than
     plain = f"{100 * counts[often].sum() / max(1, whole):.1f} %"
     cards.append(("no model at all", plain, f"of {whole:,} right by always saying {labels[often]!r}"))
     wide = f"between how sure it is and how often right, over {whole:,} samples"
     cards.append(("expected calibration error", f"{100 * calibration.error(sure):.1f} %", wide))
-    title = "Class by class" if len(shares) <= NAMED else f"The {NAMED} hardest classes"
+    title = "Class by class" if len(asked) <= NAMED else f"The {NAMED} hardest classes"
     table = Confusion("What was taken for what", tuple(labels), counts.tolist())
     return Figures(title, tuple(cards)), table, calibration.diagram(sure)

@@ -99,7 +99,12 @@ class Conversation(Continuing, Task):
         return Spoken(dialogue, ids, [token + 1 if one else 0 for token, one in zip(ids, wanted, strict=True)])
 
     def shortened(self, sample: Spoken, longest: int) -> Spoken:
-        return replace(sample, ids=sample.ids[: longest + 1], answer=sample.answer[: longest + 1])
+        """The end of a conversation that is longer, behind what all begin with: there the answers are."""
+        over, begun = len(sample.ids) - longest - 1, len(self.script.begun)
+        if over <= 0:
+            return sample
+        ids, answer = ([*row[:begun], *row[begun + over :]] for row in (sample.ids, sample.answer))
+        return replace(sample, ids=ids, answer=answer)
 
     def defaults(self) -> dict[str, Any]:
         return {"vocab": len(self.tokenizer)}

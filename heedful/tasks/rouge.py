@@ -5,14 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+from unicodedata import category
 
-WORD = re.compile(r"[a-z0-9]+")
+UNSPACED = re.compile(  # scripts without blanks between words, from Thai to Chinese
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
 NAMES = ("rouge_1", "rouge_2", "rouge_l")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text as `rouge-score` takes them: small letters and digits, without stemming."""
-    return WORD.findall(text.lower())
+    """The words of a text: rows of letters and digits, without case and stemming, as `rouge-score` takes English.
+
+    Where a script has no blanks between words (Chinese, Japanese, Thai, ...), every sign is one.
+    """
+    return "".join(map(apart, text.lower())).split()
+
+
+@cache
+def apart(sign: str) -> str:
+    """A sign of a word as it is, one that is a word of its own between blanks, and a blank for all others."""
+    if UNSPACED.match(sign):
+        return f" {sign} "
+    return sign if sign.isalnum() or category(sign).startswith("M") else " "
 
 
 def f1(shared: int, said: int, known: int) -> float:

@@ -165,6 +165,7 @@ class Loop:
                 loss, losses = self.backward(batch, there)
             total, count = total + loss, count + losses.to(self.device)
         total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))
+        count = torch.where(count == 0, 1, count)  # nothing in it is judged: a step that moves nothing by it
         mean = total / count
         bad = (self.first_bad < 0) & ~mean.isfinite()
         self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)

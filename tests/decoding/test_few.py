@@ -55,11 +55,28 @@ def test_examples_for_which_there_is_no_room_are_left_out_from_the_front() -> No
 
 
 def test_many_examples_are_not_all_read_to_find_the_few_that_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    few, read = Few(talker(length=64), EXAMPLES * 1000), []
+    few, read = Few(talker(length=64), EXAMPLES[:2] * 1000), []
     whole = few.ids
     monkeypatch.setattr(few, "ids", lambda text: read.append(len(text)) or whole(text))
     found = few.chosen(("a film",))
-    assert found == Few(talker(length=64), EXAMPLES).chosen(("a film",)) and sum(read) < 5000
+    assert found == Few(talker(length=64), EXAMPLES[:2] * 4).chosen(("a film",)) and sum(read) < 5000
+
+
+def test_a_file_sorted_by_answers_is_shown_by_turns() -> None:
+    many = [((f"film {at}",), answer) for answer in ("good", "bad", "odd") for at in range(5)]
+    few = Few(talker(), many)
+    assert sorted(few.examples) == sorted(many)
+    for count in range(3, 12, 3):
+        shown = few.examples[-count:]
+        assert {answer: sum(one[1] == answer for one in shown) for answer in few.choices} == dict.fromkeys(
+            few.choices, count // 3
+        )
+    assert {one[0][0] for one in few.examples[-3:]} == {"film 4"}, "the last ones of each"
+
+
+def test_no_example_is_no_prompt_of_a_few() -> None:
+    with pytest.raises(Refusal, match="no example has room before"):
+        Few(talker(length=32), [(("a fine film " * 9,), answer) for answer in ("good", "bad")]).chosen(("a film",))
 
 
 def test_one_answer_alone_is_no_choice() -> None:

@@ -13,7 +13,7 @@ from heedful import recipes
 from heedful.checkpoints import store
 from heedful.data.batches import Splits
 from heedful.errors import Refusal
-from heedful.looking import calibration
+from heedful.looking import calibration, classes
 from heedful.tasks.classify import Classify, f1
 from heedful.training import run
 from heedful.training.prepare import prepare
@@ -66,6 +66,14 @@ def test_how_often_a_few_answers_are_right_is_not_drawn() -> None:
     few, many = calibration.Bin(0.5, 1.0, calibration.FEW - 1), calibration.Bin(0.9, 0.8, calibration.FEW)
     drawn, diagonal = calibration.diagram([few, many]).curves
     assert drawn.points == ((0.9, 0.8),) and diagonal.points == ((0.0, 0.0), (1.0, 1.0))
+
+
+def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
+    counts = np.diag([0] * 15 + [3] * 20)
+    counts[20, 21] = 5
+    figures, _, _ = classes.told([f"class {at}" for at in range(35)], counts, [])
+    shown = [name for name, _, _ in figures.rows]
+    assert shown[0] == "class 20" and not {f"class {at}" for at in range(15)} & {*shown}
 
 
 def test_classes_are_told_before_anything_is_learned(tmp_path: Path) -> None:

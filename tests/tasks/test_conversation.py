@@ -16,6 +16,7 @@ from heedful.decoding import Decoding
 from heedful.decoding.chat import Chat
 from heedful.errors import Refusal
 from heedful.training import run
+from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
 from heedful.training.trained import trained
 
@@ -97,3 +98,25 @@ def test_what_a_system_says_stands_before_the_first_turn(tmp_path: Path) -> None
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": [{"role": "system", "content": "be brief"}, *MESSAGES]}))
     (one,) = read(str(tmp_path / "a.jsonl"))
     assert one.turns == (("be brief\nwho is there", "the cat"), TURNS[1])
+
+
+def test_of_a_long_conversation_the_end_is_learned_where_the_answers_are(tmp_path: Path) -> None:
+    whole = prepare(spec(tmp_path), CPU)
+    (one,) = whole.splits.train
+    ready = prepare(spec(tmp_path, f"model.length={len(one.ids) - 5}", "data.too_long=cut"), CPU)
+    (cut,) = ready.splits.train
+    begun = len(ready.task.script.begun)
+    assert len(cut.ids) == len(one.ids) - 4
+    assert (cut.ids[begun:], cut.answer[begun:]) == (one.ids[begun + 4 :], one.answer[begun + 4 :])
+    assert cut.ids[:begun] == one.ids[:begun] and cut.answer[-1]
+
+
+def test_a_step_of_which_nothing_is_judged_moves_nothing_by_it(tmp_path: Path) -> None:
+    ready = prepare(spec(tmp_path, "training.weight_decay=0", "training.steps=3"), CPU)
+    loop = Loop(ready.run, ready.task, ready.splits, ready.model, tmp_path)
+    portion = loop.portions.at(0)
+    for batch in portion.batches:
+        batch["answer"].zero_()
+    before = [weight.clone() for weight in ready.model.parameters()]
+    assert float(loop.step(portion)) == 0.0
+    assert all(map(torch.equal, before, ready.model.parameters()))

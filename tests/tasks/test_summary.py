@@ -31,6 +31,21 @@ def test_rouge_is_what_the_package_rouge_score_says_of_its_own_example() -> None
     assert rouge.mean([(known, known), ("", known)]) == dict.fromkeys(rouge.NAMES, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("The QUICK_brown fox's 2 legs", ["the", "quick", "brown", "fox", "s", "2", "legs"]),
+        ("Größe, Straße!", ["größe", "straße"]),
+        ("Глеб поехал в Осло.", ["глеб", "поехал", "в", "осло"]),
+        ("हिन्दी भाषा।", ["हिन्दी", "भाषा"]),
+        ("我喜歡 tea。", ["我", "喜", "歡", "tea"]),
+    ],
+)
+def test_words_are_found_in_any_script(text: str, parts: list[str]) -> None:
+    assert rouge.words(text) == parts
+    assert rouge.rouge(text, text) == dict.fromkeys(rouge.NAMES, 1.0)
+
+
 @given(words, words)
 def test_the_longest_row_is_the_longest_of_all(one: list[str], two: list[str]) -> None:
     def rows(text: list[str]) -> set[tuple[str, ...]]:
