@@ -117,6 +117,8 @@ def model_folder(folder: str | Path) -> Path:
         return inside(folder / "model")
     if not folder.exists():
         raise Refusal(f"{folder} does not exist; name a run folder or the model/ in it")
+    if not folder.is_dir():
+        raise Refusal(f"{folder} is a file; name a run folder or the model/ in it")
     known = "name a run folder or the model/ in it, or finish the run with --resume"
     raise Refusal(f"{folder} holds no model; {cure(folder) or known}")
 

@@ -63,7 +63,7 @@ def look(
     warn_of(task, [text])
     model.to(run.device(device))
     if word is not None:
-        return one_word(model, task, [text, *([against] if against else [])], word, layer, out)
+        return one_word(model, task, [text, *([] if against is None else [against])], word, layer, out)
     all_layers(model, task, text, layer, discard if rollout else None, out)
 
 

@@ -119,7 +119,8 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
             base["data"].pop(k, None)
     if key == "start" and TASKS[base["task"]].inherits:
         if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
-            raise Refusal(f"{value} does not exist; name a run folder or the model/ in it")
+            fault = "is a file" if Path(str(value)).exists() else "does not exist"
+            raise Refusal(f"{value} {fault}; name a run folder or the model/ in it")
         kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
         base["model"] = {name: base["model"][name] for name in kept}
         base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}

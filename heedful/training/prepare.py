@@ -114,7 +114,9 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     length = task.length(longest)
     if length > spec.length:
         learned = too_long == "refuse" and any(sample is longest for sample in splits.train)
-        cure = ", or leave such samples out with data.too_long=drop" if learned else ""
+        cuts = type(task).shortened is not Task.shortened
+        ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
+        cure = "".join(f", or {way}" for way in ways)
         raise Refusal(
             f"{task.place(longest)}: {length} long and the model takes {spec.length}; "
             f"set model.length={length} or shorten it{cure}"

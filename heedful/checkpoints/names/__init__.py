@@ -70,7 +70,9 @@ def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
             return layout, config
     layout, keys = min(faults.items(), key=lambda fault: len(fault[1]))
     said = ", ".join(f"{key}={getattr(spec, key)!r}" for key in keys)
-    raise Refusal(f"the layout {layout.kind!r} cannot say {said}; save it in the native layout")
+    pooled = keys == ["output"] and str(getattr(spec, "output", "")).startswith("classes(")
+    cure = "train it with model.output=classes, or " if pooled else ""
+    raise Refusal(f"the layout {layout.kind!r} cannot say {said}; {cure}save it in the native layout")
 
 
 def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> list[str]:
