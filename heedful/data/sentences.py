@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
 from heedful.data import files, opinions
 from heedful.data.batches import Splits, divided, opened, taught
+from heedful.data.folders import sides_of
 from heedful.data.spec import DataSpec, Sides
 from heedful.data.treebank import sst
 from heedful.errors import Refusal
@@ -20,7 +21,6 @@ FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "ques
 SECOND = ("text2", "sentence2", "hypothesis", "question2", "pair")
 LABEL = ("label", "class", "target", "category", "gold_label", "sentiment")
 TASK = "task"  # the column of the task that a class answers
-HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folders of a set that is divided already
 HOW = "write a text, a tab and its class, or two texts and the class of the pair"
 
 
@@ -55,9 +55,8 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
         return taught(of_rows(opinions.asked(data, seed)), answered)
     if data.name == "sst":
         return of_rows(sst(data.form or "phrases"))
-    folder = Path(data.name)
-    if data.name != "files" and all(named(folder, half) for half in (HALVES[0], HALVES[2])):
-        return of_halves(folder, data)
+    if data.name != "files" and (sides := sides_of(Path(data.name))):
+        return of_halves(sides, data)
 
     def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
         return taught(divided(all, lambda one: one.key, what, data.split_seed), answered)
@@ -79,18 +78,18 @@ def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
     return Splits(*([Sentence((row[0],), row[1], task="".join(row[2:])) for row in part] for part in parts))
 
 
-def named(folder: Path, names: Sequence[str]) -> Path | None:
-    """The folder by one of these names in a folder."""
-    return next((folder / name for name in names if (folder / name).is_dir()), None)
+def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Sentence]:
+    """The folders of `sides_of`, each with a folder for each class.
 
-
-def of_halves(folder: Path, data: DataSpec) -> Splits[Sentence]:
-    """A folder with `train`, `test` and perhaps `valid` in it, each with a folder for each class."""
-    train, valid, test = (list(in_folders(place)) if (place := named(folder, half)) else [] for half in HALVES)
-    if valid:
+    Where there is but one beside that to learn from, whatever its name, it is tested on, and some of those to learn
+    from are held out to choose by.
+    """
+    train, valid, test = (list(in_folders(place)) if place else [] for place in sides)
+    if valid and test:
         return Splits(train, valid, test)
-    parts = divided(train, lambda one: one.key, str(folder), data.split_seed)
-    return Splits([*parts.train, *parts.test], parts.valid, test)
+    parts = divided(train, lambda one: one.key, data.name, data.split_seed)
+    made = taught(Splits([*parts.train, *parts.test], parts.valid, []), answered)
+    return replace(made, test=valid or test)
 
 
 def read(place: str | Sides) -> list[Sentence]:

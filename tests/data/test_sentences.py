@@ -57,16 +57,36 @@ def test_examples_with_a_class_each_have_no_names_of_columns(tmp_path: Path) -> 
         assert len(read(str(tmp_path / "a.tsv"))) == text.count("\n")
 
 
-def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path) -> None:
-    for half, count in (("train", 40), ("test", 5)):
+def halved(place: Path, **counts: int) -> Path:
+    for half, count in counts.items():
         for label in ("neg", "pos"):
-            (tmp_path / half / label).mkdir(parents=True)
+            (place / half / label).mkdir(parents=True)
             for at in range(count):
-                (tmp_path / half / label / f"{at}.txt").write_text(f"{half} {label}\n {at}\n")
-    splits = labelled(DataSpec(name=str(tmp_path)), 1)
+                (place / half / label / f"{at}.txt").write_text(f"{half} {label}\n {at}\n")
+    return place
+
+
+@pytest.mark.parametrize("names", ["train test", "Train Test", "train val", "TRAIN Dev"])
+def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path, names: str) -> None:
+    learned, tested = names.split()
+    splits = labelled(DataSpec(name=str(halved(tmp_path, **{learned: 40, tested: 5}))), 1)
     assert len(splits.test) == 10 and len(splits.train) + len(splits.valid) == 80 and len(splits.valid) > 1
-    assert splits.test[0] == Sentence(("test neg 0",), "neg", str(tmp_path / "test" / "neg" / "0.txt"))
-    assert len(read(str(tmp_path / "train"))) == 80
+    assert splits.test[0] == Sentence((f"{tested} neg 0",), "neg", str(tmp_path / tested / "neg" / "0.txt"))
+    assert len(read(str(tmp_path / learned))) == 80
+
+
+def test_folders_of_three_halves_are_taken_as_they_are(tmp_path: Path) -> None:
+    splits = labelled(DataSpec(name=str(halved(tmp_path, Train=4, Valid=3, Test=2))), 1)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == (8, 6, 4)
+
+
+def test_a_class_of_one_text_is_learned_from_where_halves_leave_some_to_choose_by(tmp_path: Path) -> None:
+    halved(tmp_path, train=40, test=5)
+    for at in range(12):
+        (tmp_path / "train" / f"rare{at}").mkdir()
+        (tmp_path / "train" / f"rare{at}" / "0.txt").write_text(f"something else {at}")
+    splits = labelled(DataSpec(name=str(tmp_path)), 1)
+    assert len({one.label for one in splits.train}) == 14
 
 
 def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

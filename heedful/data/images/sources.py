@@ -15,6 +15,7 @@ from heedful.checkpoints.files import sum_of
 from heedful.data import files
 from heedful.data import sets as public
 from heedful.data.batches import Splits, divided, opened, taught
+from heedful.data.folders import is_home, sides_of
 from heedful.data.images import sets
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
@@ -23,7 +24,6 @@ from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
 
 SETS = ("shapes", "cifar10", "fashion-mnist")  # by name
-HALVES = (("train",), ("valid", "val", "validation"), ("test",))  # folders of a set that is divided already
 FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
 
 
@@ -91,29 +91,6 @@ def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
         cure = "add more, or give data.train, data.valid and data.test"
         raise Refusal(f"{what} has too few images of each class to hold some out; {cure}")
     return made
-
-
-def sides_of(folder: Path) -> list[Path | None]:
-    """The folders to learn from, to choose by and to test on, in a folder that holds the first and one of the others.
-
-    Capitals are as good as small letters. What else is there would be a class, or forgotten: it is refused.
-    """
-    homes = sorted(path for path in folder.iterdir() if is_home(path)) if folder.is_dir() else []
-    found = [next((path for path in homes if path.name.lower() in names), None) for names in HALVES]
-    train, others = found[0], [path for path in found[1:] if path]
-    if train is None or not others:
-        return []
-    more = ", ".join(path.name for path in homes if path not in (train, *others))
-    if more:
-        said = f"{folder} is divided into {' and '.join(path.name for path in (train, *others))}"
-        cure = "move it away, or give data.train, data.valid and data.test"
-        raise Refusal(f"{said}, and {more} is there too; {cure}")
-    return found
-
-
-def is_home(path: Path) -> bool:
-    """Whether a path is a folder that is not hidden."""
-    return path.is_dir() and not path.name.startswith(".")
 
 
 def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
