@@ -12,8 +12,9 @@ from unicodedata import normalize
 
 from heedful.data import files, opinions
 from heedful.data.batches import Splits, divided, opened, taught
-from heedful.data.folders import sides_of
+from heedful.data.folders import Classes, sides_of
 from heedful.data.spec import DataSpec, Sides
+from heedful.data.texts import is_text
 from heedful.data.treebank import sst
 from heedful.errors import Refusal
 
@@ -116,13 +117,12 @@ def filled(one: Sentence) -> Sentence:
 
 def in_folders(folder: Path) -> Iterator[Sentence]:
     """Each text file below a folder, and its class: the folder of the first level that it is in."""
-    found = False
-    for home in sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in sorted(home.rglob("*.txt")):
-            found = True
-            yield Sentence((" ".join(" ".join(files.lines(path)).split()),), home.name, str(path))
-    if not found:
+    below = Classes.of(folder, "texts", is_text)
+    if not below.found:
         raise Refusal(f"{folder} holds no texts; make a folder for each class, with a .txt file for each text")
+    below.tell()
+    for path, label in below.found:
+        yield Sentence((" ".join(" ".join(files.lines(path)).split()),), label, str(path))
 
 
 def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:

@@ -86,11 +86,16 @@ def read(where: str | Sides) -> list[Text]:
     place = Path(where)
     if not place.is_dir():
         return [Text(files.text(place), where)]
-    inside = sorted(path for path in place.rglob("*") if path.name.endswith(ENDINGS) and path.is_file())
+    inside = sorted(path for path in place.rglob("*") if is_text(path))
     seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(place).parts)]
     if not seen:
         raise Refusal(f"{place} holds no text files ({', '.join(ENDINGS)}); name another folder, or a file")
     return [Text(files.text(path), str(path)) for path in seen]
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path is a file that ends as a text does, in capitals or not."""
+    return path.name.lower().endswith(ENDINGS) and path.is_file()
 
 
 def divided(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:

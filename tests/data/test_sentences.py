@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,24 @@ def test_a_class_of_one_text_is_learned_from_where_halves_leave_some_to_choose_b
         (tmp_path / "train" / f"rare{at}" / "0.txt").write_text(f"something else {at}")
     splits = labelled(DataSpec(name=str(tmp_path)), 1)
     assert len({one.label for one in splits.train}) == 14
+
+
+def test_texts_of_every_ending_are_read_and_what_is_passed_over_is_told(tmp_path: Path) -> None:
+    halved(tmp_path, reviews=2)
+    reviews = tmp_path / "reviews"
+    for name in ("mid/a.TXT", "pos/more.md", "pos/table.xls", "neg/.old.txt", "none/notes.doc", "urls.txt"):
+        (reviews / name).parent.mkdir(exist_ok=True)
+        (reviews / name).write_text(name)
+    (reviews / "empty").mkdir()
+    with pytest.warns(UserWarning, match="passed over|without texts") as told:
+        found = read(str(reviews))
+    assert Counter(one.label for one in found) == {"mid": 1, "neg": 2, "pos": 3}
+    assert [str(one.message).removeprefix(f"{reviews}: ") for one in told] == [
+        f"files of other kinds are passed over: 2, first {reviews / 'none' / 'notes.doc'}",
+        f"texts in no folder of a class are passed over: 1, first {reviews / 'urls.txt'}",
+        f"hidden texts are passed over: 1, first {reviews / 'neg' / '.old.txt'}",
+        "folders without texts make no class: empty, none",
+    ]
 
 
 def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,6 +44,13 @@ def test_a_folder_of_many_files_is_divided_by_file_and_a_file_keeps_its_side(tmp
     assert len(every.train) == 31
 
 
+def test_a_text_is_known_by_its_ending_in_capitals_or_not(tmp_path: Path) -> None:
+    for name in ("A.TXT", "b.Md", "c.doc"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    (tmp_path / "folder.txt").mkdir()
+    assert [one.text for one in read(str(tmp_path))] == ["A.TXT", "b.Md"]
+
+
 @pytest.mark.parametrize("document", ["file", "paragraph", "line"])
 def test_what_is_a_text_of_its_own_can_be_said(document: str) -> None:
     found = [text.text for text in cut([Text("one\ntwo\n\nthree\n", "here"), Text("four", "there")], document)]

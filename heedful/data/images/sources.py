@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from warnings import warn
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from heedful.checkpoints.files import sum_of
 from heedful.data import files
 from heedful.data import sets as public
 from heedful.data.batches import Splits, divided, opened, taught
-from heedful.data.folders import is_home, sides_of
+from heedful.data.folders import Classes, sides_of
 from heedful.data.images import sets
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
@@ -121,41 +120,16 @@ def read(place: str | Sides, data: DataSpec) -> list[Picture]:
 
 def in_folders(folder: Path) -> list[tuple[Path, str]]:
     """Each image below a folder, and its class: the folder of the first level that it is in."""
-    parts = {path: path.relative_to(folder).parts for path in below(folder)}
-    hidden = {path for path, names in parts.items() if any(name.startswith(".") for name in names)}
-    images, others = ([path for path in parts if is_image(path) is one and path not in hidden] for one in (True, False))
-    unseen = [path for path in parts if is_image(path) and path in hidden]
-    loose = next((path for path in images if len(parts[path]) == 1), None)
-    if loose is not None:
-        raise Refusal(f"{loose} is in no folder of a class; move it into one, or write a list: data=images.csv")
-    found = [(path, parts[path][0]) for path in images]
-    bare = sorted({path.name for path in folder.iterdir() if is_home(path)} - {label for _, label in found})
-    unknown = next((path for path in others if len(parts[path]) > 1), None)
-    if unknown and not found:
+    below = Classes.of(folder, "images", is_image)
+    if below.loose:
+        cure = "move it into one, or write a list: data=images.csv"
+        raise Refusal(f"{below.loose[0]} is in no folder of a class; {cure}")
+    unknown = next((path for path in below.others if path.parent != folder), None)
+    if unknown and not below.found:
         raise Refusal(f"{folder} holds no images, and {unknown} is none of {', '.join(ENDINGS)}; convert such files")
-    if others and found:
-        warn(f"{folder}: files of other kinds are passed over: {len(others):,}, first {others[0]}", stacklevel=2)
-    if unseen:
-        warn(f"{folder}: hidden images are passed over: {len(unseen):,}, first {unseen[0]}", stacklevel=2)
-    if bare and found:
-        warn(f"{folder}: folders without images make no class: {', '.join(bare)}", stacklevel=2)
-    return found
-
-
-def below(folder: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
-    """Every file below a folder, by name, also where links lead, but not back to where they came from."""
-    here = folder.resolve()
-    if here in above:
-        return
-    try:
-        paths = sorted(folder.iterdir())
-    except OSError as error:
-        raise Refusal(f"{folder} cannot be read: {error.strerror}; let it be read, or move it away") from None
-    for path in paths:
-        if path.is_dir() and not is_image(path):
-            yield from below(path, (*above, here))
-        else:
-            yield path
+    if below.found:
+        below.tell()
+    return below.found
 
 
 def is_image(path: Path) -> bool:
