@@ -129,8 +129,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     """The rows of a file with commas or tabs: by the names of its columns, or else the class last."""
     rows = list(files.rows(path)) if commas else tabbed(path)
     head = [field.strip().lower() for field in rows[0][1]]
-    named = {name: at for at, name in reversed(list(enumerate(head)))}
-    places, told = columns(named), named.get(TASK)
+    named = {name: head.index(name) for name in head}
+    places, told = columns(named, f"{path}, line {rows[0][0]}"), named.get(TASK)
     if not places and unlike_the_rest(rows):
         names = ", ".join(field.strip() for field in rows[0][1])
         raise Refusal(
@@ -162,12 +162,19 @@ def tabbed(path: Path) -> list[tuple[int, list[str]]]:
     return [(number, line.split("\t")) for number, line in enumerate(files.lines(path), 1) if line.strip()]
 
 
-def columns(there: Mapping[str, Any]) -> list[Any]:
-    """What names of columns stand for the text, for a second one where there is one, and for the class."""
+def columns(there: Mapping[str, Any], place: str) -> list[Any]:
+    """What names of columns stand for the text, for a second one where there is one, and for the class.
+
+    Where two could be the first and none is named as a second, they are a pair, as a question and a sentence are.
+    """
     text, label = (next((there[name] for name in names if name in there), None) for names in (FIRST, LABEL))
     if text is None or label is None:
         return []
-    return [text, *(there[name] for name in SECOND if name in there), label]
+    second = [there[name] for name in SECOND if name in there]
+    texts = [text, *second] if second else [there[name] for name in there if name in FIRST]
+    if len(texts) > 2:
+        raise Refusal(f"{place}: {len(texts)} columns are called as texts are; call one so, or the two of a pair")
+    return [*texts, label]
 
 
 def of_objects(path: Path) -> Iterator[Sentence]:
@@ -175,11 +182,11 @@ def of_objects(path: Path) -> Iterator[Sentence]:
     for number, line in enumerate(files.lines(path), 1):
         if line.strip():
             row = parsed(line, path, number)
-            found = columns(row)
+            found = columns(row, f"{path}, line {number}")
             if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
                 raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
             *texts, label = found
-            yield Sentence(tuple(texts[:2]), str(label), str(path), number, str(row.get(TASK, "")))
+            yield Sentence(tuple(texts), str(label), str(path), number, str(row.get(TASK, "")))
 
 
 def parsed(line: str, path: Path, number: int) -> dict[str, Any]:

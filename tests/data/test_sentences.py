@@ -43,6 +43,16 @@ def test_pairs_of_sentences_have_a_class_together(tmp_path: Path) -> None:
     assert (one.texts, one.label) == (("it rains", "it is wet"), "1")
 
 
+@pytest.mark.parametrize("kind", ["tsv", "csv", "jsonl"])
+def test_a_question_and_a_sentence_are_a_pair_in_the_order_of_their_columns(tmp_path: Path, kind: str) -> None:
+    sign = "," if kind == "csv" else "\t"
+    rows = [["index", "question", "sentence", "label"], ["0", "who sat ?", "a cat sat", "entailment"]]
+    text = json.dumps(dict(zip(*rows, strict=True))) if kind == "jsonl" else "\n".join(map(sign.join, rows))
+    (tmp_path / f"a.{kind}").write_text(text)
+    (one,) = read(str(tmp_path / f"a.{kind}"))
+    assert (one.texts, one.label) == (("who sat ?", "a cat sat"), "entailment")
+
+
 def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_path: Path) -> None:
     rows = [f"text {at}\t{'good' if at % 2 else 'bad'}\n" for at in range(100)]
     for at in range(12):
@@ -138,6 +148,8 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
         ("a.csv", "film,\n", "line 1: the class is empty"),
         ("a.csv", "text,label\n", "holds no samples below the names of its columns"),
         ("a.csv", "headline,mood\na,good\nb,bad\nc,good\nd,bad\n", "line 1: headline, mood are names of columns"),
+        ("a.csv", "text,review,content,label\na,b,c,good\n", "line 1: 3 columns are called as texts are"),
+        ("a.jsonl", '{"text": "a", "text2": "b", "pair": "c", "label": 1}', "line 1: 3 columns are called as texts"),
         ("a.tsv", "\ufeff", "a.tsv is empty"),
         ("a.jsonl", '{"text": 3, "label": "x"}\n', 'line 1: write {"text"'),
         ("a.jsonl", "{nothing\n", "line 1: cannot be read as JSON"),
