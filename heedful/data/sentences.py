@@ -105,6 +105,11 @@ def read(place: str | Sides) -> list[Sentence]:
     found = [filled(one) for one in made]
     if not found:
         raise Refusal(f"{path} holds no samples below the names of its columns; add some")
+    many: dict[str, int] = {}
+    for one in found:  # a stray tab would make a pair of a sentence
+        if len(one.texts) != (others := many.setdefault(one.task, len(one.texts))):
+            said = "two texts where the others have one" if others == 1 else "one text where the others have two"
+            raise Refusal(f"{one.place}: {said}; give every line as many")
     return found
 
 

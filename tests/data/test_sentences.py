@@ -53,6 +53,12 @@ def test_a_question_and_a_sentence_are_a_pair_in_the_order_of_their_columns(tmp_
     assert (one.texts, one.label) == (("who sat ?", "a cat sat"), "entailment")
 
 
+def test_each_task_has_as_many_texts_as_its_first_sample(tmp_path: Path) -> None:
+    rows = [{"text": "a", "task": "mood", "label": 1}, {"text": "a", "pair": "b", "task": "same", "label": 0}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows * 2)))
+    assert [len(one.texts) for one in read(str(tmp_path / "a.jsonl"))] == [1, 2, 1, 2]
+
+
 def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_path: Path) -> None:
     rows = [f"text {at}\t{'good' if at % 2 else 'bad'}\n" for at in range(100)]
     for at in range(12):
@@ -150,6 +156,14 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
         ("a.csv", "headline,mood\na,good\nb,bad\nc,good\nd,bad\n", "line 1: headline, mood are names of columns"),
         ("a.csv", "text,review,content,label\na,b,c,good\n", "line 1: 3 columns are called as texts are"),
         ("a.jsonl", '{"text": "a", "text2": "b", "pair": "c", "label": 1}', "line 1: 3 columns are called as texts"),
+        ("a.tsv", "a\tgood\nb\t\tbad\n", "line 2: the text is empty"),
+        ("a.tsv", "a\tgood\n\nb\tc\tbad\n", "line 3: two texts where the others have one; give every line as many"),
+        ("a.csv", "a,b,good\nc,bad\n", "line 2: one text where the others have two; give every line as many"),
+        (
+            "a.jsonl",
+            '{"text": "a", "label": 1}\n{"text": "a", "pair": "b", "label": 0}',
+            "line 2: two texts where the others have one",
+        ),
         ("a.tsv", "\ufeff", "a.tsv is empty"),
         ("a.jsonl", '{"text": 3, "label": "x"}\n', 'line 1: write {"text"'),
         ("a.jsonl", "{nothing\n", "line 1: cannot be read as JSON"),
