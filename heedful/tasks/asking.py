@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import ClassVar
 
 import torch
@@ -28,10 +30,28 @@ class Classification(Reading):
     outputs: ClassVar[frozenset[str]] = frozenset({"classes"})
 
     several: bool = False
+    many: Mapping[str, int] = MappingProxyType({})  # texts of an input, by what is asked, where that is known
 
     def suits(self, spec: Spec) -> None:
         super().suits(spec)
         self.several = isinstance(spec, AskedSpec) and spec.several
+
+    def known(self, text: str) -> tuple[str, ...]:
+        return self.as_learned(super().known(text))
+
+    def as_learned(self, texts: tuple[str, ...], task: str = "") -> tuple[str, ...]:
+        """The texts of an input themselves, where they are as many as were learned from."""
+        if fault := self.unlike(texts, task):
+            cure = "take the tab out" if len(texts) > 1 else "give two with a tab between them"
+            raise Refusal(f"the input is {fault}; {cure}")
+        return texts
+
+    def unlike(self, texts: Sequence[str], task: str = "") -> str:
+        """What is wrong with texts that are more or fewer than were learned from; nothing where that is not known."""
+        if len(texts) == self.many.get(task, len(texts)):
+            return ""
+        given, learned = ("one text", "pairs") if len(texts) == 1 else ("a pair", "single texts")
+        return f"{given}, and {learned} were learned from"
 
     def answer(self, joined: Joined, given: Tensor) -> str:
         if self.several:

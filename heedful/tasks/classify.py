@@ -38,8 +38,15 @@ class Classify(Classification, Fitted):
         self.labels = sorted({sample.label for sample in samples})
         if len(self.labels) < 2:
             raise Refusal(f"all samples to learn from are of class {self.labels[0]!r}; add those of another")
+        self.many = {self.task_of(sample): len(sample.texts) for sample in reversed(samples)}
+
+    def task_of(self, sample: Sentence) -> str:
+        """What is asked of a sample, where that is told beside it."""
+        return ""
 
     def judge(self, sample: Sentence, joined: Joined) -> int:
+        if fault := self.unlike(sample.texts, self.task_of(sample)):
+            raise Refusal(f"{sample.place}: {fault}; give every sample as many texts")
         if sample.label not in self.labels:
             known = ", ".join((*self.labels[:9], "...") if len(self.labels) > 10 else self.labels)
             raise Refusal(
@@ -112,11 +119,15 @@ class Classify(Classification, Fitted):
     # ------------------------------------------------------------------ keeping
 
     def state(self) -> dict[str, Any]:
-        return {"labels": list(self.labels)}
+        return {"labels": list(self.labels), "texts": dict(self.many)}
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls.labelled(folder, state)
+        task = cls.labelled(folder, state)
+        task.many = state.get("texts", {})  # which older folders do not tell
+        if not all(many in (1, 2) for many in task.many.values()):
+            raise ValueError("an input should have one text or two")
+        return task
 
 
 def f1(counts: NDArray[np.int64]) -> float:

@@ -44,6 +44,9 @@ class SeveralTasks(Classify):
         self.answers = {task: sorted({one.label for one in samples if one.task == task}) for task in tasks}
         super().learn(samples)
 
+    def task_of(self, sample: Sentence) -> str:
+        return sample.task
+
     def judge(self, sample: Sentence, joined: Joined) -> int:
         if sample.label not in self.answers[self.learned(sample.task, f"{sample.place}: ")]:
             said = f"class {sample.label!r} answers no task {sample.task!r} that is trained on"
@@ -73,7 +76,8 @@ class SeveralTasks(Classify):
         if (tabs := text.count("\t")) not in (1, 2):
             raise Refusal(f"the input has {tabs or 'no'} tab{'s' * (tabs != 0)}; give {self.input}")
         task, _, rest = text.partition("\t")
-        return (self.learned(task.strip()), *super().known(rest))
+        task = self.learned(task.strip())
+        return (task, *self.as_learned(super().known(rest), task))
 
     def joined(self, texts: Sequence[tuple[str, ...]], longest: int | None = None) -> list[Joined]:
         made = super().joined([rest for _, *rest in texts], longest)  # type: ignore[misc]

@@ -1,5 +1,6 @@
 """Classes of sentences: learned from chance or from another model, and told how sure."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,39 @@ def test_a_class_that_was_not_learned_is_refused(tmp_path: Path) -> None:
     assert isinstance(splits, Splits) and task.labels == ["no", "yes"]
 
 
+def test_a_model_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path) -> None:
+    small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
+    pairs = [line.replace(" ", "\t", 1) for line in ROWS if " " in line]
+    cases = {"one": (ROWS, "a cat"), "two": (pairs, "a\tcat")}
+    said = r"the input is (a pair, and single texts|one text, and pairs) were learned from; (take the tab|give two)"
+    for name, (lines, fits) in cases.items():
+        place = tmp_path / name
+        place.mkdir()
+        run.train(spec(rows(place, lines), *small), place / "run", False, CPU)
+        model, task = trained(place / "run")
+        (unfit,) = {text for _, text in cases.values()} - {fits}
+        assert len(list(task.predict(model, [fits]))) == 1
+        with pytest.raises(Refusal, match=said):
+            list(task.predict(model, [unfit]))
+        (place / "test.tsv").write_text(f"{unfit}\tyes\n")
+        with pytest.raises(Refusal, match=r"test\.tsv, line 1: .* were learned from; give every sample as many texts"):
+            Classify.open(spec(place).data, 1)
+
+
+def test_a_folder_that_tells_no_number_of_texts_is_asked_about_any(tmp_path: Path) -> None:
+    small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
+    run.train(spec(rows(tmp_path), *small), tmp_path / "run", False, CPU)
+    kept = tmp_path / "run" / "model" / "task.json"
+    told = json.loads(kept.read_text())
+    assert told.pop("texts") == {"": 1}
+    kept.write_text(json.dumps(told))
+    model, task = trained(tmp_path / "run")
+    assert len(list(task.predict(model, ["a cat", "a\tcat"]))) == 2
+    kept.write_text(json.dumps(told | {"texts": {"": 3}}))
+    with pytest.raises(Refusal, match=r"task\.json"):
+        trained(tmp_path / "run")
+
+
 def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path) -> None:
     plain = ["model.order=post", "model.norm=layer(eps=1e-12)", "model.feedforward=gelu", "model.output=classes"]
     small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
@@ -165,7 +199,7 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
         (ours,), found = task.tokenizer.join([texts]), theirs.encode(*texts)
         assert (ours.ids, ours.segments) == (found.ids, found.type_ids)
         assert again.tokenizer.join([texts]) == [ours]
-    asked = ["the cat sat", "a mat\tthe cat"]
+    asked = ["the cat sat", "a mat"]
     assert list(task.predict(model, asked)) == list(again.predict(same, asked))
 
 

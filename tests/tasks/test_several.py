@@ -105,3 +105,12 @@ def test_an_input_without_a_known_task_is_refused(tmp_path: Path, text: str, sai
     model, task = trained(learned(tmp_path))
     with pytest.raises(Refusal, match=said):
         list(task.predict(model, [text]))
+
+
+def test_each_task_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path) -> None:
+    pairs = [{"text": row["text"], "pair": "a", "task": "pair", "label": row["label"]} for row in ROWS[:36]]
+    model, task = trained(learned(tmp_path, ending="jsonl", rows=[*ROWS, *pairs]))
+    assert len(list(task.predict(model, ["same\ta b", "pair\ta\tb"]))) == 2
+    for text, said in (("same\ta\tb", "a pair, and single texts were"), ("pair\ta b", "one text, and pairs were")):
+        with pytest.raises(Refusal, match=said):
+            list(task.predict(model, [text]))
