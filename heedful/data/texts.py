@@ -16,6 +16,8 @@ from heedful.errors import Refusal
 ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a folder that are taken for texts
 BY_FILE = 20  # files from which on a folder is divided by file
 SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
+BLANK = re.compile(r"\s")
+WORD = 50  # characters: words of fewer are not cut
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,17 @@ def shared(found: Sequence[Text], what: str) -> Splits[Text]:
 
 
 def whole_words(text: str, at: int) -> int:
-    """The next place from `at` on where a line begins, or where none is near, a word."""
-    line = text.find("\n", at, at + len(text) // 50)
-    word = re.compile(r"\s|\Z").search(text, at)
-    return line + 1 if line >= 0 else word.end() if word else at
+    """The next place from `at` on where a line begins, or where none is near, a word; or `at`, where no blank is near.
+
+    The last word of a text is not cut, unless it is longer than words are.
+    """
+    near = len(text) // 50
+    far = at + max(near, WORD)
+    if (line := text.find("\n", at, at + near)) >= 0:
+        return line + 1
+    if word := BLANK.search(text, at, far):
+        return word.end()
+    return at if far < len(text) else len(text)
 
 
 # ---------------------------------------------------------------------- documents

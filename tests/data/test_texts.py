@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.spec import DataSpec, Sides
-from heedful.data.texts import Text, cut, divided, read, shared, texts
+from heedful.data.texts import WORD, Text, cut, divided, read, shared, texts
 from heedful.errors import Refusal
 
 
@@ -62,7 +62,11 @@ def test_what_is_a_text_of_its_own_can_be_said(document: str) -> None:
     assert found == expected[document]
 
 
-@given(st.text(alphabet="ab \n", min_size=60, max_size=400).filter(lambda text: len(text.split()) > 25))
+def worded(text: str) -> bool:
+    return len(text.split()) > 25 and max(map(len, text.split())) < WORD
+
+
+@given(st.text(alphabet="ab \n", min_size=60, max_size=400).filter(worded))
 def test_shares_join_to_the_text_and_no_word_is_cut(text: str) -> None:
     try:
         splits = shared([Text(text, "here")], "here")
@@ -70,6 +74,14 @@ def test_shares_join_to_the_text_and_no_word_is_cut(text: str) -> None:
         return
     parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
     assert "".join(parts) == text and [word for part in parts for word in part.split()] == text.split()
+
+
+@pytest.mark.parametrize("text", ["天地玄黃宇宙洪荒" * 6000, "x" * 300_000])
+def test_a_text_without_blanks_is_cut_between_characters(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    splits = texts(DataSpec(name=str(tmp_path / "a.txt")), 1)
+    parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
+    assert "".join(parts) == text and [round(10 * len(part) / len(text)) for part in parts] == [8, 1, 1]
 
 
 def test_what_cannot_be_read_or_divided_is_refused(tmp_path: Path) -> None:
