@@ -117,12 +117,17 @@ def opened(
     return Splits(train, valid, test)
 
 
-def taught(splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]]) -> Splits[Sample]:
-    """The same, but what is of a class that none to learn from has is learned from: it could not be answered."""
+def taught(splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]], few: str) -> Splits[Sample]:
+    """The same, but what is of a class that none to learn from has is learned from: it could not be answered.
+
+    Where nothing is left to choose by or to test on, that is refused, and `few` says of what there are too few.
+    """
     seen = {label for sample in splits.train for label in classes(sample)}
     sides = (splits.valid, splits.test)
     rare = [sample for side in sides for sample in side if not seen.issuperset(classes(sample))]
     valid, test = ([sample for sample in side if seen.issuperset(classes(sample))] for side in sides)
+    if (splits.valid and not valid) or (splits.test and not test):
+        raise Refusal(f"{few} to hold some out; add more, or give data.train, data.valid and data.test")
     return Splits([*splits.train, *rare], valid, test)
 
 

@@ -53,14 +53,14 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
     if data.name == "opinions":
         return of_rows(opinions.opinions(data, seed))
     if data.name == "asked-of-opinions":
-        return taught(of_rows(opinions.asked(data, seed)), answered)
+        return answerable(of_rows(opinions.asked(data, seed)), data.name)
     if data.name == "sst":
         return of_rows(sst(data.form or "phrases"))
     if data.name != "files" and (sides := sides_of(Path(data.name))):
         return of_halves(sides, data)
 
     def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
-        return taught(divided(all, lambda one: one.key, what, data.split_seed), answered)
+        return answerable(divided(all, lambda one: one.key, what, data.split_seed), what)
 
     return opened(data, read, divide, SETS)
 
@@ -68,9 +68,9 @@ def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
 SETS = ("opinions", "asked-of-opinions", "sst")  # by name
 
 
-def answered(one: Sentence) -> list[str]:
-    """The class, as an answer to its task."""
-    return [f"{one.task}\t{one.label}"]
+def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
+    """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
+    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], f"{what} has too few texts of each class")
 
 
 def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
@@ -89,7 +89,7 @@ def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Sentence]:
     if valid and test:
         return Splits(train, valid, test)
     parts = divided(train, lambda one: one.key, data.name, data.split_seed)
-    made = taught(Splits([*parts.train, *parts.test], parts.valid, []), answered)
+    made = answerable(Splits([*parts.train, *parts.test], parts.valid, []), data.name)
     return replace(made, test=valid or test)
 
 

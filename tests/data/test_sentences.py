@@ -68,6 +68,17 @@ def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_pat
         assert "rare" not in {one.label for one in (*splits.valid, *splits.test)}
 
 
+@pytest.mark.parametrize("given", [{"name": "a.tsv"}, {"train": "a.tsv"}])
+def test_where_each_text_has_a_class_of_its_own_nothing_is_left_to_choose_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.tsv").write_text("".join(f"text number {at}\tclass{at}\n" for at in range(100)))
+    said = r"(a\.tsv|data\.train) has too few texts of each class to hold some out; add more, or give data\.train"
+    with pytest.raises(Refusal, match=said):
+        labelled(DataSpec(**given), 0)
+
+
 def test_examples_with_a_class_each_have_no_names_of_columns(tmp_path: Path) -> None:
     for text in ("fine\tgood\ndull\tbad\n", "hm\tnone\nfine\tgood\nnice\tgood\n"):
         (tmp_path / "a.tsv").write_text(text)
