@@ -82,14 +82,19 @@ def _fault(row: list[str], labelled: int, width: int) -> str:
 
 
 def rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a CSV that are not empty, each with its line."""
-    reader = csv.reader(io.StringIO("\n".join(lines(path))))
+    """The rows of a CSV that are not empty, each with its first line: a text in quotes may go over several."""
+    read, first = lines(path), 1
+    reader = csv.reader(io.StringIO("\n".join(read)), strict=True)
     try:
         for row in reader:
             if any(field.strip() for field in row):
-                yield reader.line_num, row
+                yield first, row
+            first = reader.line_num + 1
     except csv.Error as error:
-        raise Refusal(f"{path}, line {reader.line_num}: cannot be read as CSV: {error}; mend or drop it") from None
+        fault = f"cannot be read as CSV: {error}; mend or drop it"
+        if read[first - 1].count('"') % 2:
+            fault = "a quote is opened and not closed; close it, and write two for one within a text"
+        raise Refusal(f"{path}, line {first}: {fault}") from None
 
 
 def is_number(field: str) -> bool:

@@ -79,6 +79,20 @@ def test_where_each_text_has_a_class_of_its_own_nothing_is_left_to_choose_by(
         labelled(DataSpec(**given), 0)
 
 
+def test_a_text_in_quotes_is_told_by_its_first_line_and_one_without_an_end_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('text,label\n\n"a ""fine""\nlong\nfilm",good\n"dull",bad\n')
+    found = read(str(path))
+    assert [(one.line, one.texts) for one in found] == [(3, ('a "fine"\nlong\nfilm',)), (6, ("dull",))]
+    for rest in ("no end,good\nanother,bad\n", 'no end,good\n"another",bad\n'):
+        path.write_text(f'"fine",good\n"dull\nfilm",bad\n"{rest}')
+        with pytest.raises(Refusal, match=r"a\.csv, line 4: a quote is opened and not closed; close it"):
+            read(str(path))
+    path.write_text('"fine",good\n"dull" film,bad\n')
+    with pytest.raises(Refusal, match=r"a\.csv, line 2: cannot be read as CSV: .*; mend or drop it"):
+        read(str(path))
+
+
 def test_examples_with_a_class_each_have_no_names_of_columns(tmp_path: Path) -> None:
     for text in ("fine\tgood\ndull\tbad\n", "hm\tnone\nfine\tgood\nnice\tgood\n"):
         (tmp_path / "a.tsv").write_text(text)
