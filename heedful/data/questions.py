@@ -18,6 +18,7 @@ from heedful.errors import Refusal
 
 SETS = ("facts",)  # by name
 HOW = '{"question": "...", "context": "...", "answers": [{"text": "...", "answer_start": 0}]}'
+SQUAD = '{"data": [{"paragraphs": [{"context": "...", "qas": [...]}]}]}'
 WHO = ("anna", "ben", "carla", "dora", "emil", "finn", "greta", "hugo", "ida", "jan")
 DOES = {"lives in": "live", "works in": "work", "was born in": "come from"}
 WHERE = ("aston", "bremen", "cairo", "dublin", "essen", "florence", "geneva", "hull", "izmir", "jena")
@@ -71,12 +72,26 @@ def read(place: str | Sides) -> list[Question]:
 def squad(text: str, path: Path) -> Iterator[dict[str, Any]]:
     """The questions of a file as SQuAD has them (Rajpurkar et al., 2016)."""
     try:
-        for article in json_of(text)["data"]:
-            for paragraph in article["paragraphs"]:
-                for question in paragraph["qas"]:
-                    yield {**question, "context": paragraph["context"]}
-    except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise Refusal(f"{path} is not as SQuAD's files are: {str(error)[:100]}; or write lines of {HOW}") from None
+        whole = json_of(text)
+    except (ValueError, RecursionError) as error:
+        raise unlike_squad(path, str(error)[:100]) from None
+    for article in listed(whole, "data", path):
+        for paragraph in listed(article, "paragraphs", path):
+            for question in listed(paragraph, "qas", path):
+                yield {**question, "context": paragraph.get("context")}
+
+
+def listed(whole: Any, name: str, path: Path) -> list[dict[str, Any]]:
+    """The objects of a list that an object of a file has by a name."""
+    found = whole.get(name) if isinstance(whole, dict) else None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise unlike_squad(path, f"{name!r} is missing or no list of objects, as in {SQUAD}")
+    return found
+
+
+def unlike_squad(path: Path, fault: str) -> Refusal:
+    """Refuse a file that is not as SQuAD's are."""
+    return Refusal(f"{path} is not as SQuAD's files are: {fault}; or write lines of {HOW}")
 
 
 def made(row: dict[str, Any], path: Path, number: int) -> Question:
@@ -90,7 +105,9 @@ def made(row: dict[str, Any], path: Path, number: int) -> Question:
         answers = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], starts, strict=True)]
     answers = [answers] if isinstance(answers, str | dict) else answers
     if not isinstance(question, str) or not isinstance(context, str) or not isinstance(answers, list):
-        raise Refusal(f"{path}, question {number}: write {HOW}")
+        texts = {"question": question, "context": context}
+        lacking = next((name for name, one in texts.items() if not isinstance(one, str)), "answers")
+        raise Refusal(f"{path}, question {number}: {lacking!r} is missing or not as it should be; write {HOW}")
     if not question.strip() or not context.strip():
         raise Refusal(f"{path}, question {number}: the question or the text is empty; fill it or drop it")
     found = Question(question, context, (), str(path), number)

@@ -70,9 +70,13 @@ def test_every_layout_gives_the_same_question(tmp_path: Path, name: str, text: s
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        ({"question": "who ?"}, "question 1: write"),
+        ({"context": "a cat", "answers": []}, "question 1: 'question' is missing or not as it should be; write"),
+        ({"question": "who ?"}, "question 1: 'context' is missing"),
         ({"question": "who ?", "context": " ", "answers": []}, "is empty"),
-        ({"question": "who ?", "context": "a cat"}, "question 1: write"),  # none is said by an empty list
+        (
+            {"question": "who ?", "context": "a cat"},
+            "question 1: 'answers' is missing",
+        ),  # none is said by an empty list
         (LISTS | {"answers": {"text": ["cat"], "answer_start": []}}, "as many answer_start as answers are needed"),
         ({"question": "who ?", "context": "a cat", "answer": "dog"}, "'dog' does not stand in the text"),
         (
@@ -86,6 +90,22 @@ def test_what_is_wrong_with_a_question_is_said(tmp_path: Path, row: dict[str, An
     with pytest.raises(Refusal) as refused:
         read(str(tmp_path / "a.jsonl"))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "lacking"),
+    [
+        ("[]", "'data' is"),
+        ('{"data": 3}', "'data' is"),
+        ('{"data": [{"title": "cats"}]}', "'paragraphs' is"),
+        ('{"data": [{"paragraphs": ["a cat"]}]}', "'paragraphs' is"),
+        ('{"data": [{"paragraphs": [{"context": "a cat"}]}]}', "'qas' is"),
+    ],
+)
+def test_what_a_file_lacks_that_squads_have_is_said(tmp_path: Path, text: str, lacking: str) -> None:
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises(Refusal, match=rf"not as SQuAD's files are: {lacking} missing or no list of objects, as in"):
+        read(str(tmp_path / "a.json"))
 
 
 def ready(tmp_path: Path, *rows: dict[str, Any]) -> Any:
