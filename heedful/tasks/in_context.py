@@ -46,6 +46,10 @@ class InContext(Task):
 
     @classmethod
     def open(cls, data: DataSpec, seed: int) -> tuple[Self, Splits[Prompt]]:
+        if data.longest < 2:
+            raise Refusal(
+                f"data.longest={data.longest} leaves no example before the input that is asked; give 2 or more"
+            )
         task = cls(data.dimensions, data.longest)
         task.seed = seed
         return task, maps(data, seed)

@@ -87,6 +87,12 @@ def test_a_prompt_that_fits_no_map_is_refused(text: str, fault: str) -> None:
         task.known(text)
 
 
+def test_an_input_without_an_example_before_it_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"data\.longest=1 leaves no example before the input that is asked"):
+        InContext.open(DataSpec(name="maps", samples=4, held_out=4, longest=1), 1)
+    assert DataSpec(longest=1).shortest == 1 and DataSpec().shortest == 4
+
+
 def test_maps_are_read_from_no_file() -> None:
     with pytest.raises(Refusal, match=r"data=points\.csv: maps are drawn by chance"):
         InContext.open(DataSpec(name="points.csv"), 1)

@@ -88,4 +88,4 @@ def test_nothing_hidden_and_words_of_words_are_refused() -> None:
     with pytest.raises(Refusal, match=r"data\.whole_words is for tokens that are parts of words"):
         Masking.open(DataSpec(**small, tokenizer="words(size=200)", whole_words=True), 1)
     with pytest.raises(Refusal, match="leaves no room for a text"):
-        Masking.open(DataSpec(**small | {"longest": 3, "shortest": 1}), 1)
+        Masking.open(DataSpec(**small | {"longest": 3}), 1)
