@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,17 @@ import torch
 from heedful import recipes
 from heedful.checkpoints import store
 from heedful.errors import Refusal
-from heedful.models import FAMILIES, assemble
+from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
 from heedful.models.spec import Spec
 from heedful.tasks import TASKS
-from heedful.training.prepare import chosen
+from heedful.training.adapting import merge
+from heedful.training.layouts import check
+from heedful.training.prepare import Ready, prepare
 from heedful.training.spec import RunSpec
+from heedful.training.trained import leave
 
+FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
 BECOMES = {"mae": "vit", "dino": "vit"}  # families whose encoders begin a classifier
@@ -30,24 +36,36 @@ GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patche
 Train = Callable[[RunSpec, Path], object]
 
 
-def foreseen(run: RunSpec, place: torch.device) -> None:
-    """Refuses what a run would be refused for once its teacher is trained, before it is, as far as that is known."""
-    recipe = [key for key in ("start", "teacher") if getattr(run, key).startswith(RECIPE)]
-    unknown = run.model.get("family") == LIKE or (run.start and TASKS[run.task].inherits)  # what model it will be
-    if not recipe or unknown:
+def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
+    """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
+    if not any(getattr(run, key).startswith(RECIPE) for key in FIRST):
         return
-    with warnings.catch_warnings():
+    with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all is opened again, and warned of then
-        task, _, spec = chosen(run, place)
-        if "teacher" in recipe:
-            other, _, taught = chosen(named(run.teacher, run), place)
-            with torch.device("meta"):
-                task.taught_by(assemble(taught), other, spec)
+        try:
+            tried(run, Path(aside) / out.name, place)
+        except Refusal as refused:
+            raise Refusal(str(refused).replace(aside, str(out.parent))) from None
+
+
+def tried(run: RunSpec, out: Path, place: torch.device) -> Ready:
+    """A run that could begin now, behind models that are as chance made them in the place of what is trained first."""
+    ready = prepare(settled(run, out, lambda spec, to: unlearned(spec, to, place)), place)
+    check(ready.model, run.training)
+    return ready
+
+
+def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
+    """Writes what a run would leave had it learned nothing."""
+    ready = tried(run, out, place)
+    merge(ready.model)
+    ready.task.settle(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
+    leave(ready.task.kept(ready.model), ready.task, out / "model")
 
 
 def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
     """The run with folders in the place of recipes, once these are trained, beside its own folder."""
-    for key in ("start", "teacher"):
+    for key in FIRST:
         word = getattr(run, key)
         if word.startswith(RECIPE):
             folder = str(beside(out, key))

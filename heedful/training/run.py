@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints import store
-from heedful.checkpoints.files import manifest, replace_file, write_folder
+from heedful.checkpoints.files import manifest, replace_file
 from heedful.checkpoints.opening import check_all
 from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
@@ -35,7 +34,7 @@ from heedful.training.report import report
 from heedful.training.saving import changed, sum_of
 from heedful.training.spec import RunSpec, read, validated
 from heedful.training.telling import introduction
-from heedful.training.trained import samples, trained, usable
+from heedful.training.trained import leave, samples, trained, usable
 
 SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
@@ -80,7 +79,7 @@ def train(
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     if not begun:
-        foreseen(run, place)
+        foreseen(run, out, place)
     whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None)
     check(ready.model, run.training)
@@ -217,12 +216,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     ready = replace(ready, model=ready.task.kept(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
-
-    def fill(aside: Path) -> None:
-        store.write_model(ready.model, aside)
-        ready.task.write(aside)
-
-    write_folder(out / "model", fill)
+    leave(ready.model, ready.task, out / "model")
     others = compared(ready.run, out)
     report(ready.run, ready.task, ready.model, ready.splits, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())

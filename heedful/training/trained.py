@@ -10,6 +10,7 @@ from typing import Any
 from torch import nn
 
 from heedful.checkpoints import store
+from heedful.checkpoints.files import write_folder
 from heedful.checkpoints.opening import inside
 from heedful.checkpoints.public import is_public
 from heedful.checkpoints.reading import read_json
@@ -22,6 +23,16 @@ from heedful.tasks import USES, Task, Use, suited, use_of
 from heedful.training.spec import read, validated
 
 TASK = "task.json"
+
+
+def leave(model: nn.Module, task: Task, folder: Path) -> None:
+    """Writes a model and its task to a folder, whole or not at all."""
+
+    def fill(aside: Path) -> None:
+        store.write_model(model, aside)
+        task.write(aside)
+
+    write_folder(folder, fill)
 
 
 def trained(folder: Path) -> tuple[nn.Module, Task]:

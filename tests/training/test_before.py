@@ -122,6 +122,42 @@ def test_a_text_model_that_is_trained_first_reads_its_own_texts_and_hands_on_its
     assert run.train(spec, tmp_path / "tuned", True, CPU)["step"] == 1
 
 
+LONG = f"{'a fine film and ' * 20}\tyes"
+MANY = [f"film {at} was {'dull' if at % 2 else 'fine'}\t{'no' if at % 2 else 'yes'}" for at in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "said"),
+    [
+        (None, [], r"data=\S+ does not exist"),
+        ([*MANY, "no class"], [], "line 61"),
+        ([row.replace("no", "yes") for row in MANY], [], "all samples to learn from are of class 'yes'"),
+        ([*MANY, LONG], [], r"line 61: \d+ long and the model takes 26"),
+        (MANY, ["training.freeze=[nonsense]"], r"training\.freeze: the model has no 'nonsense'; known: inputs, "),
+        (MANY, ["training.lora.rank=2", "training.lora.parts=[nonsense]"], r"training\.lora\.parts: no linear map"),
+        (MANY, ["training.freeze=[outputs]"], r"start=\S+/out-start: outputs\S+ begins anew"),
+        (MANY, ["model.width=32"], r"start=\S+/out-start: \d+ % of the weights fit"),
+        (MANY, ["model.mechanism=nonsense"], "unknown mechanism 'nonsense'"),
+    ],
+)
+def test_a_fault_of_what_comes_behind_is_told_before_anything_is_trained(rows, changes, said, tmp_path):
+    if rows:
+        (tmp_path / "rows.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    bert = "recipe:bert-text data=toy data.samples=60 model.width=16 model.heads=2 model.depth=1"
+    spec = recipes.resolve("classify", [f"data={tmp_path / 'rows.tsv'}", f"start={bert}", *changes])
+    with pytest.raises(Refusal, match=said) as refused:
+        run.train(spec, tmp_path / "runs/out", False, CPU)
+    assert not (tmp_path / "runs").exists() and len(str(refused.value).splitlines()) == 1
+
+
+def test_a_network_that_will_be_chosen_is_foreseen_as_one_that_was(tmp_path):
+    searched = "recipe:autoformer data=toy data.samples=60 training.steps=1 training.batch=8"
+    spec = recipes.resolve("finetune-images", [*SMALL, f"start={searched}", "training.freeze=[nonsense]"])
+    with pytest.raises(Refusal, match=r"training\.freeze: the model has no 'nonsense'"):
+        run.train(spec, tmp_path / "out", False, CPU)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_trained_first_takes_the_version_of_the_data_it_is_trained_on():
     def first(*changes):
         return named("recipe:dino training.steps=3", recipes.resolve("finetune-images", changes))
