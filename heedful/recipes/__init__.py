@@ -71,7 +71,10 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
     for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
         if (key, value) != known:
             put(base, key, value)
-    return validated(base, "" if pairs or recipe in names() else recipe)
+    run = validated(base, "" if pairs or recipe in names() else recipe)
+    if run.start and run.task in TASKS and TASKS[run.task].inherits and "tokenizer" not in run.data.model_fields_set:
+        return run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": run.start})})
+    return run
 
 
 def toy_data(name: str) -> dict[str, Any] | None:

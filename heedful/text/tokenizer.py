@@ -50,6 +50,10 @@ class Tokenizer:
         engine.add_special_tokens([tokenizers.AddedToken(name, special=True, normalized=False) for name in names])
         return Tokenizer(engine)
 
+    def continues(self, other: Tokenizer) -> bool:
+        """Whether it knows all tokens of another by the same ids; it may have more behind them."""
+        return other.layout.known.items() <= self.layout.known.items()
+
     def write(self, path: str | Path) -> None:
         """Writes it as a `tokenizer.json`: aside, and then into its place."""
         path = Path(path)

@@ -19,7 +19,6 @@ from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
 from heedful.models.spec import Spec
-from heedful.tasks import TASKS
 from heedful.training.adapting import merge
 from heedful.training.layouts import check
 from heedful.training.prepare import Ready, prepare
@@ -71,7 +70,7 @@ def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
             folder = str(beside(out, key))
             train(named(word, run), Path(folder))
             run = run.model_copy(update={key: folder})
-            if key == "start" and TASKS[run.task].inherits:
+            if run.data.tokenizer == word:
                 run = run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": folder})})
     if run.model.get("family") == LIKE:
         run = run.model_copy(update={"model": like(run)})

@@ -24,7 +24,7 @@ from heedful.training.loop import seed_step
 from heedful.training.memory import answered
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
-from heedful.training.start import Begun, begin, check_learns, inherited
+from heedful.training.start import Begun, begin, check_learns, check_tokens, inherited
 from heedful.training.trained import trained
 
 
@@ -74,6 +74,8 @@ def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> t
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
     check_terms(run, task)
     working_dtype(run.training, place)
+    if run.start:
+        check_tokens(run, task)
     task.asked(Terms.of(run.training), splits)
     task.decoding = run.decoding
     spec = suited(run, task, begun_in)

@@ -19,6 +19,7 @@ from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.images import ImageSpec
 from heedful.tasks import Task
+from heedful.text import folders
 from heedful.training.adapting import OUTPUTS, lies_under, others
 from heedful.training.spec import RunSpec
 
@@ -36,6 +37,17 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
         raise Refusal(f"start={run.start} is no model of text; name the folder of one")
     kept = spec.model_dump(exclude_none=True, exclude={*ASKED, "dropout"})
     return kept | {"vocab": task.grown(vocab_of(other))}
+
+
+def check_tokens(run: RunSpec, task: Task) -> None:
+    """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
+    place, own = store.model_folder(run.start), getattr(task, "tokenizer", None)
+    if own is not None and folders.is_there(place) and not own.continues(folders.read(place)):
+        cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / store.TOKENIZER}"
+        raise Refusal(
+            f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokenizer}; {cure}, "
+            "or leave start out"
+        )
 
 
 @dataclass(frozen=True)

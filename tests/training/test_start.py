@@ -1,12 +1,16 @@
 """A run may begin with what another model has learned: what fits is taken over, and what does not is told."""
 
+from pathlib import Path
+
 import pytest
 import torch
+import yaml
 
 import heedful
 from heedful import recipes
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
+from heedful.training import run as training
 from heedful.training.before import settled
 from heedful.training.comparing import varied
 from heedful.training.prepare import prepare
@@ -96,3 +100,56 @@ def test_what_nobody_learns_may_begin_anew_under_a_probe(tmp_path):
     heedful.save(heedful.build("vit", **sizes), tmp_path / "softmax")
     ready = left(tmp_path / "softmax", "model.mechanism=performer(features=4)")
     assert "anew: encoder.blocks.0.attention.mechanism." in ready.start
+
+
+# ---------------------------------------------------------------------- tokens
+
+FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]
+NARROW = ["model.width=16", "model.heads=2", "model.depth=1"]
+OTHER = r"has learned other tokens than those of data\.tokenizer=words\(size=30\); leave data\.tokenizer out, or leave"
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("reader") / "run"
+    training.train(recipes.resolve("bert-text", [*FEW, *NARROW]), out, False, CPU)
+    return out
+
+
+def test_a_model_goes_on_with_its_own_tokens_or_none(reader):
+    begun = [*FEW, f"start={reader}"]
+    assert prepare(recipes.resolve("classify", begun), CPU).start
+    assert prepare(recipes.resolve("classify", [*begun, f"data.tokenizer={reader}/model/tokenizer.json"]), CPU).start
+    for words in ("words(size=30)", "characters"):
+        with pytest.raises(Refusal, match=OTHER if "size" in words else r"data\.tokenizer=characters; leave"):
+            prepare(recipes.resolve("classify", [*begun, f"data.tokenizer={words}"]), CPU)
+
+
+def test_who_reads_other_texts_with_tokens_of_its_own_is_told_where_those_of_its_start_are(reader, tmp_path):
+    (tmp_path / "book.txt").write_text("\n".join(f"{at} of {at * at % 97} birds sang" for at in range(300)))
+    own = [*FEW, *NARROW, f"data={tmp_path / 'book.txt'}", f"start={reader}", "data.tokenizer=words(size=400)"]
+    file = reader / "model/tokenizer.json"
+    with pytest.raises(Refusal, match=rf"words\(size=400\); set data\.tokenizer={file}, or leave start out$"):
+        prepare(recipes.resolve("bert-text", own[1:]), CPU)
+    assert prepare(recipes.resolve("bert-text", [*own[1:], f"data.tokenizer={file}"]), CPU).start
+
+
+def test_a_tokenizer_that_is_given_behind_a_recipe_must_be_that_of_the_recipe(reader, tmp_path):
+    file = reader / "model/tokenizer.json"
+    first = f"start=recipe:bert-text {' '.join([*FEW, *NARROW])}"
+    with pytest.raises(Refusal, match=OTHER):
+        training.train(
+            recipes.resolve("classify", [*FEW, first, "data.tokenizer=words(size=30)"]), tmp_path / "out", False, CPU
+        )
+    assert not list(tmp_path.iterdir())
+    both = recipes.resolve("classify", [*FEW, f"{first} data.tokenizer={file}", f"data.tokenizer={file}"])
+    assert training.train(both, tmp_path / "out", False, CPU)["step"] == 1
+
+
+def test_a_recipe_of_a_users_own_has_the_tokens_of_its_start_unless_it_names_others(reader, tmp_path):
+    said = {"task": "classify", "data": {"name": "opinions", "samples": 60, "held_out": 12}, "model": {}}
+    place = tmp_path / "mine.yaml"
+    place.write_text(yaml.safe_dump(said | {"start": str(reader)}), encoding="utf-8")
+    assert prepare(recipes.resolve(str(place)), CPU).run.data.tokenizer == str(reader)
+    with pytest.raises(Refusal, match=OTHER):
+        prepare(recipes.resolve(str(place), ["data.tokenizer=words(size=30)"]), CPU)
