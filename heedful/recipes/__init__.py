@@ -13,7 +13,7 @@ from heedful.checkpoints import store
 from heedful.errors import Refusal, unknown
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.gpt import DecoderSpec
-from heedful.tasks import TASKS
+from heedful.tasks import task_of
 from heedful.training.spec import RunSpec, read, validated
 
 TOY = ("data", "toy")
@@ -72,7 +72,7 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
         if (key, value) != known:
             put(base, key, value)
     run = validated(base, "" if pairs or recipe in names() else recipe)
-    if run.start and run.task in TASKS and TASKS[run.task].inherits and "tokenizer" not in run.data.model_fields_set:
+    if run.start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
         return run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": run.start})})
     return run
 
@@ -120,7 +120,7 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         base["data"] |= {"name": "files"}
         for k in PUBLIC:
             base["data"].pop(k, None)
-    if key == "start" and TASKS[base["task"]].inherits:
+    if key == "start" and task_of(base["task"]).inherits:
         if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
             fault = "is a file" if Path(str(value)).exists() else "does not exist"
             raise Refusal(f"{value} {fault}; name a run folder or the model/ in it")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch import nn
 
-from heedful.errors import Refusal
+from heedful.errors import Refusal, unknown
 from heedful.models import Spec
 from heedful.models.answers import NEXT, asked
 from heedful.models.encoder_decoder import WriterSpec
@@ -58,6 +58,13 @@ USES: dict[str, type[Use]] = {
 }
 
 
+def task_of(name: str) -> type[Task]:
+    """The task that a spec names."""
+    if name not in TASKS:
+        raise unknown("task", name, TASKS)
+    return TASKS[name]
+
+
 def use_of(model: nn.Module, folder: Path) -> Use:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
     spec = model.spec
@@ -99,5 +106,6 @@ __all__ = [
     "Translation",
     "Use",
     "Vectors",
+    "task_of",
     "use_of",
 ]

@@ -29,6 +29,7 @@ class Classify(Classification, Fitted):
 
     name: ClassVar[str] = "classify"
     watch: ClassVar[str] = "accuracy"
+    keys: ClassVar[frozenset[str]] = Fitted.keys | {"form"}
 
     @classmethod
     def opened(cls, data: DataSpec, seed: int) -> Splits[Sentence]:

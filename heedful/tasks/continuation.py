@@ -37,6 +37,7 @@ class Continuation(Corpus, Continuing):
     also: ClassVar[tuple[str, ...]] = ("llama",)
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
+    keys: ClassVar[frozenset[str]] = Corpus.keys | {"noise", "apart"}
     told: ClassVar[int] = 1
 
     def prepare(self, model: nn.Module) -> None:

@@ -55,6 +55,7 @@ class Conversation(Continuing, Task):
     filled: bool = True
     input: ClassVar[str] = "what a user says"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "tokenizer", "too_long"})
     told: ClassVar[int] = 1
     longest = 0
 

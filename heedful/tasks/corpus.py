@@ -100,6 +100,7 @@ class Corpus(Task):
 
     ordered: ClassVar[bool] = True
     even: ClassVar[bool] = True
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "document", "divide", "tokenizer", "longest", "stride"})
     input: ClassVar[str] = "a text"
     special_tokens: ClassVar[tuple[str, ...]] = ()  # that its tokenizer has beside the four of all
     usual: ClassVar[float] = 0.0  # noise, where the data say none

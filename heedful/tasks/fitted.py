@@ -52,6 +52,7 @@ class Fitted(Reading, Task):
     noise: float = 0.0
     seed: int = 0
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "tokenizer", "noise", "too_long"})
 
     @classmethod
     @abstractmethod

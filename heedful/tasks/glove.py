@@ -61,6 +61,7 @@ class Glove(Words):
     """Learns how often words stand near each other; scored by how much of that, weighted, the vectors explain."""
 
     name: ClassVar[str] = "glove"
+    keys: ClassVar[frozenset[str]] = Words.keys - {"longest", "stride"} | {"near"}
     biased: ClassVar[bool] = True
 
     def crops(self, stream: Stream | None, step: int) -> list[Any]:

@@ -35,6 +35,7 @@ class InContext(Task):
     name: ClassVar[str] = "in-context"
     family: ClassVar[str] = "forecaster"
     watch: ClassVar[str] = "skill"
+    keys: ClassVar[frozenset[str]] = frozenset({"longest", "dimensions"})
     ordered: ClassVar[bool] = True
     even: ClassVar[bool] = True
     input: ClassVar[str] = "examples as numbers with commas, the answer last, a semicolon after each, then an input"

@@ -39,6 +39,7 @@ class Corruption(Corpus, Writes):
     ordered: ClassVar[bool] = True
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
+    keys: ClassVar[frozenset[str]] = Corpus.keys | {"noise"}
     hides: ClassVar[bool] = True
     marks: ClassVar[tuple[str, ...]]  # what stands for a gap
 

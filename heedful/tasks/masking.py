@@ -37,6 +37,7 @@ class Masking(Corpus, Filling):
     also: ClassVar[tuple[str, ...]] = ("roberta", "camembert", "distilbert", "albert")
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
+    keys: ClassVar[frozenset[str]] = Corpus.keys | {"noise", "whole_words"}
     input: ClassVar[str] = "a text with <mask> in it"
     special_tokens: ClassVar[tuple[str, ...]] = (MASK,)
     usual: ClassVar[float] = 0.15

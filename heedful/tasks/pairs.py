@@ -55,6 +55,9 @@ class Pairs(Writes, Task):
     filled: bool = True
     input: ClassVar[str] = "a sequence of characters"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency"})
+    keys: ClassVar[frozenset[str]] = frozenset(
+        {"split_seed", "shortest", "longest", "languages", "form", "tokenizer", "merge_dropout", "too_long"}
+    )
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         super().__init__(tokenizer)

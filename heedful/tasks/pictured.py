@@ -37,6 +37,7 @@ class Pictured(Task):
 
     ordered: ClassVar[bool] = True
     even: ClassVar[bool] = True
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "pixels", "channels", "broken", "augment"})
     input: ClassVar[str] = "the path of an image"
 
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:

@@ -55,6 +55,7 @@ class Sequences(Task):
     family: ClassVar[str] = "predictor"
     watch: ClassVar[str] = "accuracy"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "shortest", "longest", "too_long"})
     ordered: ClassVar[bool] = True
     even: ClassVar[bool] = True  # nearly: a batch is filled up here
     input: ClassVar[str] = "words with blanks between them: [MAX 2 [MIN 4 7 ] 0 ]"

@@ -41,6 +41,7 @@ class Series(Task):
     name: ClassVar[str] = "series"
     family: ClassVar[str] = "forecaster"
     watch: ClassVar[str] = "skill"
+    keys: ClassVar[frozenset[str]] = frozenset({"longest", "horizon"})
     ordered: ClassVar[bool] = True
     input: ClassVar[str] = "steps as numbers with commas, a semicolon between two steps: 1.0,2.0; 1.1,2.1"
 

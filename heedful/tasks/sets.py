@@ -31,6 +31,7 @@ class Sets(Task):
     family: ClassVar[str] = "predictor"
     watch: ClassVar[str] = "accuracy"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
+    keys: ClassVar[frozenset[str]] = frozenset({"split_seed", "shortest", "longest", "too_long"})
     ordered: ClassVar[bool] = False
     input: ClassVar[str] = "vectors as numbers with commas, a semicolon between two vectors: 0.1,0.2; 0.3,0.4"
 

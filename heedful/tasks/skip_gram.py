@@ -30,6 +30,7 @@ class SkipGram(Words):
     """
 
     name: ClassVar[str] = "word2vec"
+    keys: ClassVar[frozenset[str]] = Words.keys | {"near", "negatives", "frequent"}
     usual: ClassVar[float] = 0.5  # crops always have dice
     hides: ClassVar[bool] = True
     biased: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -56,6 +56,7 @@ class Terms:
 
 
 PLAIN = Terms()
+ALL = frozenset({"name", "train", "valid", "test", "samples", "held_out"})  # keys of `data` that every task knows
 
 
 class Task(Use):
@@ -66,6 +67,7 @@ class Task(Use):
     watch: ClassVar[str]  # the score to choose by; more is better
     ordered: ClassVar[bool]  # whether the order of the inputs matters
     terms: ClassVar[frozenset[str]] = frozenset()  # of its loss, that it knows: those of Terms
+    keys: ClassVar[frozenset[str]]  # of `data`, that it knows beside those of ALL
     even: ClassVar[bool] = False  # its samples are all of one shape, so that no batch need be filled up
     filled: bool = False  # zeros in a batch mean nothing to its loss, so that it can be filled up with them
     inherits: ClassVar[bool] = False  # `start` gives it the numbers of its model and the tokenizer too
@@ -79,6 +81,14 @@ class Task(Use):
     @abstractmethod
     def reopen(self, data: DataSpec, seed: int) -> Splits[Any]:
         """Samples of other data, as this very task takes them."""
+
+    @classmethod
+    def hears(cls, data: Mapping[str, Any]) -> None:
+        """Refuses keys of `data` that mean nothing to it, where they say something else than they do by default."""
+        for key, field in DataSpec.model_fields.items():
+            plain = field.get_default(call_default_factory=True, validated_data=dict(data))
+            if key not in ALL | cls.keys and data.get(key, plain) != plain:
+                raise Refusal(f"data.{key} is nothing that task {cls.name!r} knows; leave it out")
 
     def asked(self, terms: Terms, splits: Splits[Any]) -> None:
         """Hears what its loss will be asked for; refuses what the samples do not allow."""

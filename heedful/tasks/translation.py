@@ -39,6 +39,7 @@ class Translation(Pairs):
     input: ClassVar[str] = "a sentence"
     told: ClassVar[int] = 2
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing", "consistency", "guidance"})
+    keys: ClassVar[frozenset[str]] = Pairs.keys | {"bleu"}
 
     bleu: str = "13a"
     gaze: Gaze | None = None

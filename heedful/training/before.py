@@ -19,6 +19,8 @@ from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
 from heedful.models.spec import Spec
+from heedful.tasks import task_of
+from heedful.tasks.task import ALL
 from heedful.training.adapting import merge
 from heedful.training.layouts import check
 from heedful.training.prepare import Ready, prepare
@@ -97,7 +99,8 @@ def named(word: str, run: RunSpec) -> RunSpec:
     if "data" in keys and other.data.name != run.data.name:
         return other.model_copy(update={"seed": run.seed, "expected": None})
     own = {"augment", "tokenizer", *(key.split(".")[1] for key in keys if key.startswith("data."))}
-    data = run.data.model_copy(update={name: getattr(other.data, name) for name in own})
+    shared = (ALL | task_of(other.task).keys) - own
+    data = other.data.model_copy(update={name: getattr(run.data, name) for name in shared})
     return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
 
 

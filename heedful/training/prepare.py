@@ -14,9 +14,9 @@ from torch import nn
 from heedful import models, tasks
 from heedful.data.batches import Splits
 from heedful.decoding.spec import Decoding
-from heedful.errors import Failure, Refusal, short_of_memory, unknown
+from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, tables, words
-from heedful.tasks import TASKS, Task
+from heedful.tasks import Task, task_of
 from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.adapting import adapt
@@ -66,9 +66,10 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
 
 def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> tuple[Task, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
-    if run.task not in TASKS:
-        raise unknown("task", run.task, TASKS)
-    task, splits = TASKS[run.task].open(run.data, run.seed)
+    kind = task_of(run.task)
+    if begun_in is None:
+        kind.hears(dict(run.data))
+    task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
         if not len(split):
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")

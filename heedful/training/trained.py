@@ -77,6 +77,8 @@ def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Seq
                 f"{key} cannot be changed in a trained model; "
                 "eval takes model.mechanism=..., data=..., data.test=..., data.apart=... and seed=..."
             )
+        if key.startswith("data."):
+            task.hears({key.split(".")[1]: value})
         if (key, value) == TOY:
             values["data"] = small(values["data"])
         else:

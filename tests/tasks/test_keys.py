@@ -1,0 +1,79 @@
+"""Each task knows some keys of `data`; a key that means nothing to it is refused, and not ignored."""
+
+import pytest
+import torch
+import yaml
+
+from heedful import recipes
+from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
+from heedful.tasks import TASKS, task_of
+from heedful.tasks.task import ALL
+from heedful.training import run
+from heedful.training.before import named
+from heedful.training.prepare import prepare
+from heedful.training.spec import validated
+
+CPU = torch.device("cpu")
+FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]
+IGNORED = {
+    "gpt-text": ["near=3", "negatives=3", "whole_words=true", "too_long=drop", "pixels=8", "bleu=char"],
+    "bert-text": ["apart=false", "near=3", "merge_dropout=0.1", "form=raw"],
+    "t5-text": ["apart=false", "whole_words=true"],
+    "bart-text": ["apart=false", "whole_words=true"],
+    "word2vec": ["apart=false", "noise=0", "whole_words=true"],
+    "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
+    "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
+    "tag": ["form=raw"],
+    "chat-text": ["noise=0.1", "merge_dropout=0.1"],
+    "translate": ["noise=0.1", "stride=3", "augment=[flip]"],
+    "reverse": ["bleu=char"],
+    "listops": ["tokenizer=words", "noise=0.1"],
+    "sets": ["tokenizer=words", "horizon=9"],
+    "series": ["split_seed=3", "shortest=2", "too_long=drop", "dimensions=3"],
+    "in-context": ["split_seed=3", "horizon=9"],
+    "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
+    "mae": ["noise=0.1"],
+}
+
+
+@pytest.mark.parametrize(("recipe", "change"), [(recipe, key) for recipe, keys in IGNORED.items() for key in keys])
+def test_a_key_that_means_nothing_to_a_task_is_refused_by_name(recipe, change):
+    spec = recipes.resolve(recipe, [*FEW, f"data.{change}"])
+    key = change.partition("=")[0]
+    with pytest.raises(Refusal, match=rf"^data\.{key} is nothing that task '{spec.task}' knows; leave it out$"):
+        prepare(spec, CPU)
+
+
+def test_each_key_is_known_to_some_task_and_none_is_known_that_is_not_there():
+    assert ALL | frozenset().union(*(task.keys for task in TASKS.values())) == DataSpec.model_fields.keys()
+    assert not any(task.keys & ALL for task in TASKS.values())
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+def test_a_task_knows_what_its_recipes_and_their_runs_say_of_data(recipe):
+    for name in (None, "toy", "elsewhere", *recipes.sets(recipe)):
+        spec = recipes.resolve(recipe, [f"data={name}"] if name else [])
+        task_of(spec.task).hears(dict(spec.data))
+        task_of(spec.task).hears(dict(validated(yaml.safe_load(spec.text())).data))
+
+
+def test_what_is_trained_first_takes_over_the_keys_that_it_knows():
+    spec = recipes.resolve("classify-sst", ["data.too_long=drop", "data.split_seed=7"])
+    data = named("recipe:bert-text data.longest=30", spec).data
+    assert (data.name, data.noise, data.split_seed, data.longest) == ("sst", 0.3, 7, 30)
+    assert (data.form, data.too_long) == (None, "refuse")
+    assert named("recipe:classify-sst-phrases", spec).data.form == "sentences"
+
+
+def test_a_run_that_was_begun_goes_on_and_is_scored_whatever_its_keys(tmp_path):
+    out = tmp_path / "run"
+    run.train(recipes.resolve("gpt-text", FEW), out, False, CPU)
+    said = yaml.safe_load((out / "run.yaml").read_text())
+    said["data"]["near"] = 3
+    (out / "run.yaml").write_text(yaml.safe_dump(said))
+    assert prepare(validated(said), CPU, out).task.name == "continuation"
+    _, task = run.trained(out)
+    assert len(run.samples(out, task, ["data.stride=9"], "test"))
+    with pytest.raises(Refusal, match=r"data\.negatives is nothing that task 'continuation' knows; leave it out"):
+        run.samples(out, task, ["data.negatives=3"], "test")
