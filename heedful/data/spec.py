@@ -33,7 +33,7 @@ class DataSpec(BaseModel):
     samples: Many = 20_000  # how many are made for training, where they are made
     held_out: Many = 2_000  # how many are made for testing; a quarter as many for validation
     longest: Many = 24
-    shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))  # never in the way of who gives none
+    shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))
     horizon: Many = 24  # steps of a series to forecast
     dimensions: Many = 5  # of inputs to maps that are drawn
     split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
