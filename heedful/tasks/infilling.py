@@ -111,8 +111,13 @@ class Corruption(Corpus, Writes):
 
     def known(self, text: str) -> list[int]:
         ids = super().known(text)
-        if not set(ids) & {self.tokenizer.special[mark] for mark in self.marks}:
+        there = [self.tokenizer.special[mark] in ids for mark in self.marks]
+        if not any(there):
             raise Refusal(f"the input has no gap; put {self.marks[0]} where something is missing")
+        first = there.index(False) if False in there else len(there)
+        if any(there[first:]):
+            later = self.marks[there.index(True, first)]
+            raise Refusal(f"the input has {later} and no {self.marks[first]}; count gaps from {self.marks[0]} up")
         return ids
 
     def show(self, model: nn.Module, samples: Sequence[Crop]) -> Samples:

@@ -124,7 +124,7 @@ class Words(Corpus):
         names = self.names
         rows = tuple(
             (names[at], ", ".join(f"{names[one]} {alike:.2f}" for one, alike in self.found(model, [at], BEST)))
-            for at in map(self.word, samples)
+            for at in dict.fromkeys(map(self.word, samples))
         )
         return Samples("Words of texts it never saw", ("word", "nearest"), rows)
 

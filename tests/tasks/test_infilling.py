@@ -87,5 +87,8 @@ def test_batches_have_one_shape_and_follow_from_seed_epoch_and_crop(kind: type[C
 def test_an_input_without_a_gap_and_more_gaps_than_marks_are_refused() -> None:
     with pytest.raises(Refusal, match="the input has no gap; put <mask>"):
         task(Infilling).known("abc")
+    with pytest.raises(Refusal, match="has <gap_7> and no <gap_1>; count gaps from <gap_0> up"):
+        task(Spans).known("a<gap_0>b<gap_7>c")
+    task(Spans).known("a<gap_1>b<gap_0>c")
     with pytest.raises(Refusal, match="more than the 100 marks"):
         Spans.open(DataSpec(name="captions", samples=400, held_out=40, longest=2000, noise=0.3), 1)[0].room  # noqa: B018

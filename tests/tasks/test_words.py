@@ -13,7 +13,7 @@ from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.word_vectors import WordVectors
-from heedful.tasks.corpus import Stream
+from heedful.tasks.corpus import Crop, Stream
 from heedful.tasks.glove import Glove, Pairs
 from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.words import Words
@@ -127,6 +127,12 @@ def test_neighbours_and_analogies_are_found(kind: type[Words]) -> None:
     assert next(own.predict(model, ["d"])).startswith(("b ", "c "))
     assert len(next(own.predict(model, ["a"])).split(", ")) == 5 and "a " not in next(own.predict(model, ["a"]))
     assert own.look(model, "a").maps[0].rows[0] == "a"
+
+
+def test_a_word_is_shown_once() -> None:
+    own, model = task(SkipGram), vectors(SkipGram.biased)
+    crops = [Crop(Stream.of([Text(letter, "")], WORDS, 8), 0, 1) for letter in "abab"]
+    assert [word for word, _ in own.show(model, crops).rows] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ class RFA(LinearLike):
 
 
 class GatedRFA(RFA):
-    """The same with a gate that forgets what is long ago: RFA-Gate (Peng et al., 2021).
+    """Random feature attention with a gate that forgets what is long ago: RFA-Gate (Peng et al., 2021).
 
     Each key says by its last channel, through a sigmoid, how much of all before it is kept; it counts itself for the
     rest. Cost: T, in time and memory; a new token costs the same however many came before. It forgets in the order of
