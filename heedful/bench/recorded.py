@@ -2,7 +2,8 @@
 
 `heedful bench attention --json heedful/bench/records/cpu.json` writes such a record, of whichever device it ran on; the
 GPU's is of several processes, `kinds=...` each, that compiled side by side and were measured one after the other, and
-the CPU's of linear was measured by itself (`kinds=linear`), since another process had been in its way.
+the CPU's of linear was measured by itself (`kinds=linear`), since another process had been in its way, and that of
+clustered, routing and gated_rfa since they have become what they are.
 """
 
 from __future__ import annotations
