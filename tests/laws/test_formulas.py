@@ -94,9 +94,18 @@ def test_clusters_are_found_where_queries_lie_in_heaps():
     torch.manual_seed(0)
     heaps, which = 5 * torch.randn(4, 16), torch.arange(4).repeat(8)[torch.randperm(32)]
     q = (heaps[which] + torch.randn(32, 16) / 8)[None, None]
-    near = Clustered(1, 16, clusters=6).found(q, torch.ones(1, 1, 32, 1, dtype=torch.bool))[0, 0]
+    m, there = Clustered(1, 16, clusters=6), torch.ones(1, 1, 32, 1, dtype=torch.bool)
+    near = m.found(q, there)[0, 0]
     for one in near.unique():
         assert len(which[near == one].unique()) == 1, "no cluster holds two heaps"
+
+
+def test_clusters_are_the_same_in_any_precision():
+    torch.manual_seed(0)
+    m, q, there = Clustered(1, 16, clusters=6), torch.randn(1, 1, 64, 16), torch.ones(1, 1, 64, 1, dtype=torch.bool)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = m.found(q, there)
+    assert torch.equal(near, m.found(q, there))
 
 
 def test_informer_asks_the_sharpest_queries_and_gives_the_others_the_mean():

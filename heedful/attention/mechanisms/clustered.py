@@ -48,12 +48,15 @@ class Clustered(Mechanism):
 
     @torch.no_grad()
     def found(self, q: Tensor, there: Tensor) -> Tensor:
-        """The cluster of each query, by K-means over hashes (B H T N, each -1 or 1): B H T."""
+        """The cluster of each query: B H T."""
         if not q.shape[2]:
             return torch.zeros(q.shape[:3], dtype=torch.long, device=q.device)
         with torch.autocast(q.device.type, enabled=False):  # in any precision the same
-            hashes = torch.where(q.float() @ self.directions.float() < 0, -1.0, 1.0)
-        centres = taken_by_head(hashes, self.first(there).expand(len(q), q.shape[1], -1))  # B H K N
+            return self.by_means(torch.where(q.float() @ self.directions.float() < 0, -1.0, 1.0), there)
+
+    def by_means(self, hashes: Tensor, there: Tensor) -> Tensor:
+        """The same by K-means over hashes (B H T N, each -1 or 1), whose sums are whole numbers."""
+        centres = taken_by_head(hashes, self.first(there).expand(*hashes.shape[:2], -1))  # B H K N
         near = self.nearest(hashes, centres)
         for _ in range(self.rounds):
             of_each = members(near, self.clusters, there).mT.to(hashes.dtype)

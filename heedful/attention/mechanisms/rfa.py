@@ -17,9 +17,7 @@ from heedful.attention.mechanisms.running import Given, chunks, earlier, exact
 from heedful.attention.sight import Sight
 
 LASTING = 4.0  # of a gate before it learns: half of what was written is left 38 steps later
-LEAST = math.exp(
-    -2
-)  # of what a member adds to a row's sum: vectors are of length 1, and the rest is the estimate's error
+LEAST = math.exp(-2)  # that a member adds to a row's sum, vectors being of length 1; what is lower is an error
 
 
 class RFA(LinearLike):
