@@ -102,7 +102,8 @@ def test_clusters_are_found_where_queries_lie_in_heaps():
 
 def test_clusters_are_the_same_in_any_precision():
     torch.manual_seed(0)
-    m, q, there = Clustered(1, 16, clusters=6), torch.randn(1, 1, 64, 16), torch.ones(1, 1, 64, 1, dtype=torch.bool)
+    m, q = Clustered(1, 16, clusters=16, bits=4001), torch.randn(1, 1, 200, 16)  # more sides than bfloat16 counts
+    there = torch.ones(1, 1, 200, 1, dtype=torch.bool)
     with torch.autocast("cpu", torch.bfloat16):
         near = m.found(q, there)
     assert torch.equal(near, m.found(q, there))
