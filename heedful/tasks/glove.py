@@ -109,8 +109,8 @@ class Glove(Words):
         skill = (both - told * wanted) ** 2 / max(spread, 1e-12)
         return {"skill": skill}
 
-    def word(self, sample: Chunk) -> int:
-        return int(sample.pairs.words[sample.start]) if len(sample.pairs.words) else UNKNOWN + 1
+    def standing(self, sample: Chunk) -> list[int]:
+        return sample.pairs.words[sample.start : sample.start + 1].tolist()
 
 
 def weighed(counts: Tensor) -> Tensor:

@@ -121,18 +121,24 @@ class Words(Corpus):
         return Example(f"{text} → {next(self.predict(model, [text]))}", (Map("cosine", cosines, words, words),))
 
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
-        names = self.names
+        names, words = self.names, list[int]()
+        for sample in samples:
+            words.append(self.word(sample, words))
         rows = tuple(
             (names[at], ", ".join(f"{names[one]} {alike:.2f}" for one, alike in self.found(model, [at], BEST)))
-            for at in dict.fromkeys(map(self.word, samples))
+            for at in words
         )
         return Samples("Words of texts it never saw", ("word", "nearest"), rows)
 
-    def word(self, sample: Any) -> int:
-        """The word that stands for a crop: the longest of its first."""
+    def word(self, sample: Any, shown: Sequence[int] = ()) -> int:
+        """The word that stands for a crop: the longest of its first, and one that was not shown, where there is one."""
+        found = self.standing(sample)
+        return max(found, key=lambda at: (at not in shown, len(self.names[at])), default=UNKNOWN + 1)
+
+    def standing(self, sample: Any) -> list[int]:
+        """The words that may stand for a sample."""
         ids = sample.stream.ids[sample.start : min(sample.start + FIRST, sample.stream.count)]
-        known = [int(at) for at in ids if at > UNKNOWN]
-        return max(known, key=lambda at: len(self.names[at]), default=UNKNOWN + 1)
+        return [int(at) for at in ids if at > UNKNOWN]
 
     def write_input(self, sample: Any) -> str:
         return self.names[self.word(sample)]

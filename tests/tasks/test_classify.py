@@ -15,6 +15,7 @@ from heedful.checkpoints import store
 from heedful.data.batches import Splits
 from heedful.errors import Refusal
 from heedful.looking import calibration, classes
+from heedful.outputs.sentences import POOLS
 from heedful.tasks.classify import Classify, f1
 from heedful.training import run
 from heedful.training.prepare import prepare
@@ -67,6 +68,22 @@ def test_how_often_a_few_answers_are_right_is_not_drawn() -> None:
     few, many = calibration.Bin(0.5, 1.0, calibration.FEW - 1), calibration.Bin(0.9, 0.8, calibration.FEW)
     drawn, diagonal = calibration.diagram([few, many]).curves
     assert drawn.points == ((0.9, 0.8),) and diagonal.points == ((0.0, 0.0), (1.0, 1.0))
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_what_is_pooled_of_a_sentence_knows_nothing_of_padding(name: str) -> None:
+    x, junk = torch.randn(2, 3, 4), torch.full((2, 2, 4), 99.0)
+    at, none = torch.arange(3).expand(2, 3), torch.full((2, 2), -1)
+    alone = POOLS[name](x, at)
+    assert alone.shape == (2, 4)
+    for states, places in (((x, junk), (at, none)), ((junk, x), (none, at))):
+        assert torch.equal(POOLS[name](torch.cat(states, 1), torch.cat(places, 1)), alone)
+    assert POOLS[name](junk, none).isfinite().all()
+
+
+def test_the_largest_of_each_channel_is_pooled() -> None:
+    x = torch.tensor([[[1.0, -5.0], [3.0, -7.0], [2.0, -6.0]]])
+    assert POOLS["largest"](x, torch.arange(3)[None]).tolist() == [[3.0, -5.0]]
 
 
 def test_the_hardest_classes_are_of_those_that_were_asked() -> None:

@@ -129,10 +129,10 @@ def test_neighbours_and_analogies_are_found(kind: type[Words]) -> None:
     assert own.look(model, "a").maps[0].rows[0] == "a"
 
 
-def test_a_word_is_shown_once() -> None:
+def test_a_word_is_shown_once_where_there_are_others() -> None:
     own, model = task(SkipGram), vectors(SkipGram.biased)
-    crops = [Crop(Stream.of([Text(letter, "")], WORDS, 8), 0, 1) for letter in "abab"]
-    assert [word for word, _ in own.show(model, crops).rows] == ["a", "b"]
+    crops = [Crop(Stream.of([Text(words, "")], WORDS, 8), 0, 2) for words in ("a b", "a b", "a c", "c")]
+    assert [word for word, _ in own.show(model, crops).rows] == ["a", "b", "c", "c"]
 
 
 @pytest.mark.parametrize(

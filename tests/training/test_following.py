@@ -3,7 +3,6 @@
 import copy
 from pathlib import Path
 
-import pytest
 import torch
 from torch import nn
 from torch.nn.functional import normalize
@@ -89,11 +88,10 @@ def test_a_step_moves_centres_by_samples_that_count(tmp_path: Path):
         assert torch.equal(mine.centres, theirs.centres)
 
 
-@pytest.mark.parametrize("call", [9, 16])
-def test_a_run_with_moving_centres_goes_on_to_the_same_bits(tmp_path: Path, call: int):
+def test_a_run_with_moving_centres_goes_on_to_the_same_bits(tmp_path: Path):
     spec = short("classify", **ROUTED, training__average=0.9, training__accumulate=2)
     train(spec, tmp_path / "whole")
-    with killed_at(Loop, "step", call):
+    with killed_at(Loop, "step", 16):
         train(spec, tmp_path / "cut")
     train(spec, tmp_path / "cut", resume=True)
     assert_same(contents(tmp_path / "whole"), contents(tmp_path / "cut"))
