@@ -33,13 +33,7 @@ def last(x: Tensor, positions: Tensor) -> Tensor:
     return x[torch.arange(len(x), device=x.device), at]
 
 
-def largest(x: Tensor, positions: Tensor) -> Tensor:
-    """The largest of each channel over a sequence's states, without padding (Kim, 2014): B T M, B|1 T -> B M."""
-    there = (positions >= 0).unsqueeze(-1)
-    return x.masked_fill(~there, -torch.inf).amax(1).masked_fill(~there.any(1), 0.0)
-
-
-POOLS = {"first": first, "mean": mean, "last": last, "largest": largest}
+POOLS = {"first": first, "mean": mean, "last": last}
 
 
 class States(nn.Module):
@@ -50,7 +44,7 @@ class States(nn.Module):
 
 
 class Pooler(nn.Module):
-    """One vector of the first state (Devlin et al., 2019), or of another of POOLS: B T M -> B M."""
+    """One vector of the first state (Devlin et al., 2019), or of the mean of all: B T M -> B M."""
 
     def __init__(self, width: int, activation: Activation = nn.Tanh, pool: str = "first") -> None:
         super().__init__()
@@ -69,7 +63,7 @@ class Pooled(States):
 
 
 class Classes(nn.Module):
-    """One class for the sentence or pair, of a vector of its first state, or of another of POOLS: B T M -> B C."""
+    """One class for the sentence or pair, of a vector of its first state, or of the mean of all: B T M -> B C."""
 
     def __init__(
         self, width: int, classes: int, pooler: Activation = nn.Tanh, dropout: float = 0.0, pool: str = "first"

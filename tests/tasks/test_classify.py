@@ -81,11 +81,6 @@ def test_what_is_pooled_of_a_sentence_knows_nothing_of_padding(name: str) -> Non
     assert POOLS[name](junk, none).isfinite().all()
 
 
-def test_the_largest_of_each_channel_is_pooled() -> None:
-    x = torch.tensor([[[1.0, -5.0], [3.0, -7.0], [2.0, -6.0]]])
-    assert POOLS["largest"](x, torch.arange(3)[None]).tolist() == [[3.0, -5.0]]
-
-
 def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
     counts = np.diag([0] * 15 + [3] * 20)
     counts[20, 21] = 5
