@@ -98,6 +98,8 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
         }
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"a model of family {spec.family!r} is not written as ONNX, only those that read texts are")
+    if getattr(spec, "letters", 0):
+        raise Refusal("a model that knows how tokens are spelt is not written as ONNX; train one without model.letters")
     inputs = {"tokens": tokens}
     if getattr(spec, "segments", 0) > 1:
         inputs["segments"] = torch.zeros_like(tokens)

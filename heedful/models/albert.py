@@ -55,7 +55,7 @@ class Albert(Bert):
         nn.Module.__init__(self)
         s = self.spec = spec
         position, widen = parts.position(s.model_copy(update={"width": s.narrow})), nn.Linear(s.narrow, s.width)
-        self.inputs = Sentences(s.vocab, s.narrow, position, s.segments, parts.norm(s), s.dropout, widen)
+        self.inputs = Sentences(s.vocab, s.narrow, position, s.segments, parts.norm(s), s.dropout, widen, s.letters)
         groups = (Stack(parts.block(s) for _ in range(s.inner)) for _ in range(s.distinct))
         self.encoder = Again(groups, s.depth, parts.last_norm(s))
         self.mask, self.bias = parts.mask(s), parts.bias(s)

@@ -24,6 +24,7 @@ class EncoderSpec(AskedSpec):
     feedforward: str = "gelu"
     segments: Annotated[int, Field(ge=0)] = 2  # sentences that it can tell apart; 0: none
     tasks: Count = 1  # of which a text is of one, where a bias minds (`camtl`)
+    letters: Annotated[int, Field(ge=0)] = 0  # n-grams of them that have vectors, so that it knows how tokens are spelt
     begin: Id | None = None
     end: Id | list[Id] | None = None
     output: str = "states"
@@ -93,7 +94,8 @@ class Bert(nn.Module):
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
         s = self.spec = spec
-        self.inputs = Sentences(s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout)
+        given = s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout
+        self.inputs = Sentences(*given, letters=s.letters)
         self.encoder: nn.Module = parts.stack(s)
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.outputs = output(s, self.inputs.table)
@@ -104,15 +106,16 @@ class Bert(nn.Module):
         positions: Tensor | None = None,
         segments: Tensor | None = None,
         tasks: Tensor | None = None,
+        letters: Tensor | None = None,
     ) -> Tensor:
         """What is asked of tokens (B T), each of a segment (B T); those below 0 in `positions` are padding.
 
-        `tasks` (B) say of which task each text is, by its number.
+        `tasks` (B) say of which task each text is, by its number, and `letters` (B T K) how tokens are spelt.
         """
         positions = self.positions(tokens) if positions is None else positions
         bias = self.bias if self.bias is None or tasks is None else self.bias.of(tasks)
         sight = self.mask.over(tokens, bias=bias, positions=positions)
-        return self.outputs(self.encoder(self.inputs(tokens, sight, segments), sight), positions)
+        return self.outputs(self.encoder(self.inputs(tokens, sight, segments, letters), sight), positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
         """Where tokens stand, counted without padding, which may be on either side: B T -> B T."""

@@ -133,12 +133,14 @@ class Fitted(Reading, Task):
         return [replace(sample, dice=die) for sample, die in zip(samples, dice, strict=True)]
 
     def batch(self, samples: Sequence[Asked]) -> Batch:
-        made = batch_of([sample.joined for sample in samples]) | {"answer": self.answers_of(samples)}
+        made = batch_of([sample.joined for sample in samples], self.letters) | {"answer": self.answers_of(samples)}
         dice = [sample.dice for sample in samples if sample.dice is not None]
         if dice and self.unknown is not None:
             own = stack([[side >= 0 for side in sample.joined.sides] for sample in samples]).bool()  # no special token
             hidden = draw(torch.tensor(dice), own.shape[1], BLANKS) < self.noise
             made["tokens"] = made["tokens"].masked_fill(own & hidden, self.unknown)
+            if self.letters:
+                made["letters"] = made["letters"].masked_fill((own & hidden)[..., None], 0)
         return made
 
     @abstractmethod

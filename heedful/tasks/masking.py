@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.augment import draw
+from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.spec import BEGIN, END, PAD
@@ -55,6 +56,8 @@ class Masking(Corpus, Filling):
         longest = self.longest
         Filling.suits(self, spec)
         self.longest = longest
+        if self.letters:
+            raise Refusal("model.letters: what is hidden is learned without knowing how tokens are spelt; leave it out")
 
     def batch(self, samples: Sequence[Crop]) -> Batch:
         made = self.rows(samples, self.window)

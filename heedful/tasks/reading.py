@@ -20,6 +20,7 @@ from heedful.tasks.task import Batch, device_of, maps, nonempty, read_all, sever
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
 from heedful.text import Joined, Tokenizer, folders
+from heedful.text.letters import spelt
 
 ROOM = 8192  # tokens that are read at once
 WINDOW = 1024  # inputs among which those of like length are read together
@@ -33,6 +34,7 @@ class Reading(Use):
 
     longest: int = 0  # tokens that the model reads; more are left out
     labels: Sequence[str] = ()
+    letters: int = 0  # n-grams of them that the model has vectors for
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
@@ -48,7 +50,7 @@ class Reading(Use):
             raise Refusal(f"{self.name} asks for model.output={known}, and this model's is {word}; use another task")
         if len(self.tokenizer) > spec.vocab:
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {spec.vocab}; copy both again")
-        self.longest = min(self.longest or spec.length, spec.length)
+        self.longest, self.letters = min(self.longest or spec.length, spec.length), letters_of(spec)
         self.labels = spec.labels or [str(at) for at in range(spec.classes or 0)]
 
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
@@ -134,16 +136,22 @@ class Reading(Use):
 
 def given_by(model: nn.Module, joined: Sequence[Joined]) -> Tensor:
     """What an encoder gives for inputs: B T ..., or B ..."""
-    return read(model, to(batch_of(joined), device_of(model))).float()
+    return read(model, to(batch_of(joined, letters_of(model.spec)), device_of(model))).float()
 
 
-def batch_of(joined: Sequence[Joined]) -> Batch:
-    """Inputs as tensors, padded at the end: tokens and segments, B T, lengths and perhaps tasks, B."""
+def letters_of(spec: Any) -> int:
+    """How many n-grams of letters a model has vectors for."""
+    return getattr(spec, "letters", 0)
+
+
+def batch_of(joined: Sequence[Joined], letters: int = 0) -> Batch:
+    """Inputs as tensors, padded at the end: tokens, segments (B T), lengths, perhaps tasks (B) and letters (B T K)."""
     lengths = torch.tensor([len(one.ids) for one in joined])
     segments = stack([one.segments for one in joined])
     made = {"tokens": stack([one.ids for one in joined]), "segments": segments, "lengths": lengths}
     tasks = [one.task for one in joined if one.task is not None]
-    return made | {"tasks": torch.tensor(tasks)} if tasks else made
+    made |= {"tasks": torch.tensor(tasks)} if tasks else {}
+    return made | {"letters": torch.from_numpy(spelt(joined, letters))} if letters else made
 
 
 def read(model: nn.Module, batch: Batch) -> Tensor:
@@ -151,6 +159,6 @@ def read(model: nn.Module, batch: Batch) -> Tensor:
     tokens, known = batch["tokens"], getattr(model.spec, "segments", 0)
     positions = standing(torch.arange(tokens.shape[1], device=tokens.device) < batch["lengths"][:, None])
     told = {"segments": batch["segments"].clamp(max=known - 1)} if known else {}
-    told |= {"tasks": batch["tasks"]} if "tasks" in batch else {}
+    told |= {name: batch[name] for name in ("tasks", "letters") if name in batch}
     answer: Tensor = model(tokens, positions=positions, **told)
     return answer

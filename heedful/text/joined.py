@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from sys import intern
 
 import tokenizers
 
@@ -22,6 +24,26 @@ class Joined:
     spans: list[tuple[int, int]]  # first character and the one behind the last
     texts: tuple[str, ...]  # as the spans count them
     task: int | None = None  # the number of the task that they are of, where there are several
+
+    @cached_property
+    def words(self) -> list[str]:
+        """How each token is written, `<` before it where it begins a word and `>` where it ends one; "": no text."""
+        there = zip(self.sides, self.spans, strict=True)
+        return [intern(marked(self.texts[side], *span)) if side >= 0 else "" for side, span in there]
+
+
+def marked(text: str, first: int, last: int) -> str:
+    """A part of a text without the blanks around it, and marks where it begins and ends a word."""
+    part = text[first:last]
+    if not (bare := part.strip()):
+        return ""
+    first, last = last - len(part.lstrip()), first + len(part.rstrip())
+    return f"{'' if within(text, first) else '<'}{bare}{'' if within(text, last) else '>'}"
+
+
+def within(text: str, at: int) -> bool:
+    """Whether a word goes on between a character and the one before it."""
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
 def joined(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
