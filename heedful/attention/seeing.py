@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch._guards import detect_fake_mode
 
 from heedful.attention.card import Card
 
@@ -104,12 +105,12 @@ class Mask:
 
 
 def may_ask(positions: Tensor) -> bool:
-    """Whether a forward may go by what stands in this tensor: never where it is compiled or captured.
+    """Whether a forward may go by what stands in this tensor: never where it is compiled, captured or only imagined.
 
     A GPU has to be waited for, which long sequences alone are worth; graphs are made, and made ready, on streams of
     their own.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or detect_fake_mode() is not None:
         return False
     if not positions.is_cuda:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
@@ -27,10 +28,11 @@ from heedful.models import Spec
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Batch
 from heedful.training.adapting import adapt
+from heedful.training.before import settled, unlearned
 from heedful.training.layouts import Sharded, check_layout, local
 from heedful.training.loop import Loop
 from heedful.training.parallel import Ranks
-from heedful.training.prepare import suited
+from heedful.training.prepare import suited, teach
 from heedful.training.spec import RunSpec
 
 ROW = 8  # processes over which a step is imagined
@@ -160,8 +162,12 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     """What each layout of a run takes on so many GPUs, for the widest step of its first epoch, or why it cannot be."""
     if run.training.optimiser == "adafactor":
         raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
-    task, splits = TASKS[run.task].open(run.data, run.seed)
-    spec = suited(run, task)
+    here = torch.device("cpu")
+    with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
+        run = settled(run, Path(aside) / "plan", lambda spec, to: unlearned(spec, to, here))
+        task, splits = TASKS[run.task].open(run.data, run.seed)
+        spec = suited(run, task)
+        teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.length]
     splits = replace(splits, train=fits or splits.train)
     dtype = "bfloat16" if run.training.dtype == "auto" else run.training.dtype  # as on a GPU
@@ -175,8 +181,12 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
         except Refusal as refusal:
             yield name, refusal
             continue
-        with imagined(min(gpus, ROW)):
-            few = measured(asked, task, splits, spec, gpus)
+        try:
+            with imagined(min(gpus, ROW)):
+                few = measured(asked, task, splits, spec, gpus)
+        except DataDependentOutputException:
+            yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
+            continue
         with imagined(gpus):
             yield name, stretched(few, spec, gpus) if parallel == "fsdp" else few
 

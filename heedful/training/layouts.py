@@ -32,14 +32,19 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
+def in_parts(tensor: Tensor) -> bool:
+    """Whether a weight lies in parts, one in each process."""
+    return hasattr(tensor, "full_tensor")
+
+
 def gathered(tensor: Tensor) -> Tensor:
     """A weight in one piece; where it lies in parts, all processes must ask for it together."""
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return tensor.full_tensor() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def parted(tensor: Tensor, like: Tensor) -> Tensor:
     """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
-    if not hasattr(like, "full_tensor") or tensor.shape != like.shape:
+    if not in_parts(like) or tensor.shape != like.shape:
         return tensor
     from torch.distributed.tensor import distribute_tensor
 

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.training.adapting import scales
-from heedful.training.layouts import local, parted
+from heedful.training.layouts import gathered, in_parts, local, parted
 from heedful.training.spec import TrainingSpec
 
 Group = dict[str, Any]
@@ -56,7 +56,10 @@ def adafactor(model: nn.Module, training: TrainingSpec) -> Optimizer:
 
 
 class Orthogonal(torch.optim.Muon):
-    """Torch's Muon, which goes from matrix to matrix: on a GPU, which waits for it, those of one shape go together."""
+    """Torch's Muon, which goes from matrix to matrix: on a GPU, which waits for it, those of one shape go together.
+
+    One that lies in parts is put together for it: torch would fail where there are more processes than rows.
+    """
 
     def together(self, matrix: Tensor) -> bool:
         """Whether a matrix goes with others of its shape."""
@@ -65,6 +68,9 @@ class Orthogonal(torch.optim.Muon):
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One step."""
+        if any(in_parts(p) for group in self.param_groups for p in group["params"]):
+            self.step_in_parts()
+            return
         if not all(self.together(p) for group in self.param_groups for p in group["params"]):
             super().step()  # type: ignore[no-untyped-call]
             return
@@ -75,15 +81,29 @@ class Orthogonal(torch.optim.Muon):
                     shaped.setdefault(p.shape, []).append((p, p.grad))
             for shape, pairs in shaped.items():
                 matrices, gradients = map(list, zip(*pairs, strict=True))
-                for p in matrices:
-                    if "momentum_buffer" not in self.state[p]:
-                        self.state[p]["momentum_buffer"] = torch.zeros_like(p)
-                moments = [self.state[p]["momentum_buffer"] for p in matrices]
+                moments = [self.moment(p) for p in matrices]
                 torch._foreach_lerp_(moments, gradients, 1 - group["momentum"])
                 ahead = torch.stack(torch._foreach_lerp(gradients, moments, group["momentum"]))
                 steps = orthogonal(ahead, group["ns_coefficients"], group["ns_steps"], group["eps"]).to(ahead.dtype)
                 torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
                 torch._foreach_add_(matrices, steps.unbind(), alpha=-group["lr"] * 0.2 * max(shape) ** 0.5)
+
+    def step_in_parts(self) -> None:
+        """One step of matrices that lie in parts: each process makes the whole of it, and takes its own part."""
+        for group in self.param_groups:
+            for p in (one for one in group["params"] if one.grad is not None):
+                moment = self.moment(p).lerp_(p.grad, 1 - group["momentum"])
+                ahead = gathered(p.grad.lerp(moment, group["momentum"]))
+                step = orthogonal(ahead[None], group["ns_coefficients"], group["ns_steps"], group["eps"])[0]
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                p.add_(parted(step.to(ahead.dtype), p), alpha=-group["lr"] * 0.2 * max(p.shape) ** 0.5)
+
+    def moment(self, p: Tensor) -> Tensor:
+        """The moving mean of a matrix's gradients."""
+        if "momentum_buffer" not in self.state[p]:
+            self.state[p]["momentum_buffer"] = torch.zeros_like(p)
+        kept: Tensor = self.state[p]["momentum_buffer"]
+        return kept
 
 
 def orthogonal(x: Tensor, coefficients: tuple[float, float, float], rounds: int, eps: float) -> Tensor:

@@ -45,9 +45,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
     A run that goes on was begun in a folder, on the same data.
     """
     task, splits, spec = chosen(run, place, begun_in)
-    if run.teacher:
-        teacher, learned = trained(Path(run.teacher))
-        task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
+    teach(run, task, spec, place)
     splits = fitting(splits, task, spec, run.data.too_long)
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
     seed_step(run.seed, -1, 0)
@@ -62,6 +60,13 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
     return Ready(run, task, splits, model, begun.said)
+
+
+def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
+    """Gives a task the teacher of its run, where it has one."""
+    if run.teacher:
+        teacher, learned = trained(Path(run.teacher))
+        task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
 
 
 def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> tuple[Task, Splits[Any], Spec]:

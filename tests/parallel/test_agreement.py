@@ -46,6 +46,7 @@ CASES = {
     "gone on sharded": case("sort", 6, training__average=0.9, **EXACT, **FSDP),
     "norms over batches": case("resnet", 6, training__dtype="float64", training__batch=9, **DDP),
     "norms over batches sharded": case("resnet", 6, training__dtype="float64", training__batch=9, **FSDP),
+    "orthogonal steps sharded": case("reverse", 12, training__optimiser="muon", **EXACT, **FSDP),
     "low": case("reverse", 20, training__dtype="bfloat16", model__dropout=0.0, **FSDP),
 }
 FIRST = 5  # steps that one process takes before two go on

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from heedful import recipes
 from heedful.cli import main
 from heedful.errors import Refusal
 from heedful.tasks import TASKS
@@ -56,6 +57,17 @@ def test_a_layout_that_training_would_refuse_is_not_promised() -> None:
     assert str(said["fsdp"]).startswith("training.dtype=float16 needs each weight in one piece")
     with pytest.raises(Refusal, match=r"training.optimiser=adafactor looks at values"):
         list(forecast.needs(short("reverse", training__optimiser="adafactor"), 4))
+
+
+@pytest.mark.parametrize("recipe", recipes.names())
+def test_every_recipe_can_be_planned_for_more_processes_than_a_matrix_has_rows(recipe: str) -> None:
+    said = dict(forecast.needs(recipes.resolve(recipe, ["data=toy"]), 8))
+    assert said.keys() == forecast.LAYOUTS.keys()
+    if recipe == "autoformer":  # which draws a network at every step
+        assert "looks at values, of which a plan has none" in str(said["ddp"])
+    else:
+        assert isinstance(said["ddp"], Need) and said["ddp"].peak > said["ddp"].weights > 0
+    assert all(isinstance(need, Need) or "; " in str(need) for name, need in said.items() if name != "ddp")
 
 
 def test_parts_are_smaller_the_more_share_them_and_recomputing_keeps_less(needs: dict[str, Need]) -> None:

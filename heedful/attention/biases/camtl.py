@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.seeing import Bias
+from heedful.attention.seeing import Bias, may_ask
 
 
 class TaskBlocks(Bias):
@@ -41,7 +41,8 @@ class TaskBlocks(Bias):
 
     def of(self, tasks: Tensor) -> Self:
         """The same bias for sequences of these tasks (B)."""
-        if not tasks.is_cuda and tasks.numel() and not 0 <= int(tasks.min()) <= int(tasks.max()) < len(self.stretch):
+        known = not tasks.is_cuda and may_ask(tasks) and tasks.numel()
+        if known and not 0 <= int(tasks.min()) <= int(tasks.max()) < len(self.stretch):
             raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {tasks.tolist()} are not")
         other = self.__class__.__new__(self.__class__)
         other.__dict__ = {**self.__dict__, "ids": tasks, "batch": len(tasks)}
