@@ -38,7 +38,7 @@ class Sentences(nn.Module):
         self.table = nn.Embedding(vocab, room)
         self.segments = nn.Embedding(segments, room) if segments else None
         self.letters = nn.Embedding(letters + 1, room) if letters else None
-        for table in (self.table, self.segments or self.table, self.letters or self.table):
+        for table in (self.table, self.segments or self.table, *([self.letters] if self.letters else [])):
             nn.init.normal_(table.weight, std=0.02)  # as the positions are drawn that are added to it
         self.position, self.norm, self.drop = position, norm(width), Dropout(dropout)
         self.widen = widen or nn.Identity()
