@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.errors import Refusal
+from heedful.inputs import NoPosition, Sentences
 from heedful.text import Joined, train
 from heedful.text.joined import marked
 from heedful.text.letters import LENGTHS, MOST, grams, spelt
@@ -112,3 +113,14 @@ def test_who_knows_no_letters_refuses_them(tmp_path: Path) -> None:
     ready = prepare(spec(rows(tmp_path), *SMALL), CPU)
     with pytest.raises(Refusal, match="does not know letters"):
         ready.model(torch.ones(1, 2, dtype=torch.long), letters=torch.ones(1, 2, MOST, dtype=torch.long))
+
+
+def test_a_model_without_letters_is_drawn_as_if_there_were_none_to_know() -> None:
+    torch.manual_seed(0)
+    made = Sentences(9, 16, NoPosition(), segments=2)
+    after = torch.rand(3)
+    torch.manual_seed(0)
+    tables = torch.nn.Embedding(9, 16), torch.nn.Embedding(2, 16)
+    for table in tables:
+        torch.nn.init.normal_(table.weight, std=0.02)
+    assert torch.equal(made.table.weight, tables[0].weight) and torch.equal(after, torch.rand(3))
