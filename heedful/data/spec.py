@@ -84,5 +84,6 @@ class DataSpec(BaseModel):
     @model_validator(mode="after")
     def _lengths_make_a_range(self) -> DataSpec:
         if self.shortest > self.longest:
-            raise ValueError(f"data.shortest={self.shortest} is above data.longest={self.longest}; swap them")
+            given = f"data.shortest={self.shortest} is above data.longest={self.longest}"
+            raise ValueError(f"{given}; lower the one or raise the other")
         return self

@@ -11,7 +11,7 @@ from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.models.albert import Albert, AlbertSpec
-from heedful.models.answers import NEXT, asked
+from heedful.models.answers import NEXT, AskedSpec, asked
 from heedful.models.autoformer import AutoFormer, AutoFormerSpec
 from heedful.models.bart import Bart, BartSpec, MarianSpec, ReadingBart
 from heedful.models.beit import BEiT, BEiTSpec
@@ -24,6 +24,7 @@ from heedful.models.gpt import GPT, GPTSpec, ReadingGPT
 from heedful.models.lenet import LeNet, LeNetSpec
 from heedful.models.llama import Llama, LlamaSpec
 from heedful.models.mae import MAE, MAESpec
+from heedful.models.members import Members
 from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
 from heedful.models.resnet import ResNet, ResNetSpec
@@ -94,7 +95,8 @@ def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
 def assemble(spec: Spec) -> nn.Module:
     """The model that a spec describes, with fresh weights."""
     kind = FAMILIES[spec.family][1]
-    return (kind if asked(spec) == NEXT else READING.get(kind, kind))(spec)
+    made = kind if asked(spec) == NEXT else READING.get(kind, kind)
+    return Members(spec, made) if isinstance(spec, AskedSpec) and spec.members > 1 else made(spec)
 
 
 def check_size(spec: Spec) -> None:
@@ -132,6 +134,7 @@ __all__ = [
     "Forecaster",
     "LeNet",
     "Llama",
+    "Members",
     "Predictor",
     "ResNet",
     "Spec",

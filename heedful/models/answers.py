@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import torch
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.attention import standing
 from heedful.models import words
 from heedful.models.spec import Count, LanguageSpec, Spec
 
+MOST = 64  # members of a model
 NEXT = "next"  # is asked of a model that writes
 
 
@@ -23,6 +24,7 @@ class AskedSpec(LanguageSpec):
     classes: Count | None = None  # of the outputs classes and tags
     labels: list[str] | None = None  # their names
     several: bool = False  # whether a text may be of several classes at once
+    members: Annotated[int, Field(ge=1, le=MOST)] = 1  # models in this one whose mean answers, of classes and tags
 
     @model_validator(mode="after")
     def _classes_are_told(self) -> Self:
@@ -35,6 +37,8 @@ class AskedSpec(LanguageSpec):
             )
         if self.several and word != "classes":
             raise ValueError(f"model.several is of classes, and model.output={self.output}; leave one of them out")
+        if self.members > 1 and word not in ("classes", "tags"):
+            raise ValueError(f"model.members answer by classes or tags, and model.output={self.output}; leave them out")
         return self
 
 

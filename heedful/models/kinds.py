@@ -183,11 +183,13 @@ def instead(model: nn.Module, word: str) -> nn.Module:
 
     What the mechanism draws by chance is the same whenever it is asked for.
     """
+    from heedful.models import assemble  # which knows all families
+
     spec: Any = model.spec
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            other = type(model)(type(spec)(**spec.model_dump() | {"mechanism": word}))
+            other = assemble(type(spec)(**spec.model_dump() | {"mechanism": word}))
         missing, _ = other.load_state_dict(model.state_dict(), strict=False)
     except ValidationError as error:
         raise refusal(error, "model", type(spec)) from None

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.models import GPT, MAE, Forecaster, LeNet, Predictor, ResNet, Spec, Swin, ViT
+from heedful.models import GPT, MAE, Forecaster, LeNet, Members, Predictor, ResNet, Spec, Swin, ViT
 from heedful.models.bart import ReadingBart
 from heedful.models.bert import Bert
 from heedful.models.encoder_decoder import EncoderDecoder
@@ -96,7 +96,7 @@ class Predictions(Cases):
 class Readings(Cases):
     """A model that is asked of a text: sentences of unequal length, padded on either side."""
 
-    model: Bert | ReadingGPT | ReadingBart
+    model: Bert | ReadingGPT | ReadingBart | Members
     remembered = "a model that is asked of a text writes nothing step by step"
     leak = "what is asked of a text is asked of it whole"
 
@@ -224,6 +224,7 @@ KINDS: dict[type[nn.Module], type[Cases]] = {
     GPT: Continuations,
     Bert: Readings,
     ReadingGPT: Readings,
+    Members: Readings,
     ViT: Pictures,
     Swin: Pictures,
     ResNet: Pictures,

@@ -107,9 +107,19 @@ class Reading(Use):
         joined = self.joined([self.seen(text)], self.longest)
         with look(model) as seen:
             given = given_by(model, joined)[0]
-        pieces = self.tokenizer.pieces(joined[0].ids)
+        pieces = self.pieces(joined[0])
         answer = self.answer(joined[0], given)
         return Example(self.titled(text, answer), maps(seen, lambda path: (pieces, pieces)))
+
+    def pieces(self, joined: Joined) -> list[str]:
+        """The tokens as maps name them; one that the model knows by its letters alone is told as it is spelt."""
+        named = self.tokenizer.pieces(joined.ids)
+        if not self.letters:
+            return named
+        unknown, rows = self.tokenizer.layout.unknown, zip(joined.ids, named, joined.words, strict=True)
+        return [
+            word.removeprefix("<").removesuffix(">") if at == unknown and word else piece for at, piece, word in rows
+        ]
 
     def titled(self, text: str, answer: str) -> str:
         """What stands over a picture of one input."""

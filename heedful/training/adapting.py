@@ -11,6 +11,7 @@ from torch.nn.utils import parametrize
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
+from heedful.models.members import alone, within
 from heedful.training.spec import Lora, TrainingSpec
 
 OUTPUTS = ("outputs", "distilled")  # what answers, and begins anew: it learns whatever else does not
@@ -42,22 +43,25 @@ def adapt(model: nn.Module, training: TrainingSpec) -> None:
 
 def others(model: nn.Module) -> list[str]:
     """The paths of all parts but those that answer."""
-    tops = dict.fromkeys(name.split(".")[0] for name, _ in model.named_parameters())
-    return [top for top in tops if top not in OUTPUTS]
+    return [top for top in tops(model) if top not in OUTPUTS]
+
+
+def tops(model: nn.Module) -> list[str]:
+    """The paths of a model's parts, or of those of each of its members."""
+    return [*dict.fromkeys(within(name).split(".")[0] for name, _ in model.named_parameters())]
 
 
 def lies_under(name: str, path: str) -> bool:
-    """Whether a weight lies under a path."""
-    return f"{name}.".startswith(f"{path}.")
+    """Whether a weight lies under a path, which may be one within each member."""
+    return any(f"{told}.".startswith(f"{path}.") for told in (name, within(name)))
 
 
 def frozen(model: nn.Module, path: str) -> None:
     """Has what lies under a path stay as it is."""
     under = [p for name, p in model.named_parameters(remove_duplicate=False) if lies_under(name, path)]
     if not under:
-        tops = dict.fromkeys(name.split(".")[0] for name, _ in model.named_parameters())
-        blocks = [name for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
-        known = ", ".join((*tops, *blocks[:1], *(["..."] if len(blocks) > 1 else [])))
+        blocks = [within(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
+        known = ", ".join((*tops(model), *blocks[:1], *(["..."] if len(blocks) > 1 else [])))
         raise Refusal(f"training.freeze: the model has no {path!r}; known: {known}")
     for parameter in under:
         parameter.requires_grad_(False)
@@ -65,7 +69,7 @@ def frozen(model: nn.Module, path: str) -> None:
 
 def lower(model: nn.Module, lora: Lora) -> None:
     """Puts a small product beside each linear map of the parts that are named; all else but the outputs stays."""
-    chosen = list(maps(model, lora.parts))
+    chosen = [one for member in alone(model) for one in maps(member, lora.parts)]
     for path in others(model):
         frozen(model, path)
     for part in chosen:
@@ -97,6 +101,14 @@ def scales(model: nn.Module, kept: float) -> dict[Tensor, float]:
 
     What stands before the first block is below it, and what stands behind the last one above it (Clark et al., 2020).
     """
+    made: dict[Tensor, float] = {}
+    for member in alone(model):
+        made |= scales_alone(member, kept)
+    return made
+
+
+def scales_alone(model: nn.Module, kept: float) -> dict[Tensor, float]:
+    """The same of a model without members."""
     blocks = [part for part in model.modules() if isinstance(part, Block | CrossBlock)]
     heights = {p: at for at, block in enumerate(blocks, 1) for p in block.parameters()}
     made: dict[Tensor, float] = {}

@@ -148,6 +148,8 @@ def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
     spec = models.spec(**({"family": family} | told | numbers))
     tasks.suited(task, spec)
+    if run.training.batch % (members := getattr(spec, "members", 1)):
+        raise Refusal(f"training.batch={run.training.batch} has no equal share for each of model.members={members}")
     return spec
 
 

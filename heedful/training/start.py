@@ -18,6 +18,7 @@ from heedful.inputs import LearnedGrid
 from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.images import ImageSpec
+from heedful.models.members import within
 from heedful.tasks import Task
 from heedful.text import folders
 from heedful.training.adapting import OUTPUTS, lies_under, others
@@ -95,7 +96,7 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
 def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
     """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
     own, there = model.spec, other.spec
-    names = [name for name in fresh if name.split(".")[0] not in OUTPUTS]
+    names = [name for name in fresh if within(name).split(".")[0] not in OUTPUTS]
     if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
         return ""
     shapes = {name: tensor.shape for name, tensor in state(other).items()}
@@ -116,6 +117,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
+    there |= {name: there[within(name)] for name in own if name not in there and within(name) in there}
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
     for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
         rows, (before, *wide) = len(own[name]), there[name].shape

@@ -109,6 +109,15 @@ def test_words_that_nobody_has_seen_are_told_by_their_letters(tmp_path: Path) ->
     assert list(task.predict(model, ["it was zopgraful", "it was zopgraless"])) == ["good", "bad"]
 
 
+@pytest.mark.parametrize(("letters", "told"), [(40, "hyenas"), (0, "<unknown>")])
+def test_a_map_names_a_word_that_is_known_by_its_letters_as_it_is_spelt(
+    tmp_path: Path, letters: int, told: str
+) -> None:
+    ready = prepare(spec(rows(tmp_path, ROWS * 20), *SMALL, f"model.letters={letters}"), CPU)
+    example = ready.task.look(ready.model, "the hyenas sat")
+    assert [word.strip() for word in example.maps[0].rows] == ["<begin>", "the", told, "sat", "<end>"]
+
+
 def test_who_knows_no_letters_refuses_them(tmp_path: Path) -> None:
     ready = prepare(spec(rows(tmp_path), *SMALL), CPU)
     with pytest.raises(Refusal, match="does not know letters"):

@@ -1,0 +1,183 @@
+"""Several models in one: each learns from its own share of every batch, and the mean of their chances answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import heedful
+from heedful.checkpoints import store
+from heedful.errors import Refusal
+from heedful.looking import look
+from heedful.models import Members, kinds
+from heedful.models.members import alone, within
+from heedful.tasks.checks import checks
+from heedful.training import run
+from heedful.training.adapting import Low, adapt, others, scales
+from heedful.training.prepare import prepare
+from heedful.training.spec import TrainingSpec
+from heedful.training.start import begin
+from heedful.training.trained import trained
+from tests.tasks.encoders import folder
+from tests.tasks.test_classify import CPU, rows, spec
+
+SMALL = {"vocab": 20, "width": 16, "depth": 2, "heads": 2, "length": 12, "classes": 3}
+
+
+def model(members: int = 3, family: str = "bert", **numbers: Any) -> Members:
+    torch.manual_seed(3)
+    made = heedful.build(family, members=members, **{"output": "classes"} | SMALL | numbers).double()
+    assert isinstance(made, Members)
+    return made
+
+
+@pytest.mark.parametrize("output", ["classes", "tags"])
+@pytest.mark.parametrize("family", ["bert", "albert", "gpt", "llama"])
+def test_the_mean_of_the_members_chances_answers(family: str, output: str) -> None:
+    together, tokens = model(family=family, output=output).eval(), torch.randint(4, 20, (5, 9))
+    said = torch.stack([one(tokens) for one in together.members])
+    assert not torch.allclose(said[0], said[1])
+    torch.testing.assert_close(together(tokens).softmax(-1), said.softmax(-1).mean(0), rtol=0, atol=1e-12)
+
+
+def test_where_a_text_is_of_several_classes_each_chance_is_a_mean() -> None:
+    together, tokens = model(several=True).eval(), torch.randint(4, 20, (5, 9))
+    said = torch.stack([one(tokens) for one in together.members])
+    torch.testing.assert_close(together(tokens).sigmoid(), said.sigmoid().mean(0), rtol=0, atol=1e-12)
+
+
+def test_one_member_is_the_model_itself() -> None:
+    assert not isinstance(heedful.build("bert", output="classes", members=1, **SMALL), Members)
+
+
+@given(st.integers(1, 9), st.integers(2, 4))
+def test_while_they_learn_every_sample_is_read_by_one_member_in_turn(samples: int, members: int) -> None:
+    together, tokens = model(members).train(), torch.randint(4, 20, (samples, 7))
+    positions, segments = torch.arange(7).expand(samples, 7), torch.randint(0, 2, (samples, 7))
+    said = together(tokens, positions, segments=segments)
+    for at, one in enumerate(said):
+        reader, own = together.members[at % members], slice(at, at + 1)
+        torch.testing.assert_close(one, reader(tokens[own], positions[own], segments=segments[own])[0])
+    said[0].sum().backward()
+    learning = [name for name, p in together.named_parameters() if p.grad is not None and p.grad.any()]
+    assert learning and all(name.startswith("members.0.") for name in learning)
+
+
+def test_a_member_begins_as_the_model_alone_would_and_no_two_alike() -> None:
+    together = model()
+    torch.manual_seed(3)
+    single = heedful.build("bert", output="classes", **SMALL).double()
+    first, second, _ = together.members
+    assert all(torch.equal(a, b) for a, b in zip(first.parameters(), single.parameters(), strict=True))
+    assert not torch.equal(first.inputs.table.weight, second.inputs.table.weight)
+
+
+def test_the_laws_hold_for_all_of_them_and_every_layer_is_seen() -> None:
+    together = model(members=2).float().eval()
+    assert all(law.holds for law in checks(together))
+    with look(together) as seen:
+        together(torch.randint(4, 20, (2, 5)))
+    assert len(seen.paths) == 4 and {path.split(".")[1] for path in seen.paths} == {"0", "1"}
+
+
+def test_another_mechanism_is_put_into_each() -> None:
+    other = kinds.instead(model().float(), "linear")
+    assert isinstance(other, Members) and len(other.members) == 3 and other.spec.mechanism == "linear"
+
+
+# ---------------------------------------------------------------------- learning
+
+
+def test_a_model_that_was_alone_is_the_beginning_of_each(tmp_path: Path) -> None:
+    single = heedful.build("bert", output="classes", **SMALL)
+    store.save(single, tmp_path / "one")
+    together = model().float()
+    assert begin(together, tmp_path / "one").anew == ()
+    for member in together.members:
+        assert all(torch.equal(a, b) for a, b in zip(member.parameters(), single.parameters(), strict=True))
+    store.save(together, tmp_path / "three")
+    assert begin(model(2).float(), tmp_path / "three").anew == ()  # the first two of them
+    with pytest.raises(Refusal, match="0 % of the weights fit"):
+        begin(single, tmp_path / "three")
+
+
+def test_a_path_names_the_part_of_every_member() -> None:
+    together = model()
+    assert others(together) == ["inputs", "encoder"]
+    adapt(together, TrainingSpec(freeze=["inputs", "members.1", "encoder.blocks.0"]))
+    learning = {name for name, p in together.named_parameters() if p.requires_grad}
+    assert {name.split(".")[1] for name in learning} == {"0", "2"}
+    assert not any(within(name).startswith(("inputs.", "encoder.blocks.0.")) for name in learning)
+    with pytest.raises(Refusal, match=r"no 'decoder'; known: inputs, encoder, outputs, encoder\.blocks\.0, \.\.\."):
+        adapt(together, TrainingSpec(freeze=["decoder"]))
+
+
+def test_each_has_products_and_rates_as_it_would_have_alone() -> None:
+    together = model()
+    single = together.members[0]
+    expected = [*scales(single, 0.5).values()] * 3
+    assert [scales(together, 0.5)[p] for p in together.parameters()] == expected
+    adapt(together, TrainingSpec.model_validate({"lora": {"rank": 2, "parts": ["project"]}}))
+    assert [sum(isinstance(part, Low) for part in member.modules()) for member in together.members] == [2, 2, 2]
+
+
+def test_they_learn_and_come_back_with_their_task(tmp_path: Path) -> None:
+    small = ("model.width=16", "model.depth=1", "model.heads=2", "data.tokenizer=words", "training.batch=6")
+    given = spec(rows(tmp_path), *small, "model.members=3", "training.steps=12", "training.consistency=1.0")
+    run.train(given, tmp_path / "out", False, CPU)
+    learned, task = trained(tmp_path / "out")
+    assert isinstance(learned, Members) and len(alone(learned)) == 3
+    assert list(task.predict(learned, ["the cat sat"])) in (["yes"], ["no"])
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert all(f"members.{at}.encoder.blocks.0" in report for at in range(3))
+
+
+def test_members_can_begin_with_what_was_read_elsewhere(tmp_path: Path) -> None:
+    given = spec(rows(tmp_path), f"start={folder(tmp_path / 'read', 'states')}", "model.members=2", "training.batch=2")
+    ready = prepare(given, CPU)
+    first, second = alone(ready.model)
+    same = [torch.equal(a, b) for a, b in zip(first.inputs.parameters(), second.inputs.parameters(), strict=True)]
+    assert all(same) and not torch.equal(*(weights(one.outputs) for one in (first, second)))
+
+
+def weights(part: nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in part.parameters() if p.dim() > 1])
+
+
+# ---------------------------------------------------------------------- what they cannot
+
+
+@pytest.mark.parametrize("output", ["states", "masked", "answer"])
+def test_what_is_no_choice_among_classes_has_no_mean(output: str) -> None:
+    with pytest.raises(Refusal, match=r"model\.members answer by classes or tags"):
+        model(output=output)
+
+
+@pytest.mark.parametrize("members", [0, 65])
+def test_none_and_too_many_are_refused(members: int) -> None:
+    with pytest.raises(Refusal, match="members"):
+        heedful.build("bert", output="classes", members=members, **SMALL)
+
+
+def test_a_batch_has_an_equal_share_for_each(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=r"training\.batch=4 has no equal share for each of model\.members=3"):
+        prepare(spec(rows(tmp_path), "model.members=3", "training.batch=4"), CPU)
+
+
+def test_the_layout_of_others_has_no_place_for_them(tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match="members"):
+        heedful.save(model().float(), tmp_path / "hf", layout="hf")
+
+
+def test_they_are_one_graph_of_onnx(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    together = model(members=2).float().eval()
+    heedful.save(together, tmp_path / "onnx", layout="onnx")
+    tokens = torch.randint(4, 20, (3, 6))
+    session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")
+    (said,) = session.run(None, {"tokens": tokens.numpy(), "segments": torch.zeros_like(tokens).numpy()})
+    torch.testing.assert_close(torch.from_numpy(said), together(tokens), rtol=0, atol=1e-5)
