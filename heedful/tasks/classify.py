@@ -111,7 +111,8 @@ class Classify(Classification, Fitted):
         chances = self.chances(model, samples)
         counts, sure = self.counted(chances, samples), self.sure(chances, samples)
         figures, table, diagram = classes.told(self.labels, counts, sure)
-        return Finding(figures, last_layer(model), "mean", (*self.sections(chances, samples), table, diagram))
+        more = (*self.alone(model, samples), *self.sections(chances, samples))
+        return Finding(figures, last_layer(model), "mean", (*more, table, diagram))
 
     def sections(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> tuple[Section, ...]:
         """What else a report tells of what was said of samples."""

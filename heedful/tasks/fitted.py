@@ -16,7 +16,9 @@ from heedful.data.augment import dice_of, draw
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
+from heedful.looking.page import Figures, Section
 from heedful.models import Spec
+from heedful.models.members import alone
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.reading import Reading, batch_of, read
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, stack
@@ -170,6 +172,15 @@ class Fitted(Reading, Task):
     def scores(self, given: Tensor, batch: Batch) -> Tensor:
         """Scores of what may be answered, last, of what the model gives for a batch."""
         return given
+
+    def alone(self, model: nn.Module, samples: Sequence[Asked]) -> tuple[Section, ...]:
+        """What each of several models in one would have scored, beside what all do together; nothing for one model."""
+        if len(members := alone(model)) == 1:
+            return ()
+        scores = [self.score(one, samples)[self.watch] for one in (model, *members)]
+        names = ("all together", *(f"member {at} alone" for at in range(1, len(scores))))
+        cards = tuple((name, f"{100 * score:.1f} %", self.watch) for name, score in zip(names, scores, strict=True))
+        return (Figures("What members are worth", cards),)
 
     def wanted(self, batch: Batch) -> Tensor:
         """What should be answered, by its number; `NONE` where nothing should."""

@@ -103,7 +103,8 @@ class Tag(Tagging, Fitted):
             note = f"F1; precision {100 * precision:.1f} %, recall {100 * recall:.1f} % of {hit[kind] + missed[kind]:,}"
             cards.append((kind, f"{100 * f1:.1f} %", note))
         table = Confusion("What was taken for what, word by word", *self.confused(samples, said))
-        return Finding(Figures("Kind by kind", tuple(cards)), last_layer(model), "mean", (table,))
+        more = self.alone(model, samples)
+        return Finding(Figures("Kind by kind", tuple(cards)), last_layer(model), "mean", (*more, table))
 
     def confused(
         self, samples: Sequence[Asked], said: Sequence[Sequence[str]]
