@@ -114,7 +114,9 @@ def texts(arguments: list[str]) -> list[str]:
     """The arguments themselves, where all of them are text."""
     for argument in arguments:
         if not is_text(argument):
-            raise Refusal(f"{argument!r} is not UTF-8; rename the file, or convert the input with iconv -t UTF-8")
+            raise Refusal(
+                f"{argument!r} is not UTF-8; rename the file, or convert the input with iconv -f latin1 -t UTF-8"
+            )
     return arguments
 
 

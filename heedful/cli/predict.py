@@ -195,7 +195,7 @@ def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decodin
 
 def lines_of_input() -> list[str]:
     """The lines of standard input without their ends."""
-    wrong = Refusal("standard input is not UTF-8; convert it, for instance with iconv -t UTF-8")
+    wrong = Refusal("standard input is not UTF-8; convert it, for instance with iconv -f latin1 -t UTF-8")
     try:
         lines = [line.removesuffix("\n").removesuffix("\r") for line in sys.stdin or ()]
     except UnicodeDecodeError:

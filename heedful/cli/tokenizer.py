@@ -175,7 +175,7 @@ def lines() -> Iterator[str]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            cure = "convert it, for instance with iconv -t UTF-8"
+            cure = "convert it, for instance with iconv -f latin1 -t UTF-8"
             raise Refusal(f"standard input, line {number}: not UTF-8; {cure}") from None
         yield text.removesuffix("\n").removesuffix("\r")
     if not number:

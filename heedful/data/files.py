@@ -46,7 +46,9 @@ def decoded(path: str | Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with iconv -t UTF-8") from None
+        raise Refusal(
+            f"{path}, line {line}: not UTF-8; convert the file, for instance with iconv -f latin1 -t UTF-8"
+        ) from None
 
 
 def unzipped(data: bytes, path: Path) -> bytes:

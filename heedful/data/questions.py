@@ -120,6 +120,8 @@ def placed(answer: Any, question: Question) -> tuple[str, int]:
     start = answer.get("answer_start") if isinstance(answer, dict) else None
     if not isinstance(text, str) or not text.strip():
         raise Refusal(f"{question.place}: an answer is empty; give its words, or no answer where there is none")
+    if start is None and text not in question.context:
+        raise Refusal(f"{question.place}: {text[:60]!r} does not stand in the text; give words of it, or no answer")
     start = question.context.find(text) if start is None else start
     if type(start) is not int or start < 0 or question.context[start : start + len(text)] != text:
         raise Refusal(f"{question.place}: {text[:60]!r} does not stand in the text where it should; mend answer_start")

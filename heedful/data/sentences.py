@@ -22,7 +22,8 @@ FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "ques
 SECOND = ("text2", "sentence2", "hypothesis", "question2", "pair")
 LABEL = ("label", "class", "target", "category", "gold_label", "sentiment")
 TASK = "task"  # the column of the task that a class answers
-HOW = "write a text, a tab and its class, or two texts and the class of the pair"
+HOW = "write a text, a {between} and its class, or two texts and the class of the pair"
+NAMES = {*FIRST, *SECOND, *LABEL, TASK}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     rows = list(files.rows(path)) if commas else tabbed(path)
     head = [field.strip().lower() for field in rows[0][1]]
     named = {name: head.index(name) for name in head}
+    for name in (name for name, many in Counter(head).items() if many > 1 and name in NAMES and len(named) > 1):
+        raise Refusal(f"{path}, line {rows[0][0]}: {head.count(name)} columns are called {name}; call one so")
     places, told = columns(named, f"{path}, line {rows[0][0]}"), named.get(TASK)
     if not places and unlike_the_rest(rows):
         names = ", ".join(field.strip() for field in rows[0][1])
@@ -145,7 +148,9 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
         at = places or list(range(len(row)))
         if not 2 <= len(at) <= 3 or len(row) <= max(at):
             many = "one field" if len(row) == 1 else f"{len(row)} fields"
-            raise Refusal(f"{path}, line {number}: {many}; {HOW}")
+            lacks = len(named) == 1 and (head[0] in NAMES)  # a name and no class below it
+            how = "add a column called label" if lacks else HOW.format(between="comma" if commas else "tab")
+            raise Refusal(f"{path}, line {number}: {many}; {how}")
         *texts, label = (row[place].strip() for place in at)
         task = row[told].strip() if places and told is not None and told < len(row) else ""
         yield Sentence(tuple(texts), label, str(path), number, task)

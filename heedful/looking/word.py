@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import torch
 
 from heedful.errors import Refusal
 from heedful.looking.maps import Map
+
+MEMBER = re.compile(r"^members\.(\d+)\.")
 
 
 def gaze(maps: Sequence[Map], word: str, name: str, layer: str | None = None) -> Map:
@@ -34,8 +37,8 @@ def gaze(maps: Sequence[Map], word: str, name: str, layer: str | None = None) ->
 
 
 def short(path: str) -> str:
-    """A layer's path without what all paths have: `encoder.3` for encoder.blocks.3.attention."""
-    return path.removesuffix(".attention").replace(".blocks.", ".")
+    """A layer's path without what all have: `encoder.3` for encoder.blocks.3.attention, `1:encoder.3` of a member."""
+    return MEMBER.sub(r"\1:", path.removesuffix(".attention").replace(".blocks.", "."))
 
 
 def places(pieces: Sequence[str], word: str) -> list[int]:

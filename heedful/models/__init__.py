@@ -105,9 +105,10 @@ def check_size(spec: Spec) -> None:
     needed = one + (max(spec.stacked.values()) - 1) * (two - one + OVERHEAD)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
+        letters = ", or fewer letters" if getattr(spec, "letters", 0) else ""
         raise Refusal(
             f"the model would take {needed:.1e} bytes and there are {there:.1e}; "
-            "choose a smaller width, depth, length or vocabulary"
+            f"choose a smaller width, depth, length or vocabulary{letters}"
         )
 
 

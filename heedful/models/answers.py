@@ -15,6 +15,7 @@ from heedful.models.spec import Count, LanguageSpec, Spec
 
 MOST = 64  # members of a model
 NEXT = "next"  # is asked of a model that writes
+CHOICES = ("classes", "tags")  # are asked of a model that chooses
 
 
 class AskedSpec(LanguageSpec):
@@ -29,7 +30,7 @@ class AskedSpec(LanguageSpec):
     @model_validator(mode="after")
     def _classes_are_told(self) -> Self:
         word = words.parse(self.output)[0]
-        if word in ("classes", "tags") and self.classes is None:
+        if word in CHOICES and self.classes is None:
             raise ValueError(f"model.output={self.output} needs to know among how many; give model.classes")
         if self.labels is not None and len(self.labels) != self.classes:
             raise ValueError(
@@ -37,7 +38,7 @@ class AskedSpec(LanguageSpec):
             )
         if self.several and word != "classes":
             raise ValueError(f"model.several is of classes, and model.output={self.output}; leave one of them out")
-        if self.members > 1 and word not in ("classes", "tags"):
+        if self.members > 1 and word not in CHOICES:
             raise ValueError(f"model.members answer by classes or tags, and model.output={self.output}; leave them out")
         return self
 

@@ -28,20 +28,27 @@ class Members(nn.Module):
         one = spec.model_copy(update={"members": 1})
         self.members = nn.ModuleList(alone(one) for _ in range(spec.members))
 
-    def forward(self, *given: Tensor | None, **told: Tensor | None) -> Tensor:
-        """The scores of classes that a member gives, or what the mean of all chances would be made of: B ... C."""
+    def forward(self, *given: Tensor | None, copies: int = 1, **told: Tensor | None) -> Tensor:
+        """The scores of classes that a member gives, or what the mean of all chances would be made of: B ... C.
+
+        A batch may be there in several copies, one behind the other: those of a sample are read by one member.
+        """
         if not self.training:
             return self.mean(torch.stack([member(*given, **told) for member in self.members]))
-        count, many = len(self.members), len(next(one for one in (*given, *told.values()) if one is not None))
-        made: list[Tensor] = []
-        for at, member in enumerate(self.members[:many]):
-            share = slice(at, None, count)
-            own = {name: part(one, share) for name, one in told.items()}
-            made.append(member(*(part(one, share) for one in given), **own))
-        whole = made[0].new_empty(many, *made[0].shape[1:])
-        for at, one in enumerate(made):
-            whole[at::count] = one
-        return whole
+        many = len(next(one for one in (*given, *told.values()) if one is not None)) // copies
+        whole: Tensor | None = None
+        for at, member in enumerate(self.members):
+            share = slice(at, None, len(self.members)) if at < many else slice(1)
+            own = {name: part(one, share, copies) for name, one in told.items()}
+            said = member(*(part(one, share, copies) for one in given), **own)
+            if whole is None:
+                whole = said.new_empty(copies, many, *said.shape[1:])
+            if at < many:
+                whole[:, share] = said.unflatten(0, (copies, -1))
+            else:  # who has no sample reads another's, so that all take part wherever they are, and learns nothing
+                whole = whole + 0 * said.sum()
+        assert whole is not None
+        return whole.flatten(0, 1)
 
     def mean(self, scores: Tensor) -> Tensor:
         """The scores whose chances are the mean of those of members' scores: K B ... C -> B ... C."""
@@ -52,9 +59,9 @@ class Members(nn.Module):
         return log_softmax(scores, -1).logsumexp(0) - count
 
 
-def part(of: Tensor | None, rows: slice) -> Tensor | None:
-    """Some rows of what is told of all."""
-    return None if of is None else of[rows].contiguous()
+def part(of: Tensor | None, rows: slice, copies: int) -> Tensor | None:
+    """Some rows of what is told of all, in each of its copies."""
+    return None if of is None else of.unflatten(0, (copies, -1))[:, rows].flatten(0, 1).contiguous()
 
 
 def alone(model: nn.Module) -> list[nn.Module]:

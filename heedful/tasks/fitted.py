@@ -150,10 +150,10 @@ class Fitted(Reading, Task):
         """What should be answered, one more than its number, so that padding is 0."""
 
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        answer = self.wanted(batch)
+        answer, copies = self.wanted(batch), 2 if terms.consistency else 1
         if terms.consistency:
             batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = self.scores(read(model, batch), batch).flatten(0, -2).unflatten(0, (-1, len(answer)))  # P N C
+        logits = self.scores(read(model, batch, copies), batch).flatten(0, -2).unflatten(0, (-1, len(answer)))  # P N C
         if terms.consistency:
             total = consistent(logits, answer, NONE, terms.smoothing, terms.consistency)
         else:

@@ -116,10 +116,11 @@ class Reading(Use):
         named = self.tokenizer.pieces(joined.ids)
         if not self.letters:
             return named
-        unknown, rows = self.tokenizer.layout.unknown, zip(joined.ids, named, joined.words, strict=True)
-        return [
-            word.removeprefix("<").removesuffix(">") if at == unknown and word else piece for at, piece, word in rows
-        ]
+        blank = " " if any(piece[:1].isspace() for piece in named) else ""  # where it is told that words begin
+        begun = ((word.removeprefix("<"), blank * word.startswith("<")) for word in joined.words)
+        spelt = (before + word.removesuffix(">") for word, before in begun)
+        rows = zip(joined.ids, named, spelt, strict=True)
+        return [word if word and at == self.tokenizer.layout.unknown else piece for at, piece, word in rows]
 
     def titled(self, text: str, answer: str) -> str:
         """What stands over a picture of one input."""
@@ -164,11 +165,14 @@ def batch_of(joined: Sequence[Joined], letters: int = 0) -> Batch:
     return made | {"letters": torch.from_numpy(spelt(joined, letters))} if letters else made
 
 
-def read(model: nn.Module, batch: Batch) -> Tensor:
-    """What a model gives for a batch of inputs; segments are told to those that know them."""
+def read(model: nn.Module, batch: Batch, copies: int = 1) -> Tensor:
+    """What a model gives for a batch of inputs, or copies of one; segments are told to those that know them."""
     tokens, known = batch["tokens"], getattr(model.spec, "segments", 0)
     positions = standing(torch.arange(tokens.shape[1], device=tokens.device) < batch["lengths"][:, None])
     told = {"segments": batch["segments"].clamp(max=known - 1)} if known else {}
     told |= {name: batch[name] for name in ("tasks", "letters") if name in batch}
-    answer: Tensor = model(tokens, positions=positions, **told)
+    if copies > 1 and getattr(model.spec, "members", 1) > 1:
+        answer: Tensor = model(tokens, positions=positions, copies=copies, **told)
+    else:
+        answer = model(tokens, positions=positions, **told)
     return answer

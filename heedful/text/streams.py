@@ -26,7 +26,7 @@ def lines_of(path: Path, heard: Callable[[int], object] = lambda read: None) -> 
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
             line = number + block.count(b"\n", 0, error.start)
-            cure = "convert the file, for instance with iconv -t UTF-8"
+            cure = "convert the file, for instance with iconv -f latin1 -t UTF-8"
             raise Refusal(f"{path}, line {line}: not UTF-8; {cure}") from None
         if number == 1 and blank:
             text = text.removeprefix("\ufeff")

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from heedful.models import Members
 from heedful.tasks.task import to
 from heedful.training.loop import Loop
 
@@ -41,12 +42,20 @@ def forwards(loop: Loop, samples: Sequence[Any]) -> int:
 
 @contextmanager
 def at_rest(model: nn.Module) -> Iterator[None]:
-    """No weight learns meanwhile: torch's counter stumbles over views of those that do, as of a learned query."""
+    """No weight learns meanwhile: torch's counter stumbles over views of those that do, as of a learned query.
+
+    Members share a batch, as they do while they learn.
+    """
+    sharing = [part for part in model.modules() if isinstance(part, Members) and not part.training]
     learning = [weight for weight in model.parameters() if weight.requires_grad]
     for weight in learning:
         weight.requires_grad_(False)
+    for part in sharing:
+        part.training = True
     try:
         yield
     finally:
         for weight in learning:
             weight.requires_grad_(True)
+        for part in sharing:
+            part.training = False

@@ -41,13 +41,15 @@ class Ranks:
         """Whether this is the process that prints, draws, scores and writes."""
         return self.rank == 0
 
-    def share(self, samples: Sequence[Any]) -> tuple[Sequence[Any], float]:
+    def share(self, samples: Sequence[Any], together: int = 1) -> tuple[Sequence[Any], float]:
         """The samples of a micro-batch that are this process's, and how much they count: 0 where it has none.
 
         Samples are dealt out like cards: they stand in order of length, so that everyone gets long ones and short ones.
+        So many go `together` as a model has members, each of which reads one of them, in any process.
         Who is left without one works on somebody else's, to take part in what all do together, and counts nothing.
         """
-        own = samples[self.rank :: self.size]
+        hands = range(self.rank * together, len(samples), self.size * together)
+        own = [sample for at in hands for sample in samples[at : at + together]]
         return (own, 1.0) if len(own) else (samples[:1], 0.0)
 
     def sum(self, tensor: torch.Tensor) -> torch.Tensor:

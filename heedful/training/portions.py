@@ -36,7 +36,7 @@ class Portions:
         self, run: RunSpec, task: Task, train: Sequence[Any], shape: Shape = lambda batch: batch, ranks: Ranks = ONE
     ) -> None:
         self.task, self.train, self.shape, self.ranks = task, train, shape, ranks
-        self.accumulate = run.training.accumulate
+        self.accumulate, self.members = run.training.accumulate, int(run.model.get("members", 1))
         self.plan = Plan(partial(task.lengths, train), run.training.batch, run.seed, run.training.tokens)
 
     def at(self, step: int) -> Portion:
@@ -50,7 +50,9 @@ class Portions:
 
     def of(self, samples: Sequence[Any]) -> Portion:
         """Samples as micro-batches of this process."""
-        size = -(-len(samples) // self.accumulate)
-        shares = [self.ranks.share(samples[start : start + size]) for start in range(0, len(samples), size)]
+        hands = -(-len(samples) // self.members)
+        size = -(-hands // self.accumulate) * self.members
+        parts = (samples[start : start + size] for start in range(0, len(samples), size))
+        shares = [self.ranks.share(part, self.members) for part in parts]
         batches = [self.shape(self.task.batch(own)) for own, _ in shares]
         return Portion(batches, len(samples), [counts for _, counts in shares])

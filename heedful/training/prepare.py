@@ -148,8 +148,13 @@ def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
     spec = models.spec(**({"family": family} | told | numbers))
     tasks.suited(task, spec)
-    if run.training.batch % (members := getattr(spec, "members", 1)):
-        raise Refusal(f"training.batch={run.training.batch} has no equal share for each of model.members={members}")
+    members, training = getattr(spec, "members", 1), run.training
+    if members > 1 and training.tokens:
+        raise Refusal(f"training.tokens={training.tokens} leaves some of model.members={members} out; set it to 0")
+    if members > training.batch:
+        raise Refusal(
+            f"training.batch={training.batch} has no sample for some of model.members={members}; make it larger"
+        )
     return spec
 
 

@@ -15,8 +15,9 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
-from heedful.models import Spec, assemble
+from heedful.models import Spec, assemble, words
 from heedful.models import spec as spec_of
+from heedful.models.answers import CHOICES, NEXT
 from heedful.models.images import ImageSpec
 from heedful.models.members import within
 from heedful.tasks import Task
@@ -25,6 +26,7 @@ from heedful.training.adapting import OUTPUTS, lies_under, others
 from heedful.training.spec import RunSpec
 
 LEAST = 0.5  # of the weights, below which it is another model altogether
+ADDED = "inputs.letters.weight"  # to any model, which is the same without it
 NAMED = 4  # tensors that begin anew and are told by name
 SAME = "give this one the same model.width, model.depth and other sizes"
 ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
@@ -36,7 +38,9 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     spec = other.spec
     if not isinstance(spec, Spec) or not vocab_of(other):
         raise Refusal(f"start={run.start} is no model of text; name the folder of one")
-    kept = spec.model_dump(exclude_none=True, exclude={*ASKED, "dropout"})
+    output = words.parse(str((task.defaults() | run.model).get("output", NEXT)))[0]
+    alone = () if output in CHOICES else ("members",)  # what is asked of one model only
+    kept = spec.model_dump(exclude_none=True, exclude={*ASKED, *alone, "dropout"})
     return kept | {"vocab": task.grown(vocab_of(other))}
 
 
@@ -64,7 +68,8 @@ def begin(model: nn.Module, folder: Path) -> Begun:
     """Puts the weights of a run or model folder into a fresh model, and says what was taken and what begins anew."""
     other = store.load(folder)
     own, found = state(model), fitting(model, other)
-    taken = sum(tensor.numel() for tensor in found.values()) / sum(tensor.numel() for tensor in own.values())
+    sizes = {name: tensor.numel() for name, tensor in own.items() if not name.endswith(ADDED)}
+    taken = sum(size for name, size in sizes.items() if name in found) / sum(sizes.values())
     fresh = [name for name in own if name not in found]
     if taken < LEAST:
         data = remedy(model, other, fresh)
@@ -117,6 +122,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
+    there |= {within(name): tensor for name, tensor in reversed(there.items()) if within(name) != name}  # the first's
     there |= {name: there[within(name)] for name in own if name not in there and within(name) in there}
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
     for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows

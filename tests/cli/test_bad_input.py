@@ -41,7 +41,7 @@ CASES = [pytest.param(*case, id=wrong) for wrong, case in TABLE.items()] + [
     pytest.param(["train", "sets", "data=toy", "--device", "cuda"], CUDA, id="no GPU", marks=WITHOUT_GPU),
     pytest.param(["train", "reverse", "training.steps=" + "9" * 5000], "training.steps=...", id="a number without end"),
     pytest.param(["predict", "a" * 5000, "12"], "...File name too long; check the path", id="a name without end"),
-    pytest.param(["predict", "runs/sort", "\udcff"], r"'\udcff' is not UTF-8; ... iconv -t UTF-8", id="no characters"),
+    pytest.param(["predict", "runs/sort", "\udcff"], r"'\udcff' is not UTF-8; ... -t UTF-8", id="no characters"),
     pytest.param(
         ["train", "reverse", *SMALL, "--out", f"new/{'a' * 300}"],
         "new/aaa... cannot be written: File name too long; choose another --out",
@@ -111,7 +111,11 @@ def process(words: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
     [
         ("reverse", b"", r"standard input is empty; give a sequence of characters, one a line$"),
         ("reverse", b"12\n\n34\n", r"input 2: the input is empty; give a sequence of characters$"),
-        ("reverse", b"12\n\xff\n", r"standard input is not UTF-8; convert it, for instance with iconv -t UTF-8$"),
+        (
+            "reverse",
+            b"12\n\xff\n",
+            r"standard input is not UTF-8; convert it, .* iconv -f latin1 -t UTF-8$",
+        ),
         ("sets", b"1,2\n1\n", r"input 2: row 1 of the input has 1 number and the model takes 2; give vectors"),
         ("series", b"", r"standard input is empty; give steps as numbers with commas, .*, one a line$"),
     ],

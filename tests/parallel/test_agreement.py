@@ -47,6 +47,10 @@ CASES = {
     "norms over batches": case("resnet", 6, training__dtype="float64", training__batch=9, **DDP),
     "norms over batches sharded": case("resnet", 6, training__dtype="float64", training__batch=9, **FSDP),
     "orthogonal steps sharded": case("reverse", 12, training__optimiser="muon", **EXACT, **FSDP),
+    "members": case(
+        "classify", 12, model__members=3, training__accumulate=2, training__consistency=1.0, **EXACT, **DDP
+    ),
+    "members sharded": case("classify", 12, model__members=3, training__batch=4, **EXACT, **FSDP),
     "low": case("reverse", 20, training__dtype="bfloat16", model__dropout=0.0, **FSDP),
 }
 FIRST = 5  # steps that one process takes before two go on
@@ -124,14 +128,14 @@ def test_blocks_in_bfloat16_learn_about_the_same(folder: Path) -> None:
     assert told != losses
 
 
-@given(st.integers(1, 40), st.integers(1, 9))
-def test_every_sample_is_dealt_out_once_and_nobody_sits_out(count: int, size: int) -> None:
+@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 4))
+def test_every_sample_is_dealt_out_once_and_nobody_sits_out(count: int, size: int, together: int) -> None:
     samples, dealt = list(range(count)), []
     for rank in range(size):
         one = Ranks()
         one.rank, one.size = rank, size
-        own, there = one.share(samples)
-        assert len(own) > 0
+        own, there = one.share(samples, together)
+        assert len(own) > 0 and all(sample % together == at % together for at, sample in enumerate(own))
         dealt += own if there else []
         assert there in (0.0, 1.0)
     assert sorted(dealt) == samples

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import Refusal
 from heedful.inputs import NoPosition, Sentences
+from heedful.looking.word import gaze
 from heedful.text import Joined, train
 from heedful.text.joined import marked
 from heedful.text.letters import LENGTHS, MOST, grams, spelt
@@ -116,6 +117,8 @@ def test_a_map_names_a_word_that_is_known_by_its_letters_as_it_is_spelt(
     ready = prepare(spec(rows(tmp_path, ROWS * 20), *SMALL, f"model.letters={letters}"), CPU)
     example = ready.task.look(ready.model, "the hyenas sat")
     assert [word.strip() for word in example.maps[0].rows] == ["<begin>", "the", told, "sat", "<end>"]
+    if letters:
+        assert gaze(example.maps, told, "a text").columns == example.maps[0].columns
 
 
 def test_who_knows_no_letters_refuses_them(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Several models in one: each learns from its own share of every batch, and the mean of their chances answers."""
 
+import copy
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import heedful
+from heedful import recipes
 from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.looking import look
@@ -18,13 +21,16 @@ from heedful.models.members import alone, within
 from heedful.tasks.checks import checks
 from heedful.training import run
 from heedful.training.adapting import Low, adapt, others, scales
+from heedful.training.cost import operations_a_step
+from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
 from heedful.training.spec import TrainingSpec
 from heedful.training.start import begin
 from heedful.training.trained import trained
 from tests.tasks.encoders import folder
-from tests.tasks.test_classify import CPU, rows, spec
+from tests.tasks.test_classify import CPU, ROWS, rows, spec
 
+TINY = ("model.width=16", "model.depth=1", "model.heads=2", "data.tokenizer=words")
 SMALL = {"vocab": 20, "width": 16, "depth": 2, "heads": 2, "length": 12, "classes": 3}
 
 
@@ -54,13 +60,13 @@ def test_one_member_is_the_model_itself() -> None:
     assert not isinstance(heedful.build("bert", output="classes", members=1, **SMALL), Members)
 
 
-@given(st.integers(1, 9), st.integers(2, 4))
-def test_while_they_learn_every_sample_is_read_by_one_member_in_turn(samples: int, members: int) -> None:
-    together, tokens = model(members).train(), torch.randint(4, 20, (samples, 7))
-    positions, segments = torch.arange(7).expand(samples, 7), torch.randint(0, 2, (samples, 7))
-    said = together(tokens, positions, segments=segments)
+@given(st.integers(1, 9), st.integers(2, 4), st.integers(1, 3))
+def test_while_they_learn_every_sample_is_read_by_one_member_in_turn(samples: int, members: int, copies: int) -> None:
+    together, tokens = model(members).train(), torch.randint(4, 20, (samples, 7)).repeat(copies, 1)
+    positions, segments = torch.arange(7).expand(len(tokens), 7), torch.randint(0, 2, (len(tokens), 7))
+    said = together(tokens, positions, segments=segments, copies=copies)
     for at, one in enumerate(said):
-        reader, own = together.members[at % members], slice(at, at + 1)
+        reader, own = together.members[at % samples % members], slice(at, at + 1)
         torch.testing.assert_close(one, reader(tokens[own], positions[own], segments=segments[own])[0])
     said[0].sum().backward()
     learning = [name for name, p in together.named_parameters() if p.grad is not None and p.grad.any()]
@@ -101,8 +107,10 @@ def test_a_model_that_was_alone_is_the_beginning_of_each(tmp_path: Path) -> None
         assert all(torch.equal(a, b) for a, b in zip(member.parameters(), single.parameters(), strict=True))
     store.save(together, tmp_path / "three")
     assert begin(model(2).float(), tmp_path / "three").anew == ()  # the first two of them
-    with pytest.raises(Refusal, match="0 % of the weights fit"):
-        begin(single, tmp_path / "three")
+    torch.manual_seed(5)
+    again = heedful.build("bert", output="classes", **SMALL)
+    assert begin(again, tmp_path / "three").anew == ()  # the first alone
+    assert all(torch.equal(a, b) for a, b in zip(again.parameters(), single.parameters(), strict=True))
 
 
 def test_a_path_names_the_part_of_every_member() -> None:
@@ -126,8 +134,9 @@ def test_each_has_products_and_rates_as_it_would_have_alone() -> None:
 
 
 def test_they_learn_and_come_back_with_their_task(tmp_path: Path) -> None:
-    small = ("model.width=16", "model.depth=1", "model.heads=2", "data.tokenizer=words", "training.batch=6")
-    given = spec(rows(tmp_path), *small, "model.members=3", "training.steps=12", "training.consistency=1.0")
+    given = spec(
+        rows(tmp_path), *TINY, "model.members=3", "training.batch=6", "training.steps=12", "training.consistency=1.0"
+    )
     run.train(given, tmp_path / "out", False, CPU)
     learned, task = trained(tmp_path / "out")
     assert isinstance(learned, Members) and len(alone(learned)) == 3
@@ -149,6 +158,27 @@ def weights(part: nn.Module) -> torch.Tensor:
     return torch.cat([p.detach().flatten() for p in part.parameters() if p.dim() > 1])
 
 
+def test_every_member_learns_however_a_batch_is_cut(tmp_path: Path) -> None:
+    given = spec(rows(tmp_path, ROWS * 4), *TINY, "model.members=3", "training.batch=12", "training.accumulate=12")
+    ready = prepare(given, CPU)
+    before = copy.deepcopy(ready.model.state_dict())
+    loop = Loop(ready.run, ready.task, ready.splits, ready.model, tmp_path / "run")
+    loop.step(loop.portions.at(0))
+    for at in range(3):
+        name = f"members.{at}.outputs.pooler.matrix.weight"
+        assert not torch.equal(before[name], ready.model.state_dict()[name])
+
+
+def test_what_learning_costs_is_counted_once_for_every_sample(tmp_path: Path) -> None:
+    costs = []
+    for members in (1, 3):
+        words = ("model.width=16", "model.depth=1", "training.batch=5", f"model.members={members}")
+        ready = prepare(spec(rows(tmp_path, ROWS * 4), *words), CPU)
+        ready.model.eval()
+        costs.append(operations_a_step(Loop(ready.run, ready.task, ready.splits, ready.model, tmp_path / "run")))
+    assert costs[0] == costs[1] > 0
+
+
 # ---------------------------------------------------------------------- what they cannot
 
 
@@ -164,9 +194,30 @@ def test_none_and_too_many_are_refused(members: int) -> None:
         heedful.build("bert", output="classes", members=members, **SMALL)
 
 
-def test_a_batch_has_an_equal_share_for_each(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=r"training\.batch=4 has no equal share for each of model\.members=3"):
-        prepare(spec(rows(tmp_path), "model.members=3", "training.batch=4"), CPU)
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("training.batch=2",), "training.batch=2 has no sample for some of model.members=3"),
+        (("training.batch=8", "training.tokens=99"), "training.tokens=99 leaves some of model.members=3 out"),
+    ],
+)
+def test_what_would_leave_members_without_samples_is_refused(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    with pytest.raises(Refusal, match=re.escape(told)):
+        prepare(spec(rows(tmp_path), "model.members=3", *words), CPU)
+
+
+def test_who_is_asked_something_else_begins_with_the_first_alone(tmp_path: Path) -> None:
+    run.train(
+        spec(rows(tmp_path), *TINY, "model.members=3", "training.batch=6", "training.steps=2"),
+        tmp_path / "a",
+        False,
+        CPU,
+    )
+    given = recipes.resolve("answer", ["data=toy", f"start={tmp_path / 'a'}", "data.too_long=cut"])
+    ready = prepare(given, CPU)
+    learned = alone(trained(tmp_path / "a")[0])[0]
+    assert not isinstance(ready.model, Members)
+    assert torch.equal(ready.model.inputs.table.weight, learned.inputs.table.weight)
 
 
 def test_the_layout_of_others_has_no_place_for_them(tmp_path: Path) -> None:

@@ -104,7 +104,10 @@ BAD = {
     "nothing": (b"", "is empty; it needs at least one line"),
     "blanks": (b" \n\t\n", "is empty; it needs at least one line"),
     "nothing packed": (gzip.compress(b""), "is empty; it needs at least one line"),
-    "latin": ("a\nb\nü".encode("latin-1"), ", line 3: not UTF-8; convert the file, for instance with iconv -t UTF-8"),
+    "latin": (
+        "a\nb\nü".encode("latin-1"),
+        ", line 3: not UTF-8; convert the file, ",
+    ),
     "latin, packed": (gzip.compress("ü\n".encode("latin-1")), ", line 1: not UTF-8; "),
     "cut within a character": (("a\n" * 1000 + "é").encode()[:-1], ", line 1001: not UTF-8; "),
     "packed, cut short": (

@@ -83,7 +83,7 @@ BAD = {  # what is called, and what it says; t stands for text.txt
     "train none.txt": "none.txt does not exist; check the path",
     "train .": ". is a folder; name a file in it",
     "train empty.txt": "empty.txt is empty; it needs at least one line",
-    "train t latin.txt": "latin.txt, line 2: not UTF-8; convert the file, for instance with iconv -t UTF-8",
+    "train t latin.txt": "latin.txt, line 2: not UTF-8; convert the file, for instance with iconv -f latin1 -t UTF-8",
     "train t --kind bep": "unknown kind of tokenizer 'bep'; did you mean 'bpe'? known: bpe, ...",
     "train t --size 9": FEW,
     "train t --size many": "invalid value for '--size': ...; `heedful tokenizer train --help` says how it is called",
@@ -124,7 +124,7 @@ def test_input_that_is_not_text_is_named_with_its_line(verb):
     status, _, err = verb("encode", "bpe.json", stdin=b"a\n\xff\n")
     assert (status, err) == (
         2,
-        "heedful: standard input, line 2: not UTF-8; convert it, for instance with iconv -t UTF-8\n",
+        "heedful: standard input, line 2: not UTF-8; convert it, for instance with iconv -f latin1 -t UTF-8\n",
     )
 
 
