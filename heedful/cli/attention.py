@@ -67,7 +67,7 @@ def explain(
     typer.echo(f"limits  {card.limits}")
     typer.echo(f"pays    {paying(kind)}")
     word = kind.said or f'{kind.key}="{kind.word()}"'
-    typer.echo(f"use     heedful train RECIPE {word}")
+    typer.echo(f"use     heedful train {'sets' if kind.role == 'pool' else 'RECIPE'} {word}")
     if out is not None:
         drawn(kind, out)
         typer.echo(f"{out}: words of a sentence, whose vectors are by chance; nothing here was trained")

@@ -19,7 +19,8 @@ def convert(
     """Write a model, and the tokenizer that it has, in another layout.
 
     For instance `heedful convert runs/mine gpt2-of-mine --to hf`, which transformers then reads, or
-    `heedful convert ~/models/TinyLlama tinyllama --to heedful`.
+    `heedful convert ~/models/TinyLlama tinyllama --to heedful`. What a layout has no word for, such as rotary positions
+    of a GPT-2, is refused, with the words to train with.
     """
     from heedful.checkpoints import store
 

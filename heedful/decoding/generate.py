@@ -92,8 +92,35 @@ def generate(
     END is a token as any other. `bans` are texts, or rows of ids, that may not be written, and `bias` is added to the
     scores of tokens (see `Rules`). With `stream` the answer comes in pieces as it is written: whole characters, or ids.
     """
-    decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
-    asked = Asked(model, prompt)
+    asked, decoding = (
+        Asked(model, prompt),
+        Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how),
+    )
+    halts, rules = bounds(asked, decoding, stop_at_end, stop, bans, bias, stream)
+    if stream:
+        tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)
+        return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
+    answers = [asked.answer(*pair) for pair in zip(asked.prompts, written(asked, decoding, seed, rules), strict=True)]
+    answers = [halts.before(text) for text in answers] if asked.texts else answers
+    return answers if asked.many else answers[0]
+
+
+def written(asked: Asked, decoding: Decoding, seed: int, rules: Rules) -> list[Sequence[int]]:
+    """The tokens of the answer to each prompt, up to a stop string and with what of that was written."""
+    numbers = [0] * len(asked.source)  # so that a prompt is answered alike whatever stands beside it
+    return [best.tokens for [best] in search(asked.writer, asked.source, decoding, 1, seed, numbers, rules=rules)]
+
+
+def bounds(
+    asked: Asked,
+    decoding: Decoding,
+    stop_at_end: bool = True,
+    stop: str | Sequence[str] = (),
+    bans: Sequence[str | Sequence[int]] = (),
+    bias: Mapping[int | str, float] | None = None,
+    stream: bool = False,
+) -> tuple[Stops, Rules]:
+    """What ends answers, and what may be written in them; what cannot be had together is refused."""
     halts = Stops((stop,) if isinstance(stop, str) else stop, lambda ids: asked.tokenizer.decode(ids))
     rules = Rules(
         decoding.repetition_penalty,
@@ -104,14 +131,7 @@ def generate(
         stops=halts if halts.strings and not stream else None,
     )
     check(asked, decoding, rules, halts, stream)
-    if stream:
-        tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)
-        return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
-    numbers = [0] * len(asked.source)  # so that a prompt is answered alike whatever stands beside it
-    found = search(asked.writer, asked.source, decoding, 1, seed, numbers, rules=rules)
-    answers = [asked.answer(one, best.tokens) for one, [best] in zip(asked.prompts, found, strict=True)]
-    answers = [halts.before(text) for text in answers] if asked.texts else answers
-    return answers if asked.many else answers[0]
+    return halts, rules
 
 
 def check(asked: Asked, decoding: Decoding, rules: Rules, halts: Stops, stream: bool) -> None:

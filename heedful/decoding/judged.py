@@ -7,9 +7,10 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.decoding.generate import generate
+from heedful.decoding.generate import bounds, written
 from heedful.decoding.prompts import Asked, One
 from heedful.decoding.rules import FREE
+from heedful.decoding.spec import Decoding
 from heedful.decoding.steps import answering, opened
 from heedful.decoding.writers import Speaker, Translator, translates
 from heedful.errors import Refusal
@@ -29,10 +30,23 @@ def judged(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
 
     A text becomes tokens here; those that a model wrote itself are better given as ids.
     """
-    asked = Asked(model, prompt)
+    asked = alone(model, prompt)
     ids = asked.plain(answer) if isinstance(answer, str) else [int(token) for token in answer]
     if not asked.within(ids):
         raise Refusal("an answer of no tokens cannot be judged; give one or more")
+    return each(asked, ids)
+
+
+def alone(model: nn.Module, prompt: One) -> Asked:
+    """One prompt; several are refused."""
+    asked = Asked(model, prompt)
+    if asked.many:
+        raise Refusal(f"answers are judged one by one, and here are {len(asked.prompts)} prompts; give one")
+    return asked
+
+
+def each(asked: Asked, ids: list[int]) -> list[Judged]:
+    """Each token of an answer, as the model holds it."""
     with answering(asked.writer):
         chances = precise(scores(asked, torch.tensor([ids], device=asked.source.device)))  # T V
         own = chances.gather(1, torch.tensor(ids, device=chances.device)[:, None]).squeeze(1)
@@ -41,10 +55,25 @@ def judged(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
     return [Judged(*one) for one in zip(ids, pieces, own.tolist(), entropy.tolist(), strict=True)]
 
 
-def generate_judged(model: nn.Module, prompt: One, max_new_tokens: int | None = 64, **how: Any) -> list[Judged]:
-    """What `generate` writes to a prompt, token by token, each with its log-probability and the entropy there."""
-    ids = Asked(model, prompt).source[0].tolist()
-    return judged(model, ids, generate(model, ids, max_new_tokens, **how))
+def generate_judged(
+    model: nn.Module, prompt: One, max_new_tokens: int | None = 64, temperature: float = 0.0, **how: Any
+) -> list[Judged]:
+    """What `generate` writes to one prompt, token by token, each with its log-probability and the entropy there.
+
+    It takes what `generate` does, but for `stream`. Of a token in which a stop string begins only some may be kept.
+    """
+    if how.pop("stream", False):
+        raise Refusal("answers are judged when they are whole; leave stream out")
+    asked, seed = alone(model, prompt), how.pop("seed", 0)
+    said = {name: how.pop(name) for name in ("stop_at_end", "stop", "bans", "bias") if name in how}
+    decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
+    halts, rules = bounds(asked, decoding, **said)
+    ids = list(written(asked, decoding, seed, rules)[0])
+    if halts.strings:
+        text = halts.before(asked.tokenizer.decode(ids))
+        while ids and asked.tokenizer.decode(ids[:-1]).startswith(text):
+            ids.pop()
+    return each(asked, ids) if ids else []
 
 
 def scores(asked: Asked, answer: Tensor) -> Tensor:

@@ -118,8 +118,9 @@ class Asked:
 
 def fits(prompt: object) -> bool:
     """Whether something can be read as a prompt."""
-    ids = isinstance(prompt, list) and all(type(at) is int for at in prompt)
-    return ids or isinstance(prompt, str | Tensor)
+    if isinstance(prompt, Tensor):
+        return not prompt.is_floating_point() and not prompt.is_complex()
+    return isinstance(prompt, str) or (isinstance(prompt, list) and all(type(at) is int for at in prompt))
 
 
 def filled(rows: Sequence[Sequence[int]], filling: int) -> Tensor:

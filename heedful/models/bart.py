@@ -109,7 +109,8 @@ class ReadingBart(Bart):
         before = tokens.roll(1, 1).masked_fill(positions == 0, self.spec.begin)
         sight = (Causal() & self.mask).over(before, bias=self.decoder_bias, positions=positions)
         states = self.decoder(self.inputs(before, sight), sight, self.encode(tokens, positions))
-        return self.outputs(states, positions + tokens.shape[1] * ((tokens == self.spec.end) & (positions >= 0)))
+        ends = (tokens == self.spec.end) & (positions >= 0)
+        return self.outputs(states, torch.where(ends, positions + tokens.shape[1], positions))
 
 
 def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:

@@ -63,7 +63,7 @@ def tried(spec: SwinSpec) -> None:
     except ValueError as error:
         why = str(error).partition(";")[0]
         raise Refusal(
-            f"{why}, as the windows of a swin ask for; use model.mechanism=softmax, or the family vit"
+            f"{why}, as the windows of a swin ask for; use model.mechanism=softmax, or the recipe vit"
         ) from None
 
 
@@ -86,7 +86,7 @@ def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> 
     if words.parse(spec.mechanism)[0] in (*tables.MASKS, *tables.PAIRS):
         raise Refusal(
             f"a swin looks within windows of its own, so that model.mechanism={spec.mechanism} has no place in it; use "
-            "model.window, or the family vit"
+            "model.window, or the recipe vit"
         )
     mechanism = words.choose(
         "mechanism",

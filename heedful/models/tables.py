@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from torch import nn
@@ -58,6 +58,7 @@ from heedful.blocks import (
     Stack,
     StarTransformer,
 )
+from heedful.errors import Refusal
 from heedful.inputs import (
     ConvolvedPatches,
     GridPosition,
@@ -256,8 +257,13 @@ def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism
 
     A mask's word means softmax within that mask, and a pair's word softmax for whoever needs one attention alone.
     """
-    if parse(word)[0] in (*MASKS, *PAIRS):
+    name = parse(word)[0]
+    if name in (*MASKS, *PAIRS):
         return Softmax()
+    others: dict[str, Mapping[str, object]] = {"stack": STACKS, "bias": BIASES, "project": PROJECTIONS, "join": JOINS}
+    for key, table in others.items():
+        if name not in MECHANISMS and hasattr(table.get(name), "card"):  # a kind of attention, by another key
+            raise Refusal(f"model.mechanism={word} is a word of another key; set model.{key}={word}")
     made: Mechanism = choose(
         "mechanism", word, {**MECHANISMS, **MASKS, **PAIRS}, heads=heads, width=width, length=length
     )

@@ -224,7 +224,9 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, step {loop.progress.step})")
+    step, best = loop.progress.step, loop.progress.best_step
+    steps = f"step {step}" if best == step else f"step {step}, the best was {best}"
+    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps})")
     record.say(f"report    {out / 'report.html'}")
     return result
 

@@ -1,6 +1,7 @@
 """The law of every public layout: names, tensors and configs go there and back, and nothing is lost or left over."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from heedful.checkpoints.names.rules import Row, Rule, Same, Stacked, Transposed
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.models.meaning import meaning
+from heedful.training.prepare import prepare
 from tests.checkpoints.layouts import CONFIGS
+from tests.training.runs import CPU, short
 
 EVERY = [(kind, number) for kind, configs in CONFIGS.items() for number in range(len(configs))]
 ALL = pytest.mark.parametrize(("kind", "number"), EVERY)
@@ -145,9 +148,19 @@ def test_an_unknown_kind_lists_the_known_ones():
         public.layout_of(Config({}, "config.json"))
 
 
+@pytest.mark.parametrize("recipe", ["gpt-text", "bert-text", "classify", "tag", "answer", "translate", "chat-text"])
+def test_a_recipe_that_no_layout_can_say_can_be_said_with_the_words_that_are_named(tmp_path, recipe):
+    with pytest.raises(Refusal, match=r"train it with (model\.\S+ ?)+, or save it in the native layout") as refused:
+        heedful.save(prepare(short(recipe), CPU).model, tmp_path / "there", layout="hf")
+    words = dict(re.findall(r"model\.(\w+)=([^\s,]+)", str(refused.value)))
+    given = {f"model__{key}": value for key, value in words.items()}
+    heedful.save(prepare(short(recipe, **given), CPU).model, tmp_path / "there", layout="hf")
+    assert heedful.load(tmp_path / "there")
+
+
 def test_what_a_layout_cannot_say_is_refused_by_name(tmp_path):
     model = heedful.build("gpt", vocab=20, width=8, heads=2, position="sine")
-    with pytest.raises(Refusal, match=r"the layout 'gpt2' cannot say position='sine'; save it in the native layout"):
+    with pytest.raises(Refusal, match=r"'gpt2' cannot say position='sine'; train it with model\.position=learned, or"):
         heedful.save(model, tmp_path / "there", layout="hf")
     pooled = heedful.build(
         "vit", channels=3, high=8, wide=8, patch=4, width=8, heads=2, depth=1, classes=2, pool="mean"

@@ -61,6 +61,18 @@ def test_an_encoder_is_one_graph_that_is_told_segments_and_tells_padding(tmp_pat
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(("output", "classes"), [("classes", 4), ("answer", None)])
+def test_an_encoder_decoder_that_is_asked_something_is_one_graph(tmp_path, output, classes):
+    model = stirred("bart", output=output, classes=classes).eval()
+    heedful.save(model, tmp_path / "there", layout="onnx")
+    for rows, length, _ in SIZES:
+        given = tokens(rows, length, pad=model.spec.pad)
+        made, true = run(tmp_path / "there" / "model.onnx", tokens=given), model(given)
+        there = given != model.spec.pad if output == "answer" else slice(None)  # what padding says is nobody's business
+        torch.testing.assert_close(made[there], true[there], **CLOSE)
+
+
+@torch.no_grad()
 def test_an_encoder_decoder_is_two_graphs_and_padding_is_not_seen(tmp_path):
     model = stirred("transformer").eval()
     heedful.save(model, tmp_path / "there", layout="onnx")

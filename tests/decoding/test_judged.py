@@ -48,7 +48,26 @@ def test_what_is_written_is_judged_as_it_is_written() -> None:
         assert told == judged(model, [4, 5], [one.token for one in told])
 
 
-@pytest.mark.parametrize("prompt", [None, [1.5], ["a", [3]], 7])
+def test_an_answer_that_stops_is_judged_up_to_there() -> None:
+    model = with_letters(speaker())
+    whole = heedful.generate(model, "ab", 8, temperature=1.0, seed=3)
+    told = generate_judged(model, "ab", 8, temperature=1.0, seed=3, stop=whole[3:5])
+    text = heedful.generate(model, "ab", 8, temperature=1.0, seed=3, stop=whole[3:5])
+    assert "".join(one.piece for one in told) == text and len(text) < len(whole)
+    more = generate_judged(model, "ab", 8, temperature=1.0, seed=3)
+    assert [one.chance for one in told] == pytest.approx([one.chance for one in more[: len(told)]])
+
+
+def test_an_answer_that_ends_at_once_has_nothing_to_judge_and_several_prompts_are_refused() -> None:
+    model = with_letters(speaker())
+    assert generate_judged(model, "ab", 5, bias={model.special.end: 1000.0}) == []
+    with pytest.raises(Refusal, match="here are 2 prompts; give one"):
+        generate_judged(model, ["ab", "cd"], 5)  # type: ignore[arg-type]
+    with pytest.raises(Refusal, match="leave stream out"):
+        generate_judged(model, "ab", 5, stream=True)
+
+
+@pytest.mark.parametrize("prompt", [None, [1.5], ["a", [3]], 7, torch.tensor([4.9, 5.0])])
 def test_what_is_no_prompt_is_refused(prompt: Any) -> None:
     with pytest.raises(Refusal, match="does not fit; give a text, a list of ids"):
         heedful.generate(with_letters(speaker()), prompt)

@@ -72,6 +72,16 @@ def test_what_is_said_of_attention_changes_what_a_model_says_or_is_refused(famil
     assert any(one.shape != two.shape or not torch.equal(one, two) for one, two in zip(plain, other, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [("realformer", "stack"), ("luna(memory=4)", "stack"), ("alibi", "bias"), ("collaborative", "project")],
+)
+def test_a_kind_of_another_key_is_told_by_it(word, key):
+    with pytest.raises(Refusal) as refused:
+        models.spec("bert", vocab=20, width=16, heads=2, mechanism=word)
+    assert str(refused.value).endswith(f"set model.{key}={word}")
+
+
 @pytest.mark.parametrize("family", CASES)
 def test_families_without_attention_have_no_word_for_it(family):
     words, _ = CASES[family]
@@ -93,6 +103,6 @@ def test_a_mechanism_looks_within_the_windows_of_a_swin_or_is_told_of_a_family_t
     except Refusal as error:
         said = str(error)
     if said:
-        assert said.endswith("use model.mechanism=softmax, or the family vit")
+        assert said.endswith("use model.mechanism=softmax, or the recipe vit")
         assert torch.equal(torch.get_rng_state(), drawn), "what was tried has thrown the model's dice"
         assert models.build("vit", **VIT, mechanism=word)(IMAGES).isfinite().all()

@@ -70,13 +70,26 @@ def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
             return layout, config
     layout, keys = min(faults.items(), key=lambda fault: len(fault[1]))
     said = ", ".join(f"{key}={getattr(spec, key)!r}" for key in keys)
-    pooled = keys == ["output"] and str(getattr(spec, "output", "")).startswith("classes(")
-    cure = "train it with model.output=classes, or " if pooled else ""
-    raise Refusal(f"the layout {layout.kind!r} cannot say {said}; {cure}save it in the native layout")
+    raise Refusal(
+        f"the layout {layout.kind!r} cannot say {said}; {cure(layout, spec, keys)}save it in the native layout"
+    )
 
 
-def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> list[str]:
-    """The keys of a spec that read otherwise from its config."""
+def cure(layout: Layout, spec: Spec, keys: dict[str, Any]) -> str:
+    """With which words a model could be written in a layout, where there are such."""
+    if None in keys.values():
+        return ""
+    try:
+        other = spec_of(**spec.model_dump() | keys)
+        if lost(layout, other, layout.config(other)):
+            return ""
+    except Refusal:
+        return ""
+    return f"train it with {' '.join(f'model.{key}={value}' for key, value in keys.items())}, or "
+
+
+def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a spec that read otherwise from its config, with what they read."""
     with torch.device("meta"):
         own = state(assemble(spec))
     rules = [(rule.filled(name), tensor) for name, tensor in own.items() for rule in layout.table(spec)]
@@ -86,4 +99,4 @@ def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> list[str]:
     except Refusal as refused:
         raise Refusal(f"the layout {layout.kind!r} cannot say this model: {refused}") from None
     one, two = meaning(spec), meaning(again)
-    return [key for key in one if one[key] != two[key]]
+    return {key: getattr(again, key) for key in one if one[key] != two[key]}
