@@ -178,7 +178,7 @@ class Fitted(Reading, Task):
         if len(members := alone(model)) == 1:
             return ()
         scores = [self.score(one, samples)[self.watch] for one in (model, *members)]
-        names = ("all together", *(f"member {at} alone" for at in range(1, len(scores))))
+        names = ("all together", *(f"member {at} alone" for at in range(len(members))))
         cards = tuple((name, f"{100 * score:.1f} %", self.watch) for name, score in zip(names, scores, strict=True))
         return (Figures("What members are worth", cards),)
 

@@ -143,7 +143,7 @@ def test_they_learn_and_come_back_with_their_task(tmp_path: Path) -> None:
     assert list(task.predict(learned, ["the cat sat"])) in (["yes"], ["no"])
     report = (tmp_path / "out" / "report.html").read_text()
     assert all(f"members.{at}.encoder.blocks.0" in report for at in range(3))
-    assert all(f"<dt>{who}</dt>" in report for who in ("all together", "member 1 alone", "member 3 alone"))
+    assert all(f"<dt>{who}</dt>" in report for who in ("all together", "member 0 alone", "member 2 alone"))
 
 
 def test_members_can_begin_with_what_was_read_elsewhere(tmp_path: Path) -> None:
