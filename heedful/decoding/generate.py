@@ -92,10 +92,8 @@ def generate(
     END is a token as any other. `bans` are texts, or rows of ids, that may not be written, and `bias` is added to the
     scores of tokens (see `Rules`). With `stream` the answer comes in pieces as it is written: whole characters, or ids.
     """
-    asked, decoding = (
-        Asked(model, prompt),
-        Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how),
-    )
+    decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
+    asked = Asked(model, prompt)
     halts, rules = bounds(asked, decoding, stop_at_end, stop, bans, bias, stream)
     if stream:
         tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)

@@ -18,8 +18,8 @@ WITHIN = re.compile(r"members\.\d+\.")  # what stands before a member's own name
 class Members(nn.Module):
     """A deep ensemble as one model (Lakshminarayanan, Pritzel and Blundell, 2017).
 
-    What one says by chance the others do not: their mean is right more often, and surer where it may be. While they
-    learn, every sample is read by one of them; asked, all read it, and that costs as many times as there are members.
+    What one says by chance the others do not, so that their mean is right more often, and knows better how sure it may
+    be. While they learn, every sample is read by one of them; asked, all read it, at as many times the cost.
     """
 
     def __init__(self, spec: AskedSpec, alone: Callable[[AskedSpec], nn.Module]) -> None:
