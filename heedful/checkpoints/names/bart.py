@@ -80,7 +80,7 @@ class BART(Asked):
             "scaled": config.flag("scale_embedding", False),
             "tied": tied,
             "pad": config.ids("pad_token_id", self.ids["pad_token_id"]),
-            "begin": config.ids("decoder_start_token_id", self.ids["decoder_start_token_id"]),
+            "begin": config.whole("decoder_start_token_id", self.ids["decoder_start_token_id"]),
             "end": config.ids("eos_token_id", self.ids["eos_token_id"]),
             "first": config.ids("forced_bos_token_id"),
             **read,

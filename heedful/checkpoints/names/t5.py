@@ -50,7 +50,7 @@ class T5(Layout):
             "scaled": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
             "tied": "lm_head.weight" not in there,  # whatever the config says: transformers goes by the file too
             "pad": pad,
-            "begin": config.ids("decoder_start_token_id", pad),
+            "begin": config.whole("decoder_start_token_id", pad),
             "end": config.ids("eos_token_id", 1),
         }
 
