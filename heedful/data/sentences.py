@@ -136,9 +136,9 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     rows = list(files.rows(path)) if commas else tabbed(path)
     head = [field.strip().lower() for field in rows[0][1]]
     named = {name: head.index(name) for name in head}
-    for name in (name for name, many in Counter(head).items() if many > 1 and name in NAMES and len(named) > 1):
-        raise Refusal(f"{path}, line {rows[0][0]}: {head.count(name)} columns are called {name}; call one so")
     places, told = columns(named, f"{path}, line {rows[0][0]}"), named.get(TASK)
+    for name in (name for name, many in Counter(head).items() if places and many > 1 and name in NAMES):
+        raise Refusal(f"{path}, line {rows[0][0]}: {head.count(name)} columns are called {name}; call one so")
     if not places and unlike_the_rest(rows):
         names = ", ".join(field.strip() for field in rows[0][1])
         raise Refusal(
@@ -149,7 +149,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
         if not 2 <= len(at) <= 3 or len(row) <= max(at):
             many = "one field" if len(row) == 1 else f"{len(row)} fields"
             lacks = len(named) == 1 and (head[0] in NAMES)  # a name and no class below it
-            how = "add a column called label" if lacks else HOW.format(between="comma" if commas else "tab")
+            other = "text" if head[0] in LABEL else "label"
+            how = f"add a column called {other}" if lacks else HOW.format(between="comma" if commas else "tab")
             raise Refusal(f"{path}, line {number}: {many}; {how}")
         *texts, label = (row[place].strip() for place in at)
         task = row[told].strip() if places and told is not None and told < len(row) else ""

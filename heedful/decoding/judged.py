@@ -41,7 +41,7 @@ def alone(model: nn.Module, prompt: One) -> Asked:
     """One prompt; several are refused."""
     asked = Asked(model, prompt)
     if asked.many:
-        raise Refusal(f"answers are judged one by one, and here are {len(asked.prompts)} prompts; give one")
+        raise Refusal("answers are judged one by one, and this is a list of prompts; give one of them")
     return asked
 
 
@@ -56,7 +56,12 @@ def each(asked: Asked, ids: list[int]) -> list[Judged]:
 
 
 def generate_judged(
-    model: nn.Module, prompt: One, max_new_tokens: int | None = 64, temperature: float = 0.0, **how: Any
+    model: nn.Module,
+    prompt: One,
+    max_new_tokens: int | None = 64,
+    temperature: float = 0.0,
+    stop_at_end: bool = True,
+    **how: Any,
 ) -> list[Judged]:
     """What `generate` writes to one prompt, token by token, each with its log-probability and the entropy there.
 
@@ -65,9 +70,9 @@ def generate_judged(
     if how.pop("stream", False):
         raise Refusal("answers are judged when they are whole; leave stream out")
     asked, seed = alone(model, prompt), how.pop("seed", 0)
-    said = {name: how.pop(name) for name in ("stop_at_end", "stop", "bans", "bias") if name in how}
+    said = {name: how.pop(name) for name in ("stop", "bans", "bias") if name in how}
     decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
-    halts, rules = bounds(asked, decoding, **said)
+    halts, rules = bounds(asked, decoding, stop_at_end, **said)
     ids = list(written(asked, decoding, seed, rules)[0])
     if halts.strings:
         text = halts.before(asked.tokenizer.decode(ids))

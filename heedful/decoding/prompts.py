@@ -58,8 +58,10 @@ class Asked:
 
     def begun(self, ids: list[int]) -> list[int]:
         """The ids themselves, or BEGIN where a model that goes on with them has none."""
-        if ids or translates(self.writer):
+        if ids:
             return ids
+        if translates(self.writer):
+            raise Refusal("the prompt has no ids, and a source has one at least; give END alone for an empty one")
         if self.writer.special.begin < 0:
             raise Refusal("the prompt is empty and the model has no token to begin with; give it something to go on")
         return [self.writer.special.begin]

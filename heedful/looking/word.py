@@ -57,9 +57,9 @@ def places(pieces: Sequence[str], word: str) -> list[int]:
 
 def begins(pieces: Sequence[str], at: int) -> bool:
     """Whether a word may begin at a piece: it goes on with none before it."""
-    return not pieces[at].startswith("##") and (
-        at == 0 or pieces[at][:1].isspace() or not (pieces[at - 1][-1:].isalpha() and spaced(pieces))
-    )
+    if pieces[at].startswith("##"):
+        return at > 0 and pieces[at - 1].isspace()  # whose first letter is no piece with the blank before it
+    return at == 0 or pieces[at][:1].isspace() or not (pieces[at - 1][-1:].isalpha() and spaced(pieces))
 
 
 def spaced(pieces: Sequence[str]) -> bool:

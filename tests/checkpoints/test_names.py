@@ -158,6 +158,11 @@ def test_a_recipe_that_no_layout_can_say_can_be_said_with_the_words_that_are_nam
     assert heedful.load(tmp_path / "there")
 
 
+def test_what_the_data_decide_is_no_word_to_train_with(tmp_path):
+    with pytest.raises(Refusal, match=r"tasks=\d; save it in the native layout"):
+        heedful.save(prepare(short("classify-several"), CPU).model, tmp_path / "there", layout="hf")
+
+
 def test_what_a_layout_cannot_say_is_refused_by_name(tmp_path):
     model = heedful.build("gpt", vocab=20, width=8, heads=2, position="sine")
     with pytest.raises(Refusal, match=r"'gpt2' cannot say position='sine'; train it with model\.position=learned, or"):

@@ -39,6 +39,10 @@ def test_pairs_of_sentences_have_a_class_together(tmp_path: Path) -> None:
     (tmp_path / "b.jsonl").write_text('{"premise": "it rains", "hypothesis": "it is wet", "label": 1}\n')
     pairs = [("it rains", "it is wet"), ("it rains", "it is dry")]
     assert [one.texts for one in read(str(tmp_path / "a.tsv"))] == pairs
+    (tmp_path / "c.tsv").write_text(
+        "text\ttext\tnot\na text\ta text\tnot\n"
+    )  # names of columns, but for that of classes
+    assert [one.texts for one in read(str(tmp_path / "c.tsv"))] == [("text", "text"), ("a text", "a text")]
     (one,) = read(str(tmp_path / "b.jsonl"))
     assert (one.texts, one.label) == (("it rains", "it is wet"), "1")
 
@@ -181,6 +185,7 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
         ("a.csv", "headline,mood\na,good\nb,bad\nc,good\nd,bad\n", "line 1: headline, mood are names of columns"),
         ("a.csv", "text,text,label\na,b,good\n", "line 1: 2 columns are called text; call one so"),
         ("a.csv", "text\na\nb\n", "line 1: one field; add a column called label"),
+        ("a.csv", "label\ngood\n", "line 1: one field; add a column called text"),
         ("a.csv", "a,good\nb\n", "line 2: one field; write a text, a comma and its class"),
         ("a.csv", "text,review,content,label\na,b,c,good\n", "line 1: 3 columns are called as texts are"),
         ("a.jsonl", '{"text": "a", "text2": "b", "pair": "c", "label": 1}', "line 1: 3 columns are called as texts"),

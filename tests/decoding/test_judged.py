@@ -61,7 +61,7 @@ def test_an_answer_that_stops_is_judged_up_to_there() -> None:
 def test_an_answer_that_ends_at_once_has_nothing_to_judge_and_several_prompts_are_refused() -> None:
     model = with_letters(speaker())
     assert generate_judged(model, "ab", 5, bias={model.special.end: 1000.0}) == []
-    with pytest.raises(Refusal, match="here are 2 prompts; give one"):
+    with pytest.raises(Refusal, match="this is a list of prompts; give one of them"):
         generate_judged(model, ["ab", "cd"], 5)  # type: ignore[arg-type]
     with pytest.raises(Refusal, match="leave stream out"):
         generate_judged(model, "ab", 5, stream=True)
@@ -71,6 +71,13 @@ def test_an_answer_that_ends_at_once_has_nothing_to_judge_and_several_prompts_ar
 def test_what_is_no_prompt_is_refused(prompt: Any) -> None:
     with pytest.raises(Refusal, match="does not fit; give a text, a list of ids"):
         heedful.generate(with_letters(speaker()), prompt)
+
+
+def test_a_source_without_ids_is_refused() -> None:
+    model = heedful.build("transformer", vocab=20, width=16, heads=2, depth=1)
+    with pytest.raises(Refusal, match="the prompt has no ids"):
+        heedful.generate(model, [], 3)
+    assert isinstance(heedful.generate(model, [model.special.end], 3), list)
 
 
 def test_bans_that_leave_nothing_are_refused() -> None:

@@ -33,6 +33,8 @@ def layers(rows: tuple[str, ...] = WORDS) -> list[Map]:
         (WORDS, "wide", []),
         (("the", "an", "##imal", "imal"), "animal", [1, 2]),
         (("the", "an", "##imal", "imal"), "imal", [3]),
+        ((" we", " ", "##g", "##o", " to"), "go", [2, 3]),
+        ((" we", " ", "##g", "##o", " to"), "o", []),
         (tuple("abit"), "it", [2, 3]),  # letters tell nothing of words
         ((" a", " b ", "it "), "it", [2]),
     ],

@@ -39,6 +39,7 @@ EVERY: tuple[Layout, ...] = (
     *(T5(), BART(), MBART(), Marian(), Pegasus()),
     *(Vit(), Deit(), Dinov2(), Mae(), Beit(), HFSwin(), HFResNet()),
 )
+BY_DATA = {"vocab", "source_vocab", "classes", "labels", "tasks"}  # keys that nobody can choose
 LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 
 
@@ -77,7 +78,7 @@ def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
 
 def cure(layout: Layout, spec: Spec, keys: dict[str, Any]) -> str:
     """With which words a model could be written in a layout, where there are such."""
-    if None in keys.values():
+    if None in keys.values() or BY_DATA & keys.keys():
         return ""
     try:
         other = spec_of(**spec.model_dump() | keys)
