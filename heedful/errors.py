@@ -7,6 +7,7 @@ from typing import ClassVar
 
 SHORT = "out of memory|allocate memory|not enough memory|ALLOC_FAILED"  # as torch says it
 LONGEST = 1000  # characters of a refusal
+RECODED = "iconv -f latin1 -t UTF-8"  # how a text becomes one that can be read, for instance
 
 
 class Refusal(ValueError):

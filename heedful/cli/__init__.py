@@ -30,7 +30,7 @@ from heedful.cli import (
     verify_resume,
 )
 from heedful.cli.arguments import Asking, is_text
-from heedful.errors import Failure, Refusal, nearest, short_of_memory
+from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever was asked for
@@ -114,9 +114,7 @@ def texts(arguments: list[str]) -> list[str]:
     """The arguments themselves, where all of them are text."""
     for argument in arguments:
         if not is_text(argument):
-            raise Refusal(
-                f"{argument!r} is not UTF-8; rename the file, or convert the input with iconv -f latin1 -t UTF-8"
-            )
+            raise Refusal(f"{argument!r} is not UTF-8; rename the file, or convert the input with {RECODED}")
     return arguments
 
 

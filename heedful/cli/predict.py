@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from heedful.cli.arguments import Device, Folder, is_text, warn_of
-from heedful.errors import Refusal
+from heedful.errors import RECODED, Refusal
 
 if TYPE_CHECKING:
     from torch import nn
@@ -195,7 +195,7 @@ def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decodin
 
 def lines_of_input() -> list[str]:
     """The lines of standard input without their ends."""
-    wrong = Refusal("standard input is not UTF-8; convert it, for instance with iconv -f latin1 -t UTF-8")
+    wrong = Refusal(f"standard input is not UTF-8; convert it, for instance with {RECODED}")
     try:
         lines = [line.removesuffix("\n").removesuffix("\r") for line in sys.stdin or ()]
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful.cli.arguments import Asking
-from heedful.errors import Refusal
+from heedful.errors import RECODED, Refusal
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -175,7 +175,7 @@ def lines() -> Iterator[str]:
         try:
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError:
-            cure = "convert it, for instance with iconv -f latin1 -t UTF-8"
+            cure = f"convert it, for instance with {RECODED}"
             raise Refusal(f"standard input, line {number}: not UTF-8; {cure}") from None
         yield text.removesuffix("\n").removesuffix("\r")
     if not number:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.errors import Refusal
+from heedful.errors import RECODED, Refusal
 
 GZIP = b"\x1f\x8b"  # what every gzipped file begins with
 LARGEST = 1e15  # sums of squares of such are still numbers in single precision
@@ -46,9 +46,7 @@ def decoded(path: str | Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refusal(
-            f"{path}, line {line}: not UTF-8; convert the file, for instance with iconv -f latin1 -t UTF-8"
-        ) from None
+        raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with {RECODED}") from None
 
 
 def unzipped(data: bytes, path: Path) -> bytes:

@@ -148,7 +148,7 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
         at = places or list(range(len(row)))
         if not 2 <= len(at) <= 3 or len(row) <= max(at):
             many = "one field" if len(row) == 1 else f"{len(row)} fields"
-            lacks = len(named) == 1 and (head[0] in NAMES)  # a name and no class below it
+            lacks = len(named) == 1 and head[0] in NAMES  # a name and no class below it
             other = "text" if head[0] in LABEL else "label"
             how = f"add a column called {other}" if lacks else HOW.format(between="comma" if commas else "tab")
             raise Refusal(f"{path}, line {number}: {many}; {how}")

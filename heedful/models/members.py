@@ -12,7 +12,7 @@ from torch.nn.functional import log_softmax, logsigmoid
 
 from heedful.models.answers import AskedSpec
 
-WITHIN = re.compile(r"members\.\d+\.")  # what stands before a member's own names
+WITHIN = re.compile(r"^members\.\d+\.")  # what stands before a member's own names
 
 
 class Members(nn.Module):
@@ -28,26 +28,27 @@ class Members(nn.Module):
         one = spec.model_copy(update={"members": 1})
         self.members = nn.ModuleList(alone(one) for _ in range(spec.members))
 
-    def forward(self, *given: Tensor | None, copies: int = 1, **told: Tensor | None) -> Tensor:
+    def forward(self, tokens: Tensor, *given: Tensor | None, copies: int = 1, **told: Tensor | None) -> Tensor:
         """The scores of classes that a member gives, or what the mean of all chances would be made of: B ... C.
 
         A batch may be there in several copies, one behind the other: those of a sample are read by one member.
         """
         if not self.training:
-            return self.mean(torch.stack([member(*given, **told) for member in self.members]))
-        many = len(next(one for one in (*given, *told.values()) if one is not None)) // copies
-        whole: Tensor | None = None
-        for at, member in enumerate(self.members):
-            share = slice(at, None, len(self.members)) if at < many else slice(1)
-            own = {name: part(one, share, copies) for name, one in told.items()}
-            said = member(*(part(one, share, copies) for one in given), **own)
-            if whole is None:
-                whole = said.new_empty(copies, many, *said.shape[1:])
-            if at < many:
-                whole[:, share] = said.unflatten(0, (copies, -1))
-            else:  # who has no sample reads another's, so that all take part wherever they are, and learns nothing
-                whole = whole + 0 * said.sum()
-        assert whole is not None
+            return self.mean(torch.stack([member(tokens, *given, **told) for member in self.members]))
+        many, count = len(tokens) // copies, len(self.members)
+        shares = [slice(at, None, count) if at < many else slice(1) for at in range(count)]
+        made = [
+            member(
+                *(part(one, share, copies) for one in (tokens, *given)),
+                **{name: part(one, share, copies) for name, one in told.items()},
+            )
+            for member, share in zip(self.members, shares, strict=True)
+        ]
+        whole = made[0].new_empty(copies, many, *made[0].shape[1:])
+        for share, said in zip(shares[:many], made, strict=False):
+            whole[:, share] = said.unflatten(0, (copies, -1))
+        for said in made[many:]:  # who has no sample reads another's, so that all take part, and learns nothing
+            whole = whole + 0 * said.sum()
         return whole.flatten(0, 1)
 
     def mean(self, scores: Tensor) -> Tensor:
@@ -71,4 +72,4 @@ def alone(model: nn.Module) -> list[nn.Module]:
 
 def within(name: str) -> str:
     """The name that a weight, or a part, has within its member."""
-    return WITHIN.sub("", name, count=1) if WITHIN.match(name) else name
+    return WITHIN.sub("", name)

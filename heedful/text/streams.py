@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from heedful.errors import Refusal
+from heedful.errors import RECODED, Refusal
 
 BLOCK = 1 << 20  # bytes that are read at once
 GZIPPED = b"\x1f\x8b"
@@ -26,7 +26,7 @@ def lines_of(path: Path, heard: Callable[[int], object] = lambda read: None) -> 
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
             line = number + block.count(b"\n", 0, error.start)
-            cure = "convert the file, for instance with iconv -f latin1 -t UTF-8"
+            cure = f"convert the file, for instance with {RECODED}"
             raise Refusal(f"{path}, line {line}: not UTF-8; {cure}") from None
         if number == 1 and blank:
             text = text.removeprefix("\ufeff")
