@@ -10,7 +10,7 @@ SETUP := .venv/.set-up
 DEMO := runs/reverse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types prove test-gpu wheel clean clean-demo
+.PHONY: help setup demo test lint format types prove golden test-gpu wheel clean clean-demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ types: $(SETUP) ## mypy
 prove: $(SETUP) ## what takes too long for a test: a hundred kills and more, and every kind of attention learning to sort
 	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.kills --out docs/reliability.md
 	OMP_NUM_THREADS=2 $(VENV)/python -m tests.prove.kinds --threads 2 --out docs/attention.md
+
+golden: $(SETUP) ## every recipe's short run, byte by byte against a commit: make golden BASE=COMMIT
+	$(VENV)/python -m tests.prove.golden --base $(or $(BASE),$(error name the commit to compare with: make golden BASE=COMMIT)) $(ARGS)
 
 # With PYTHON=python3 this runs on a machine that brings its own torch, and sets nothing up.
 test-gpu: $(if $(filter $(VENV)/python,$(PYTHON)),$(SETUP)) ## kernels against their definitions on a GPU, into docs/gpu.json
