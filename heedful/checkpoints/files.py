@@ -7,7 +7,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -25,20 +27,40 @@ AT_ONCE = 1 << 22  # bytes that are read to be summed
 
 
 def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
-    """Fills a folder aside and moves it into place, so that it is there whole or not at all."""
+    """Fills a folder aside and moves it into place, so that it is there whole or not at all.
+
+    It has the permissions of one that it replaces.
+    """
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
     shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    with making(folder.parent):
+        try:
+            aside.mkdir()
+            if folder.exists():
+                aside.chmod(stat.S_IMODE(folder.stat().st_mode))
+            fill(aside)
+            for path in (*sorted(aside.iterdir()), aside):
+                flush(path)
+            remove_folder(folder)
+            aside.rename(folder)
+            flush(folder.parent)
+        finally:
+            for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
+                shutil.rmtree(stray, ignore_errors=True)
+
+
+@contextmanager
+def making(folder: Path) -> Iterator[None]:
+    """Makes a folder and those above it, where they are missing; they go again where what follows fails."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
     try:
-        fill(aside)
-        for path in (*sorted(aside.iterdir()), aside):
-            flush(path)
-        remove_folder(folder)
-        aside.rename(folder)
-        flush(folder.parent)
-    finally:
-        for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
-            shutil.rmtree(stray, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for place in missing:
+            with suppress(OSError):  # something else is in it by now
+                place.rmdir()
+        raise
 
 
 def remove_folder(folder: Path) -> None:

@@ -34,6 +34,13 @@ def holding(folder: Path) -> Iterator[None]:
         lock.release()
 
 
+def clear(folder: Path) -> None:
+    """Removes the lock that a killed process left in a folder; that of a living one stays."""
+    if (folder / LOCK).exists():
+        with suppress(Refusal, OSError), holding(folder):
+            pass
+
+
 def busy(folder: Path) -> str:
     """Who else trains in a folder, and what can be done about it."""
     return f"{folder} is held by {holder(folder)}, which trains in it; wait for it, stop it, or choose another --out"

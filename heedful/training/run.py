@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints.files import manifest, replace_file
+from heedful.checkpoints.files import making, manifest, replace_file
 from heedful.checkpoints.opening import check_all
 from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
@@ -24,7 +24,7 @@ from heedful.training.before import LIKE, foreseen, settled
 from heedful.training.comparing import compared, varied
 from heedful.training.cost import operations
 from heedful.training.layouts import check, still
-from heedful.training.lock import busy, held, holding
+from heedful.training.lock import busy, clear, held, holding
 from heedful.training.loop import Loop
 from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
@@ -71,11 +71,13 @@ def train(
     A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given. Of many
     processes the first one writes, prints, scores and finishes, and the others return nothing.
     """
-    if (out / RESULT).exists():
-        return finished(out, resume)
-    begun = occupied(out, resume)
+    done = finished(out, resume)
+    begun = done or occupied(out, resume)
     if begun:
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
+    if done:
+        clear(out)
+        return read_json(out / RESULT)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     if not begun:
@@ -120,11 +122,12 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
         return finish(loop, replace(ready, model=model), record, seconds) if loop.ranks.first else {}
 
 
-def finished(out: Path, resume: bool) -> dict[str, Any]:
-    """What a finished run came to; without --resume it is refused, so that nothing is overwritten."""
-    if not resume:
+def finished(out: Path, resume: bool) -> bool:
+    """Whether a folder holds a finished run; without --resume it is refused, so that nothing is overwritten."""
+    done = (out / RESULT).exists()
+    if done and not resume:
         raise Refusal(f"{out} holds a finished run; choose another --out, or remove the folder to train again")
-    return read_json(out / RESULT)
+    return done
 
 
 def occupied(out: Path, resume: bool) -> bool:
@@ -148,15 +151,11 @@ def occupied(out: Path, resume: bool) -> bool:
 
 def make_folder(out: Path, run: RunSpec) -> None:
     """Makes a run's folder, with its spec; where that cannot be, no part of it is left behind."""
-    missing = [place for place in (out, *out.parents) if not place.exists()]
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        if not (out / SPEC).exists():
-            replace_file(out / SPEC, run.text())
+        with making(out):
+            if not (out / SPEC).exists():
+                replace_file(out / SPEC, run.text())
     except OSError as error:
-        for place in missing:
-            with contextlib.suppress(OSError):
-                place.rmdir()
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
 
 

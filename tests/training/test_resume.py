@@ -14,11 +14,11 @@ from heedful.checkpoints import files, store
 from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Refusal
 from heedful.tasks import Pairs
-from heedful.training import checkpoint, precision, run
+from heedful.training import checkpoint, lock, precision, run
 from heedful.training.before import settled
 from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
-from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
+from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
 HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "training__smoothing": 0.1}
 WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-words and other batches in each epoch
@@ -167,14 +167,43 @@ def test_a_run_that_ends_early_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
 
 
-def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
-    spec = short("reverse", training__steps=2)
-    first = train(spec, tmp_path / "run")
-    before = contents(tmp_path / "run")
-    assert train(spec, tmp_path / "run", resume=True) == first == json.loads(before["result.json"])
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder of a finished run, which no test changes, and its result."""
+    out = tmp_path_factory.mktemp("done") / "run"
+    return out, train(short("reverse", training__steps=2), out)
+
+
+def test_a_finished_run_is_left_as_it_is(done: tuple[Path, dict[str, Any]]) -> None:
+    spec, (out, first) = short("reverse", training__steps=2), done
+    before = contents(out)
+    assert train(spec, out, resume=True) == first == json.loads(before["result.json"])
     with pytest.raises(Refusal, match="finished run; choose another --out"):
-        train(spec, tmp_path / "run")
-    assert_same(contents(tmp_path / "run"), before)
+        train(spec, out)
+    assert_same(contents(out), before)
+
+
+def test_a_finished_run_is_asked_for_as_it_was_begun_too(done: tuple[Path, dict[str, Any]]) -> None:
+    for other in (short("reverse", training__steps=3), short("sort", training__steps=2)):
+        with pytest.raises(Refusal, match=r"was begun with .*choose another --out"):
+            train(other, done[0], resume=True)
+    with pytest.raises(Refusal, match="was begun by another recipe"):
+        run.train(short("sort", training__steps=2), done[0], True, CPU, ["training.steps"])
+
+
+def test_a_lock_that_a_killed_run_left_beside_its_result_is_cleared_and_that_of_a_living_one_is_not(
+    done: tuple[Path, dict[str, Any]],
+) -> None:
+    spec, out = short("reverse", training__steps=2), done[0]
+    before = contents(out)
+    with lock.holding(out):
+        train(spec, out, resume=True)
+        left = contents(out)
+    assert left.keys() - before.keys() == {".lock", ".holder.json"}
+    for name in left.keys() - before.keys():
+        (out / name).write_bytes(left[name])
+    train(spec, out, resume=True)
+    assert_same(contents(out), before)
 
 
 def test_an_unfinished_run_is_not_begun_anew(tmp_path: Path) -> None:
