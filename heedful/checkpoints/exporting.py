@@ -21,6 +21,7 @@ from heedful.models.encoder_decoder import EncoderDecoder
 from heedful.models.spec import LanguageSpec
 
 NEEDED = ("onnx", "onnxscript")
+FILES = ("model.onnx", "encoder.onnx", "decoder.onnx")  # as `graphs` names them
 AXES = ("batch", "length")
 BATCH, LENGTH = 2, 3  # of what is traced; torch may take sizes of 1, or two that are the same, to be meant for good
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from heedful.checkpoints import exporting, hub, public
+from heedful.checkpoints import exporting, hub, pixels, public
 from heedful.checkpoints.files import write_folder, write_tensors
 from heedful.checkpoints.mapped import Files
-from heedful.checkpoints.opening import content, inside
+from heedful.checkpoints.opening import content, everything, inside
 from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import LARGEST, cure, read_json
 from heedful.checkpoints.weights import check_depths, compare, state
@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
+HEADS = {SPEC, public.CONFIG, *exporting.FILES}  # one of which every model has
+WRITTEN = (
+    HEADS
+    | {f"{name}.data" for name in exporting.FILES}
+    | {WEIGHTS, TOKENIZER, public.SETTINGS, public.GENERATION, pixels.FILE, *CARRIED, "1_Pooling"}
+)
 
 
 def write_model(model: nn.Module, folder: Path) -> nn.Module:
@@ -45,13 +51,32 @@ LAYOUTS: dict[str, Callable[[nn.Module, Path], nn.Module]] = {
 }
 
 
-def save(model: nn.Module, folder: str | Path, layout: str = "heedful") -> None:
-    """Writes a model to a new folder, whole or not at all: `layout` is our own, "hf" for Hugging Face's, or "onnx"."""
+def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrite: bool = False) -> None:
+    """Writes a model to a new or empty folder, whole or not at all; with `overwrite` in the place of another model.
+
+    `layout` is our own, "hf" for Hugging Face's, or "onnx".
+    """
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
-    if Path(folder).exists():
+    write_folder(vacant(folder, overwrite), lambda aside: fill(model, aside, layout))
+
+
+def vacant(folder: str | Path, overwrite: bool = False) -> Path:
+    """Where a new model goes; refused where something else is: all but an empty folder, or a model to `overwrite`."""
+    place = Path(folder).resolve()
+    if not place.exists():
+        return place
+    if not place.is_dir():
+        raise Refusal(f"{folder} is a file; choose another folder")
+    names = {str(path.relative_to(place)) for path in everything(place)}
+    if names and not overwrite:
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    write_folder(Path(folder), lambda aside: fill(model, aside, layout))
+    if names and not (names & HEADS and names <= WRITTEN):
+        other = min(names - WRITTEN, default="no model")
+        raise Refusal(f"{folder} holds {other}, and only a folder of a model alone is overwritten; choose another")
+    if place == Path.cwd() or place.is_mount():
+        raise Refusal(f"{folder} cannot be replaced while it is in use; name a folder that is not there yet")
+    return place
 
 
 def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
@@ -69,8 +94,7 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
         raise unknown("layout", layout, LAYOUTS)
     if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
-    if Path(folder).exists():
-        raise Refusal(f"{folder} exists; choose another folder or remove it first")
+    place = vacant(folder)
     model, count = load(source), 0
 
     def write(aside: Path) -> None:
@@ -79,9 +103,9 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
         if count == weights(model):  # one that a part was left out of is no longer used so
             carry(model_folder(source), aside)
 
-    write_folder(Path(folder), write)
+    write_folder(place, write)
     assert isinstance(model.spec, Spec)
-    kind = read_json(Path(folder) / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
+    kind = read_json(place / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
     return str(kind), count
 
 

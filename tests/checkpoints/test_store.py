@@ -11,7 +11,7 @@ from safetensors import safe_open
 from torch import nn
 
 import heedful
-from heedful.checkpoints import files
+from heedful.checkpoints import files, store
 from heedful.errors import Refusal
 from tests.checkpoints.crashes import crash_at, full, listing
 
@@ -28,6 +28,10 @@ def build(family: str, seed: int = 0) -> nn.Module:
     for parameter in model.parameters():
         nn.init.normal_(parameter)
     return model
+
+
+def gpt() -> nn.Module:
+    return heedful.build("gpt", vocab=11, width=16, depth=1, heads=2, length=8)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -64,6 +68,44 @@ def test_a_folder_that_exists_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="exists; choose another folder"):
         heedful.save(build("transformer", seed=1), tmp_path / "model")
     assert listing(tmp_path) == before
+
+
+@pytest.mark.parametrize("layout", ["heedful", "hf"])
+def test_an_empty_folder_is_taken_with_its_permissions_and_a_model_alone_is_overwritten(
+    tmp_path: Path, layout: str
+) -> None:
+    place = tmp_path / "model"
+    place.mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("model")
+    heedful.save(gpt(), tmp_path / "link", layout)
+    heedful.save(gpt(), place, layout, overwrite=True)
+    assert place.stat().st_mode & 0o777 == 0o700 and (tmp_path / "link").is_symlink()
+    heedful.load(tmp_path / "link")
+
+
+@pytest.mark.parametrize("also", ["notes.txt", "1_Pooling/mine.json", ".git/config", "checkpoints/step-1/spec.json"])
+@pytest.mark.parametrize("name", ["spec.json", None])
+def test_no_other_folder_is_overwritten(tmp_path: Path, also: str, name: str | None) -> None:
+    for one in filter(None, (name, also)):
+        (tmp_path / "folder" / one).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "folder" / one).write_text("{}")
+    before = listing(tmp_path)
+    with pytest.raises(Refusal, match="a folder of a model alone is overwritten; choose another"):
+        heedful.save(build("transformer"), tmp_path / "folder", overwrite=True)
+    assert listing(tmp_path) == before
+
+
+def test_the_folder_that_a_program_runs_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match="cannot be replaced while it is in use"):
+        heedful.save(build("transformer"), ".")
+
+
+def test_what_cannot_be_converted_leaves_no_folder(tmp_path: Path) -> None:
+    heedful.save(build("transformer"), tmp_path / "model")
+    with pytest.raises(Refusal):
+        store.convert(tmp_path / "model", tmp_path / "some" / "where" / "new", "hf")
+    assert os.listdir(tmp_path) == ["model"]
 
 
 POINTS = [(files, "save_file", 1), (os, "fsync", 1), (os, "fsync", 3), (Path, "rename", 1)]
