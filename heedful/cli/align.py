@@ -125,17 +125,12 @@ def write(found: Sequence[Alignment], out: Path) -> None:
     shown = [one for one in found if one.target]
     if not shown and out.suffix.lower() != ".json":
         raise Refusal(f"{out}: the model wrote no word that could be shown; give the target too")
-    try:
-        if out.suffix.lower() == ".json":
-            write_json(found, out)
-        elif out.suffix.lower() == ".html":
-            maps = tuple(page.Example(" ".join(one.source), (one.map,)) for one in shown)
-            words, weights = page.Alignment("Words", tuple(shown)), page.Attention("Where each word looks", maps)
-            page.write(out, "Which words belong together", [words, weights])
-        else:
-            pictures = enumerate(shown, 1)
-            draw.alignments(
-                [(replace(one.map, path=f"alignment {n}"), one.links, one.given) for n, one in pictures], out
-            )
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    if out.suffix.lower() == ".json":
+        write_json(found, out)
+    elif out.suffix.lower() == ".html":
+        maps = tuple(page.Example(" ".join(one.source), (one.map,)) for one in shown)
+        words, weights = page.Alignment("Words", tuple(shown)), page.Attention("Where each word looks", maps)
+        page.write(out, "Which words belong together", [words, weights])
+    else:
+        pictures = enumerate(shown, 1)
+        draw.alignments([(replace(one.map, path=f"alignment {n}"), one.links, one.given) for n, one in pictures], out)

@@ -101,13 +101,9 @@ def paying(kind: Kind) -> str:
 
 def drawn(kind: Kind, out: Path) -> None:
     """The weights of a kind and of softmax, on the same words of a sentence."""
-    from heedful.errors import Refusal
     from heedful.looking import draw
 
-    try:
-        draw.write([*seen(kind)], out, f"{kind.name} beside softmax")
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    draw.write([*seen(kind)], out, f"{kind.name} beside softmax")
 
 
 def seen(kind: Kind) -> Iterator[Map]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 from collections.abc import Iterator
 from importlib import import_module, metadata, util
@@ -12,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from heedful.bench.measure import installed, lacking
+from heedful.checkpoints import outfile
 from heedful.errors import Refusal, unknown
 
 
@@ -38,30 +40,27 @@ def bench(
             raise unknown("bench", name, known)
         if changes and "changes" not in known[name].takes:
             raise Refusal(f"bench {name} takes no changes; leave {changes[0]} out")
-    if file is not None and not (names and file.parent.is_dir()):
-        lacks = (
-            f"there is no folder {file.parent}; make it" if names else f"nothing is measured; name {', '.join(known)}"
-        )
-        raise Refusal(f"--json {file}: {lacks}, or leave --json out")
+    if file is not None:
+        if not names:
+            raise Refusal(f"--json {file}: nothing is measured; name {', '.join(known)}, or leave --json out")
+        outfile.check(file, "--json")
     if not names:
         for name, bench in known.items():
             typer.echo(f"{name:10s} {bench.about}")
         return
     import torch
 
-    if plot is not None and (
-        plot.suffix not in (".png", ".svg") or not plot.parent.is_dir() or "attention" not in names
-    ):
-        raise Refusal(
-            f"--plot {plot} cannot be drawn; name a .png or .svg in a folder that is there, for bench attention"
-        )
+    if plot is not None:
+        if plot.suffix not in (".png", ".svg") or "attention" not in names:
+            raise Refusal(f"--plot {plot} cannot be drawn; name a .png or .svg, for bench attention")
+        outfile.check(plot, "--plot")
     cases = [(name, *one) for name in names for one in measured(name, rounds, changes)]
     found = [{"bench": name, **told} for name, _, told in cases]
     if plot is not None:
         drawn([case for _, case, _ in cases if hasattr(case, "draw")], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
-        file.write_text(json.dumps({**where, "cases": found}, indent=1) + "\n", encoding="utf-8")
+        outfile.write(file, json.dumps({**where, "cases": found}, indent=1) + "\n")
 
 
 class Bench(NamedTuple):
@@ -106,7 +105,9 @@ def drawn(cases: list[Any], path: Path) -> None:
     figure = Figure(figsize=(8 * len(cases), 6), layout="constrained")
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         case.draw(axes)
-    figure.savefig(path, dpi=120)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], dpi=120)
+    outfile.write(path, picture.getvalue())
     typer.echo(path)
 
 

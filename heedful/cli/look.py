@@ -86,32 +86,25 @@ def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: flo
             raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")
         shown = [*held, *shown]
         over = [*rolled_over(seen.maps, discard, over, model), *over]
-    try:
-        words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
-        if over and out.suffix.lower() in (".png", ".svg"):
-            overlay.draw(over, out)
-        else:
-            draw.write(shown, out, seen.name, [*words, *over])
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
+    if over and out.suffix.lower() in (".png", ".svg"):
+        overlay.draw(over, out)
+    else:
+        draw.write(shown, out, seen.name, [*words, *over])
     typer.echo(f"{seen.name}\n{out}")
 
 
 def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | None, out: Path) -> None:
     """Draws what a word looks at in one input, or in two below each other."""
-    from heedful.errors import Refusal
     from heedful.looking import draw
     from heedful.looking.word import gaze
 
     seen = [task.look(model, text) for text in texts]
     maps = [gaze(one.maps, word, text, layer) for one, text in zip(seen, texts, strict=True)]
-    try:
-        if out.suffix.lower() in (".png", ".svg"):
-            draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
-        else:
-            draw.write(maps, out, f"What {word} looks at")
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    if out.suffix.lower() in (".png", ".svg"):
+        draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
+    else:
+        draw.write(maps, out, f"What {word} looks at")
     typer.echo("\n".join([*(one.name for one in seen), str(out)]))
 
 
@@ -133,7 +126,6 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
     from heedful.checkpoints import store
     from heedful.decoding.cuts import heated
     from heedful.decoding.judged import following
-    from heedful.errors import Refusal
     from heedful.looking import draw
     from heedful.looking import temperatures as pictures
     from heedful.training import run
@@ -144,8 +136,5 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
     tokenizer: Any = model.tokenizer
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens
-    try:
-        pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+    pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
     typer.echo(f"{text}\n{out}")

@@ -51,14 +51,17 @@ def train(
 
     For instance: heedful tokenizer train corpus.txt more.txt.gz --kind bpe --size 8000 --special '<User:>'
     """
+    from heedful.checkpoints import outfile
     from heedful.text import train_files
 
-    writable(out, files)
+    outfile.check(out)
+    if any(file.exists() and out.exists() and file.samefile(out) for file in files):
+        raise Refusal(f"--out {out} is one of the files to learn from; choose another")
     how: dict[str, Any] = {"digits": digits, "punctuation": punctuation, "lower": lower}
     with progress(files) as heard:
         made = train_files(files, kind, size, special or (), alphabet=alphabet, said=say, heard=heard, **how)
     made.write(out)
-    typer.echo(f"{out}: {kind}, {len(made):,} tokens")
+    typer.echo(f"{out}: {kind}, {len(made):,} tokens", err=outfile.stream(out) is not None)
 
 
 @app.command("encode", cls=Asking)
@@ -125,16 +128,6 @@ def opened(path: Path) -> Tokenizer:
         return Tokenizer.read(path)
     except Refusal as refused:
         raise Refusal(f"{refused}; train one with `heedful tokenizer train`") from None
-
-
-def writable(out: Path, files: list[Path]) -> None:
-    """Refuses, before the work begins, a place that cannot be written or should not be."""
-    if out.is_dir():
-        raise Refusal(f"--out {out} is a folder; name a file, such as {out / 'tokenizer.json'}")
-    if not out.absolute().parent.is_dir():
-        raise Refusal(f"--out {out}: there is no folder {out.parent}; make it first")
-    if any(file.exists() and out.exists() and file.samefile(out) for file in files):
-        raise Refusal(f"--out {out} is one of the files to learn from; choose another")
 
 
 def say(line: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from heedful.checkpoints import outfile
 from heedful.data.alignments import Link, Links
 from heedful.looking.maps import Map
 
@@ -140,7 +141,7 @@ def agreement(
 def write_json(alignments: Sequence[Alignment], path: str | Path) -> None:
     """Writes `{"alignments": [...]}`, one alignment a line."""
     lines = ",\n".join(json.dumps(one.to_json()) for one in alignments)
-    Path(path).write_text(f'{{"alignments": [\n{lines}\n]}}\n', encoding="utf-8")
+    outfile.write(path, f'{{"alignments": [\n{lines}\n]}}\n')
 
 
 def _share(part: int, whole: int) -> float:

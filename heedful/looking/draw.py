@@ -6,6 +6,7 @@ matplotlib is imported when something is drawn: it was a sixth of what every ver
 from __future__ import annotations
 
 import functools
+import io
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from heedful.checkpoints import outfile
 from heedful.data.alignments import Link
 from heedful.errors import Refusal
 from heedful.looking import page
@@ -211,12 +213,11 @@ def grid(maps: Sequence[Map], path: str | Path) -> None:
 
 
 def known(path: str | Path, endings: Iterable[str] = ()) -> None:
-    """Refuses a path whose ending is none of those that can be written, or whose folder is not there."""
+    """Refuses a path whose ending is none of those that can be written, or at which no file can be made."""
     ending, endings = Path(path).suffix.lower(), tuple(endings or WRITERS)
     if ending not in endings:
         raise Refusal(f"{path}: the ending {ending or '(none)'} is not known; use one of {', '.join(endings)}")
-    if not Path(path).parent.is_dir():
-        raise Refusal(f"{path} cannot be written: there is no folder {Path(path).parent}; make it or choose another")
+    outfile.check(path)
 
 
 def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
@@ -282,8 +283,10 @@ def _draw(shelves: Sequence[Sequence[Band]], path: str | Path) -> None:
 
 def save(figure: Figure, path: str | Path) -> None:
     """Writes a figure as .png or .svg, the same bytes at any time."""
-    nothing = {"Software": None} if Path(path).suffix.lower() == ".png" else {"Date": None, "Creator": None}
-    figure.savefig(path, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
+    form, drawn = Path(path).suffix.lower()[1:], io.BytesIO()
+    nothing = {"Software": None} if form == "png" else {"Date": None, "Creator": None}
+    figure.savefig(drawn, format=form, bbox_inches="tight", pad_inches=0.2, metadata=nothing)
+    outfile.write(path, drawn.getvalue())
 
 
 @contextmanager

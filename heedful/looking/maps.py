@@ -10,6 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
+from heedful.checkpoints import outfile
+
 PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they build one sign out of several, in emoji and in Persian
 UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"}  # the Unicode categories that leave no ink
@@ -76,7 +78,7 @@ class Map:
 def write_json(maps: Sequence[Map], path: str | Path) -> None:
     """Writes `{"maps": [...]}`, one map a line."""
     lines = ",\n".join(json.dumps(m.to_json()) for m in maps)
-    Path(path).write_text(f'{{"maps": [\n{lines}\n]}}\n', encoding="utf-8")
+    outfile.write(path, f'{{"maps": [\n{lines}\n]}}\n')
 
 
 def visible(word: str) -> str:

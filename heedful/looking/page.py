@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
+from heedful.checkpoints import outfile
 from heedful.looking import alignment
 from heedful.looking.maps import Map, visible
 
@@ -228,9 +228,7 @@ def page(title: str, sections: Sequence[Section]) -> str:
 
 def write(path: str | Path, title: str, sections: Sequence[Section]) -> None:
     """Writes the page in one step: a reader finds the old page or the new one, never a half."""
-    aside = Path(f"{path}.part")
-    aside.write_text(page(title, sections), encoding="utf-8")
-    os.replace(aside, path)
+    outfile.write(path, page(title, sections))
 
 
 def _island(kind: str, value: dict[str, Any]) -> str:

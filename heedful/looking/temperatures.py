@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from heedful.checkpoints import outfile
 from heedful.looking.draw import INK, LINE, QUIET, ramp, save, style
 from heedful.looking.maps import visible
 
@@ -30,7 +31,7 @@ def write(words: Sequence[str], chances: Mapping[float, Tensor], path: str | Pat
     shown = {at: [(words[word], float(all[word])) for word in order] for at, all in chances.items()}
     if Path(path).suffix.lower() == ".json":
         rows = [{"temperature": at, "chances": dict(bars)} for at, bars in shown.items()]
-        Path(path).write_text(json.dumps({"text": title, "temperatures": rows}, indent=1, ensure_ascii=False) + "\n")
+        outfile.write(path, json.dumps({"text": title, "temperatures": rows}, indent=1, ensure_ascii=False) + "\n")
         return
     with style():
         figure = draw(shown, title)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoints import outfile
 from heedful.text.tokenizer import Tokenizer
 
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
@@ -33,4 +34,4 @@ class Ending:
             "pair": [*first, TEXT, last, {"Sequence": {"id": "B", "type_id": 1}}, second],
             "special_tokens": before.get("special_tokens", {}) | told,
         }
-        Path(path).write_text(json.dumps(parts, ensure_ascii=False, indent=2), encoding="utf-8", newline="\n")
+        outfile.write(path, json.dumps(parts, ensure_ascii=False, indent=2))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import tokenizers
 
+from heedful.checkpoints import outfile
 from heedful.errors import Refusal
 from heedful.text import engines, reading
 from heedful.text.batches import ahead, batches
@@ -55,16 +56,8 @@ class Tokenizer:
         return other.layout.known.items() <= self.layout.known.items()
 
     def write(self, path: str | Path) -> None:
-        """Writes it as a `tokenizer.json`: aside, and then into its place."""
-        path = Path(path)
-        aside = path.with_name(f".{path.name}.new")
-        try:
-            aside.write_text(self.layout.text, encoding="utf-8", newline="\n")
-            aside.replace(path)
-        except OSError as error:
-            with suppress(OSError):
-                aside.unlink()
-            raise OSError(error.errno, error.strerror, str(path)) from None
+        """Writes it as a `tokenizer.json`, whole or not at all."""
+        outfile.write(path, self.layout.text)
 
     def __len__(self) -> int:
         return self._size

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.checkpoints import outfile
 from heedful.checkpoints.opening import inside
 from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
@@ -99,8 +100,8 @@ ENDINGS = (".md", ".json", ".html")
 def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Sequence[tuple[str, ...]]) -> None:
     """Writes the table as .md, .json or .html."""
     writers: dict[str, Callable[[], object]] = {
-        ".md": lambda: path.write_text(markdown(header, cells), encoding="utf-8"),
-        ".json": lambda: path.write_text(json.dumps([vars(one) for one in found], indent=1) + "\n", encoding="utf-8"),
+        ".md": lambda: outfile.write(path, markdown(header, cells)),
+        ".json": lambda: outfile.write(path, json.dumps([vars(one) for one in found], indent=1) + "\n"),
         ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells))]),
     }
     known(path, ENDINGS)
