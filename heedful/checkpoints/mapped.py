@@ -16,10 +16,11 @@ from heedful.checkpoints.reading import cure
 from heedful.errors import Refusal
 
 AGAIN = "copy or train it again"
+PART = 1 << 18  # numbers that are looked at one by one at once
 
 
 class File:
-    """A safetensors file: what it says of its tensors, and the tensors, whose pages are read when first touched.
+    """A safetensors file: what it says of its tensors, and the tensors over its own pages, all of them finite.
 
     What is written to a tensor stays in memory and never reaches the file.
     """
@@ -48,7 +49,19 @@ class File:
         return self._pages
 
     def tensor(self, name: str) -> Tensor:
-        """A tensor over the file's own pages; one that does not begin at a number's place is copied."""
+        """A tensor over the file's own pages, once it is finite; one that does not begin at a number's place is copied.
+
+        No answer can be trusted where a weight is NaN or infinite, and here is where every model's weights come from.
+        """
+        found = self._over_pages(name)
+        if not is_finite(found):
+            raise Refusal(
+                f"{self.path}: tensor {name[:100]!r} holds NaN or infinite numbers, so that no answer means "
+                f"anything; {AGAIN}"
+            )
+        return found
+
+    def _over_pages(self, name: str) -> Tensor:
         entry = self.entries[name]
         if not entry.size:
             return torch.empty(entry.shape, dtype=entry.dtype)
@@ -63,6 +76,13 @@ class File:
         size = (entry.start + entry.size) // mmap.PAGESIZE * mmap.PAGESIZE - first
         if size > 0:
             self.pages.madvise(mmap.MADV_DONTNEED, first, size)
+
+
+def is_finite(tensor: Tensor) -> bool:
+    """Whether no number is NaN or infinite. The sum tells at a tenth of the time, unless finite numbers overflow it."""
+    if not tensor.is_floating_point() or tensor.sum().isfinite():
+        return True
+    return all(bool(part.isfinite().all()) for part in tensor.flatten().split(PART))
 
 
 class Files:

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import save_file
 from torch import nn
 
 import heedful
 from heedful.checkpoints import files, store
+from heedful.checkpoints.mapped import File
 from heedful.errors import Refusal
 from tests.checkpoints.crashes import crash_at, full, listing
 
@@ -44,6 +46,26 @@ def test_a_model_reads_back_bit_for_bit_and_in_its_precision(tmp_path: Path, fam
     assert ours.keys() == theirs.keys() and again.spec == model.spec
     assert all(torch.equal(ours[name], theirs[name]) and ours[name].dtype == theirs[name].dtype for name in ours)
     assert not again.training
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+def test_a_tensor_is_taken_where_every_number_is_finite_and_refused_by_name_elsewhere(
+    tmp_path: Path, dtype: Any
+) -> None:
+    path, cases = tmp_path / "a.safetensors", {}
+    for value in (torch.nan, torch.inf, -torch.inf):
+        for at in (0, 400_001, -1):
+            cases[f"{value} at {at}"] = torch.zeros(2, 300_000, dtype=dtype)
+            cases[f"{value} at {at}"].view(-1)[at] = value
+    cases["both"] = torch.tensor([torch.inf, -torch.inf], dtype=dtype)
+    largest = torch.full((9,), torch.finfo(dtype).max, dtype=dtype)  # whose sum is not finite
+    save_file(cases | {"largest": largest, "none": largest[:0], "ids": torch.arange(3)}, path)
+    file = File(path)
+    assert torch.equal(file.tensor("largest"), largest)
+    assert file.tensor("none").numel() == 0 and file.tensor("ids")[2] == 2
+    for name in cases:
+        with pytest.raises(Refusal, match=f"a.safetensors: tensor '{name}' holds NaN or infinite numbers"):
+            file.tensor(name)
 
 
 def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:

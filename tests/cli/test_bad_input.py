@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from heedful.checkpoints import files
 from heedful.cli import main
@@ -85,6 +87,29 @@ def test_bad_input_gets_one_line_and_status_two_and_loses_nothing(
 def test_the_table_holds_every_broken_folder() -> None:
     assert len(TABLE) > 200
     assert {f"broken/{name}" for name in BROKEN} <= {word for words, _ in TABLE.values() for word in words}
+
+
+ASKING = (  # every verb that answers by a model
+    *("predict {} 12", "eval {}", "look {} 12 --out new.html", "align {} 12", "chat {}", "check {}"),
+    *("convert {} new --to onnx", "train reverse data=toy start={} --out new"),
+)
+ANSWERING = ("runs/vit", "runs/reverse", "runs/sets", "runs/series", "runs/translate", "encoders/tags", "encoders/gpt")
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("folder", ANSWERING)
+def test_a_weight_that_is_not_finite_is_named_by_every_verb(heedful: Program, folder: str, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "spoilt")
+    place = next((tmp_path / "spoilt").rglob("model.safetensors"))
+    tensors = load_file(place)
+    name = max(tensors)
+    tensors[name].view(-1)[-1] = torch.inf
+    save_file(tensors, place)
+    said = f"{place}: tensor '{name}' holds NaN or infinite numbers, so that no answer means anything; ..."
+    for verb in ASKING if folder == "runs/reverse" else ASKING[:1]:
+        answer = heedful(*verb.format(tmp_path / "spoilt").split())
+        assert (answer.status, answer.out) == (2, "")
+        assert fits(answer.err, said), answer.err
 
 
 REAL = ["a verb that is not", "another rate", "code for a word", "weights cut short", "a blank target", "a file"]
