@@ -10,7 +10,7 @@ SETUP := .venv/.set-up
 DEMO := runs/reverse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types prove golden test-gpu wheel clean clean-demo
+.PHONY: help setup demo test lint format types prove golden test-gpu wheel lock clean clean-demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,12 +24,12 @@ $(VENV)/python:
 	  || { echo "heedful needs Python 3.11 or newer, and $(PYTHON3) is $${version:-not there}; name another one: make PYTHON3=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON3) -m venv .venv
 
-# torch goes first and alone, so that no later step goes looking for another build of it. The rest is pinned to the last
-# package, and nothing else is fetched: the one with real weights would ask for a library that nothing here uses.
-$(SETUP): requirements.lock pyproject.toml | $(VENV)/python
+# Every package is one of those in the lock, by its hash, and nothing else is fetched: the one with real weights would ask
+# for a library that nothing here uses. Torch comes last and by itself (see torch.lock), when all but its own parts are there.
+$(SETUP): requirements.lock torch.lock pyproject.toml | $(VENV)/python
 	@echo "setting up .venv: about a gigabyte, one to three minutes"
-	@$(VENV)/python -m pip install --quiet --constraint requirements.lock "$$(grep '^torch==' requirements.lock)"
-	@$(VENV)/python -m pip install --quiet --no-deps --requirement requirements.lock
+	@$(VENV)/python -m pip install --quiet --no-deps --require-hashes --requirement requirements.lock
+	@$(VENV)/python -m pip install --quiet --requirement torch.lock
 	@$(VENV)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -67,6 +67,9 @@ test-gpu: $(if $(filter $(VENV)/python,$(PYTHON)),$(SETUP)) ## kernels against t
 
 wheel: $(SETUP) ## build dist/heedful-*.whl
 	$(VENV)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+lock: $(SETUP) ## write the hashes of all pinned versions into requirements.lock, as the package index lists them
+	$(VENV)/python tools/lock.py
 
 clean: ## remove what was built, but neither .venv nor runs
 	rm -rf dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
