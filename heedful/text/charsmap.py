@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
+
+from heedful.text.protobuf import Kind, Type
 
 LEAF, FAR = 1 << 31, 1 << 9
 
@@ -29,18 +31,29 @@ def sound(charsmap: bytes) -> bytes:
     return charsmap
 
 
-def normaliser(charsmap: bytes, prefix: bool, single_blanks: bool) -> Callable[[list[str]], list[str]]:
-    """SentencePiece's own way to make texts ready, by the map that a model brings and how it treats blanks."""
+def normaliser(
+    charsmap: bytes, prefix: bool, single_blanks: bool, symbols: Iterable[str] = ()
+) -> Callable[[list[str]], list[str]]:
+    """SentencePiece's own normalisation, by the map that a model brings and how it treats blanks.
+
+    User-defined symbols stay as they are, whatever the map says of them.
+    """
     import sentencepiece
 
-    rules = b"\x12" + varint(len(charsmap)) + sound(charsmap) if charsmap else b""
-    made = sentencepiece.SentencePieceNormalizer(
-        model_proto=b"\x1a" + varint(len(rules)) + rules,
-        add_dummy_prefix=prefix,
-        remove_extra_whitespaces=single_blanks,
-        escape_whitespaces=True,
+    pieces = [(b"<unk>", Type.UNKNOWN), *((text.encode(), Type.USER_DEFINED) for text in symbols)]
+    rules = field(2, sound(charsmap)) if charsmap else b""
+    rules += bytes([3 << 3, prefix, 4 << 3, single_blanks, 5 << 3, True])
+    made = sentencepiece.SentencePieceProcessor(
+        model_proto=b"".join(field(1, field(1, text) + bytes([3 << 3, kind])) for text, kind in pieces)
+        + field(2, bytes([3 << 3, Kind.CHAR]))
+        + field(3, rules)
     )
     return lambda texts: made.normalize(texts)
+
+
+def field(number: int, data: bytes) -> bytes:
+    """A text or a message within a message, as protocol buffers write it."""
+    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
 def varint(number: int) -> bytes:

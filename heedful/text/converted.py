@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterable
 
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from heedful.text.charsmap import sound
-from heedful.text.layout import BLANK
+from heedful.text.layout import BLANK, SYMBOLS
 from heedful.text.protobuf import Kind, Model, Piece, Type, short
 
 LONGEST = 1000  # characters of a piece; SentencePiece's own are 16 long at most where nobody says otherwise
@@ -32,13 +33,25 @@ def converted(model: Model) -> tokenizers.Tokenizer:
     engine.decoder = decoders.Sequence([*parts, *([decoders.Strip(" ", 1, 0)] if model.prefix else [])])
     control = [piece.text for piece in model.pieces if piece.type in (Type.CONTROL, Type.UNKNOWN)]
     engine.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in control])
-    engine.post_processor = only_by_id({text: ids(model)[text] for text in control})
+    engine.post_processor = template(model, control)
     return engine
 
 
-def only_by_id(control: dict[str, int]) -> processors.PostProcessor:
-    """A template that names tokens and uses none: so a `tokenizer.json` says that text never becomes these tokens."""
-    return processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=list(control.items()))
+def template(model: Model, control: list[str]) -> processors.PostProcessor:
+    """A template that names tokens and uses none: so a `tokenizer.json` says which of them text never becomes.
+
+    User-defined symbols have one name together, since text does become these.
+    """
+    at, own = ids(model), symbols(model)
+    named = [{"id": text, "ids": [at[text]], "tokens": [text]} for text in control]
+    named += [{"id": SYMBOLS, "ids": [at[text] for text in own], "tokens": own}] if own else []
+    return processors.TemplateProcessing(single="$A", pair="$A $B", special_tokens=named)
+
+
+def symbols(model: Model) -> list[str]:
+    """The user-defined symbols, long ones first."""
+    own = (piece.text for piece in model.pieces if piece.type == Type.USER_DEFINED)
+    return sorted(own, key=len, reverse=True)
 
 
 def unfit(model: Model) -> str:
@@ -59,7 +72,24 @@ def unfit(model: Model) -> str:
         return "a piece is far too long, or its score is no number"
     if model.byte_fallback and not {f"<0x{byte:02X}>" for byte in range(256)} <= set(texts):
         return "it falls back on bytes and has not all of them"
+    if model.byte_fallback and model.kind == Kind.UNIGRAM and any("<0" in text for text in symbols(model)):
+        return "it falls back on bytes, and a user-defined symbol of it holds the beginning of a byte's name, <0"
+    if model.kind == Kind.UNIGRAM and overlapping(symbols(model)):
+        return (
+            "of its user-defined symbols one ends as another begins; SentencePiece's rounding would choose between them"
+        )
     return ""
+
+
+def overlapping(texts: list[str]) -> bool:
+    """Whether a text ends as another one begins: then several ways to split what both are in can score the same."""
+    found = sorted(texts)
+    for text in texts:
+        for end in (text[start:] for start in range(1, len(text))):
+            at = bisect_left(found, end)
+            if any(other.startswith(end) and other not in (end, text) for other in found[at : at + 3]):
+                return True
+    return False
 
 
 def ids(model: Model) -> dict[str, int]:
@@ -73,11 +103,13 @@ def unknown_of(model: Model) -> int:
 
 
 def unigram(model: Model) -> models.Unigram:
-    """Pieces and their scores; what text must never become cannot be met in it, what the user defined wins."""
+    """Pieces and their scores; what text must never become cannot be met in it."""
 
     def entry(piece: Piece) -> tuple[str, float]:
         if piece.type == Type.UNUSED:
             return f"{piece.text} ", 0.0
+        if piece.type == Type.USER_DEFINED:
+            return piece.text, (len(piece.text.encode()) - 1) / 10  # above all others, as SentencePiece has it
         return piece.text, short(piece.score) if piece.type == Type.NORMAL else 0.0
 
     return models.Unigram([entry(piece) for piece in model.pieces], unknown_of(model), model.byte_fallback)
@@ -97,7 +129,7 @@ def bpe(model: Model) -> models.BPE:
         unk_token=model.pieces[unknown_of(model)].text,
         fuse_unk=True,
         byte_fallback=model.byte_fallback,
-        ignore_merges=any(piece.type == Type.USER_DEFINED for piece in model.pieces),
+        ignore_merges=bool(symbols(model)),
     )
 
 
@@ -115,10 +147,10 @@ def normal(model: Model) -> Iterable[normalizers.Normalizer]:
 
 def splits(model: Model) -> Iterable[pre_tokenizers.PreTokenizer]:
     """Where text can be cut without changing what the model makes of it: words are then looked up, not split again."""
-    own = sorted((piece.text for piece in model.pieces if piece.type == Type.USER_DEFINED), key=len, reverse=True)
-    if own:
+    own = symbols(model)
+    if own and model.kind != Kind.UNIGRAM:
         yield pre_tokenizers.Split(Regex("|".join(map(re.escape, own))), "isolated")
     if model.byte_fallback and model.kind == Kind.UNIGRAM:  # so that a byte's name in a text is not that byte
-        yield pre_tokenizers.Split(Regex("<(?=0x[0-9A-F]{2}>)"), "isolated")
+        yield pre_tokenizers.Split(Regex("<(?=0x[0-9A-F]{2}>)"), "merged_with_previous")
     if not any(BLANK in piece.text[1:] for piece in model.pieces if piece.type in (Type.NORMAL, Type.USER_DEFINED)):
         yield pre_tokenizers.Split(BLANK, "merged_with_next")

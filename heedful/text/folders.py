@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -139,11 +140,13 @@ def around(engine: tokenizers.Tokenizer, before: Iterable[str | None], after: It
         return
     single = " ".join([*names[0], "$A", *names[1]])
     pair = " ".join([*names[0], "$A", *names[1], *names[0], "$B:1", *names[1]])
-    ids = {name: engine.token_to_id(name) for name in {*names[0], *names[1], *control(engine)}}
+    ids = {name: engine.token_to_id(name) for name in {*names[0], *names[1]}}
     missing = [name for name, at in ids.items() if at is None]
     if missing:
         raise ValueError(f"the special token {missing[0][:60]!r} is not in the vocabulary")
-    engine.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=list(ids.items()))
+    given = json.loads(engine.post_processor.__getstate__())["special_tokens"] if engine.post_processor else {}
+    given |= {name: {"id": name, "ids": [at], "tokens": [name]} for name, at in ids.items()}
+    engine.post_processor = processors.TemplateProcessing(single=single, pair=pair, special_tokens=[*given.values()])
 
 
 def one_of(engine: tokenizers.Tokenizer, files: Files, key: str, default: str) -> tuple[str, int]:
@@ -153,11 +156,6 @@ def one_of(engine: tokenizers.Tokenizer, files: Files, key: str, default: str) -
     if at is None:
         raise ValueError(f"the special token {text[:60]!r} is not in the vocabulary")
     return text, at
-
-
-def control(engine: tokenizers.Tokenizer) -> list[str]:
-    """The special tokens of a SentencePiece model: text never becomes these."""
-    return [token.content for token in engine.get_added_tokens_decoder().values() if token.special]
 
 
 def byte_pairs(files: Files) -> models.BPE:

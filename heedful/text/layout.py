@@ -15,6 +15,7 @@ from heedful.text.charsmap import normaliser
 
 SPECIAL = ("<pad>", "<begin>", "<end>", "<unknown>")  # ids 0 to 3, as the models take them
 BLANK = "▁"  # what SentencePiece writes for a blank
+SYMBOLS = "user-defined symbols"  # what a template names them by, all at once
 EACH = "(?m:.)"  # any character, the end of a line among them
 
 
@@ -54,7 +55,12 @@ class Layout:
         if all(self.known.get(name) == at for at, name in enumerate(SPECIAL)):
             return {name: at for at, name in enumerate(SPECIAL)}
         named, used = self.template
-        return {name: token["ids"][0] for name, token in named.items() if name not in used}
+        return {name: token["ids"][0] for name, token in named.items() if name not in used and name != SYMBOLS}
+
+    @property
+    def symbols(self) -> list[str]:
+        """The user-defined symbols of a SentencePiece model, which its normalisation leaves alone."""
+        return self.template[0].get(SYMBOLS, {}).get("tokens", []) if self.steps else []
 
     @cached_property
     def template(self) -> tuple[dict[str, Any], set[str]]:
@@ -97,7 +103,16 @@ class Layout:
             parts["post_processor"] = parts["post_processor"] | {"special_tokens": kept} if kept else None
         if self.steps:
             parts["normalizer"] = None
+            parts["model"], parts["added_tokens"] = self.apart(parts["model"], parts["added_tokens"])
         return tokenizers.Tokenizer.from_str(json.dumps(parts, ensure_ascii=False))
+
+    def apart(self, model: dict[str, Any], added: list[Any]) -> tuple[dict[str, Any], list[Any]]:
+        """A model that never merges symbols, and added tokens, these among them: the engine looks for those first."""
+        if model["type"] != "BPE" or not self.symbols:
+            return model, added
+        flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+        own = [{"id": self.known[text], "content": text, **flags} for text in self.symbols]
+        return model | {"ignore_merges": False}, [*added, *own]
 
     def ready(self) -> Callable[[list[str]], list[str]] | None:
         """What is done to texts before the engine sees them: by SentencePiece itself, where its model said what.
@@ -109,7 +124,7 @@ class Layout:
             return None
         kinds = [step["type"] for step in self.steps]
         charsmap = base64.b64decode(self.steps[0].get("precompiled_charsmap", ""))
-        return normaliser(charsmap, "Prepend" in kinds, kinds.count("Replace") > 1)
+        return normaliser(charsmap, "Prepend" in kinds, kinds.count("Replace") > 1, self.symbols)
 
 
 def pattern(part: Any) -> str | None:

@@ -20,7 +20,7 @@ from heedful.text.tokenizer import Tokenizer
 
 SOURCE, TARGET, VOCAB = "source.spm", "target.spm", "vocab.json"
 UNKNOWN, CONTROL = "<unk>", ("</s>", "<s>", "<pad>")
-GOAL = re.compile(r">>.+<<")  # the language to translate to, where a model knows several: >>fra<< Hello
+GOAL = re.compile(r"(?s:>>.*?<<)")  # the language to translate to, where a model knows several: >>fra<< Hello
 NEVER = -1e4  # the score of what a side does not split its texts into
 
 
@@ -53,12 +53,16 @@ class Sides(Tokenizer):
         first = [[known.get(goal[0], unknown)] if goal else [] for goal in goals]
         rest = [text[goal.end() :] if goal else text for text, goal in zip(texts, goals, strict=True)]
         made = zip(first, rest, self.source.encode_all(rest), strict=True)
-        return [[*one, *(self.looked_up(text) if unknown in ids else ids)][:longest] for one, text, ids in made]
+        return [[*one, *(ids if self.knows(ids) else self.looked_up(text))][:longest] for one, text, ids in made]
+
+    def knows(self, ids: Sequence[int]) -> bool:
+        """Whether the source's model and the vocabulary know all pieces of a text."""
+        return self.layout.known[UNKNOWN] not in ids and max(ids, default=0) < len(self)
 
     def looked_up(self, text: str) -> list[int]:
         """The ids of a text; what the source's model does not know is looked up as it stands, as Marian does."""
         known, unknown = self.layout.known, self.layout.known[UNKNOWN]
-        return [known.get(piece, at) if at == unknown else at for piece, at in self.source.cut(text)]
+        return [at if self.knows([at]) else known.get(piece, unknown) for piece, at in self.source.cut(text)]
 
 
 def vocabulary(path: Path) -> Mapping[str, int]:
@@ -74,11 +78,17 @@ def vocabulary(path: Path) -> Mapping[str, int]:
 
 
 def ordered(path: Path, vocab: Mapping[str, int], others: Type) -> tuple[tokenizers.Tokenizer, None]:
-    """The engine of a model, its pieces those of the vocabulary, in its order; what it has not itself is of a type."""
+    """The engine of a model, its pieces those of the vocabulary, in its order; what it has not itself is of a type.
+
+    Behind them stand those that only the source's model has: it splits by them, and they become the unknown token.
+    """
     model = parse(reading.content(path))
     own = {piece.text: piece for piece in model.pieces}
     pieces = []
     for text in sorted(vocab, key=vocab.__getitem__):
         given = Type.CONTROL if text in CONTROL else others
         pieces.append(own.get(text, Piece(text, NEVER, given)))
+    if others == Type.UNUSED:
+        no_text = (Type.CONTROL, Type.UNKNOWN)
+        pieces += [piece for piece in model.pieces if piece.text not in vocab and piece.type not in no_text]
     return converted(replace(model, pieces=pieces)), None
