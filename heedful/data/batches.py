@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.near_duplicates import Content, by_side, digest, digests, held_together, side_of
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal, nearest
 
@@ -117,31 +117,45 @@ def opened(
     return Splits(train, valid, test)
 
 
-def taught(splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]], few: str) -> Splits[Sample]:
+def taught(
+    splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]], content: Callable[[Sample], Content], few: str
+) -> Splits[Sample]:
     """The same, but what is of a class that none to learn from has is learned from: it could not be answered.
 
-    Where nothing is left to choose by or to test on, that is refused, and `few` says of what there are too few.
+    Its near-duplicates go with it. Where nothing is left to choose by or to test on, that is refused, and `few` says
+    of what there are too few.
     """
     seen = {label for sample in splits.train for label in classes(sample)}
-    sides = (splits.valid, splits.test)
-    rare = [sample for side in sides for sample in side if not seen.issuperset(classes(sample))]
-    valid, test = ([sample for sample in side if seen.issuperset(classes(sample))] for side in sides)
+    held = [*splits.valid, *splits.test]
+    moved = {digest(content(sample)) for sample in held if not seen.issuperset(classes(sample))}
+    if not moved:
+        return splits
+    rare, valid, test = (
+        [sample for sample in side if (digest(content(sample)) in moved) is goes]
+        for side, goes in ((held, True), (splits.valid, False), (splits.test, False))
+    )
     if (splits.valid and not valid) or (splits.test and not test):
         raise Refusal(f"{few} to hold some out; add more, or give data.train, data.valid and data.test")
     return Splits([*splits.train, *rare], valid, test)
 
 
-def divided(samples: Sequence[Sample], key: Callable[[Sample], Any], what: str, seed: int = 0) -> Splits[Sample]:
-    """Samples without files of their own for choosing and testing: a tenth each, the same key never on two sides.
+def divided(
+    samples: Sequence[Sample],
+    key: Callable[[Sample], Any],
+    what: str,
+    seed: int = 0,
+    content: Callable[[Sample], Content] | None = None,
+) -> Splits[Sample]:
+    """Samples without files of their own for choosing and testing: a tenth each, near-duplicates never on two sides.
 
-    The side is a hash of the seed and the key, so that it stays the same when samples are added.
+    The side is a hash of the seed and the key, so that it stays the same when samples are added; of near-duplicates,
+    by their content (where none is given: by the key), it is that of the first.
     """
-    sides: list[list[Sample]] = [[], [], []]
-    for sample in samples:
-        share = int.from_bytes(hashlib.sha256(f"{seed} {key(sample)!r}".encode()).digest()[:4], "big") % 10
-        sides[max(0, share - 7)].append(sample)
+    found = digests(map(content or key, samples))
+    dealt = np.fromiter((side_of(seed, key(sample)) for sample in samples), np.int64)
+    sides = by_side(samples, held_together(found, dealt))
     if not all(sides):
-        kinds = len({repr(key(sample)) for sample in samples})  # columns that were swapped show here
+        kinds = len(np.unique(found))  # columns that were swapped show here
         alike = f", {kinds} of them different" if kinds < len(samples) else ""
         raise Refusal(
             f"{what} has {len(samples)} samples{alike}, too few to hold some out; "

@@ -49,8 +49,9 @@ def tagged(data: DataSpec, seed: int) -> Splits[Tagged]:
         return Splits(*(read(str(sets.there(home / f"{split}.conll"))) for split in ("train", "dev", "test")))
 
     def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
-        parts = divided(all, lambda one: one.words, what, data.split_seed)
-        return taught(parts, lambda one: one.tags, f"{what} has too few sentences with each tag")
+        parts = divided(all, lambda one: one.words, what, data.split_seed, lambda one: one.texts[0])
+        few = f"{what} has too few sentences with each tag"
+        return taught(parts, lambda one: one.tags, lambda one: one.texts[0], few)
 
     return opened(data, read, divide, SETS)
 

@@ -31,6 +31,11 @@ class Dialogue:
     line: int = 0
 
     @property
+    def opening(self) -> str:
+        """What the user says first; who was asked the same before knows the answer."""
+        return self.turns[0][0]
+
+    @property
     def place(self) -> str:
         """Where it stands."""
         return f"{self.path}, line {self.line}" if self.line else "a sample"
@@ -40,7 +45,11 @@ def dialogues(data: DataSpec, seed: int) -> Splits[Dialogue]:
     """Conversations made on the fly, or a user's own."""
     if data.name == "smalltalk":
         return unlike(smalltalk, lambda one: one.turns[0], data, seed)
-    return opened(data, read, lambda all, what: divided(all, lambda one: one.turns, what, data.split_seed), SETS)
+
+    def divide(all: list[Dialogue], what: str) -> Splits[Dialogue]:
+        return divided(all, lambda one: one.turns, what, data.split_seed, lambda one: one.opening)
+
+    return opened(data, read, divide, SETS)
 
 
 def read(place: str | Sides) -> list[Dialogue]:

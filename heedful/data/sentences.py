@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unicodedata import normalize
 
 from heedful.data import files, opinions
 from heedful.data.batches import Splits, divided, opened, taught
 from heedful.data.folders import Classes, sides_of
+from heedful.data.near_duplicates import same_spelling
 from heedful.data.spec import DataSpec, Sides
 from heedful.data.texts import is_text
 from heedful.data.treebank import sst
@@ -46,7 +46,7 @@ class Sentence:
     @property
     def key(self) -> str:
         """Its texts as people would call them the same: whatever their blanks, case and Unicode form."""
-        return normalize("NFC", "\t".join(" ".join(text.split()).casefold() for text in self.texts))
+        return same_spelling(*self.texts)
 
 
 def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
@@ -71,7 +71,8 @@ SETS = ("opinions", "asked-of-opinions", "sst")  # by name
 
 def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
     """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
-    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], f"{what} has too few texts of each class")
+    few = f"{what} has too few texts of each class"
+    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
 
 
 def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from heedful.data import files, language, sets
 from heedful.data.batches import Splits, opened
+from heedful.data.near_duplicates import by_side, digests, held_together, side_of
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
 
@@ -17,6 +20,7 @@ ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a f
 BY_FILE = 20  # files from which on a folder is divided by file
 SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
 BLANK = re.compile(r"\s")
+LINE = re.compile(r"[^\n]*\S[^\n]*")
 WORD = 50  # characters: words of fewer are not cut
 
 
@@ -35,9 +39,14 @@ def texts(data: DataSpec, seed: int) -> Splits[Text]:
     if data.name in SETS:
         made = SETS[data.name](sets.home(data.name))
     else:
-        known = (*MADE, *SETS)
-        made = opened(data, read, lambda found, what: divided(found, what, data.divide, data.split_seed), known)
-    return Splits(*(list(cut(part, data.document)) for part in (made.train, made.valid, made.test)))
+
+        def divide(found: Sequence[Text], what: str) -> Splits[Text]:
+            made = documents(divided(found, what, data.divide, data.split_seed), data.document)
+            running = data.document == "file" and not by_file(found, data.divide)  # ends of texts have no duplicates
+            return made if running else held(made, what, data.split_seed)
+
+        made = opened(data, read, divide, (*MADE, *SETS))
+    return documents(made, data.document)
 
 
 # ---------------------------------------------------------------------- made and public
@@ -102,13 +111,18 @@ def is_text(path: Path) -> bool:
 
 def divided(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
     """Texts to learn from, and a tenth each to choose by and to test on: whole files, or the ends of each."""
-    if how == "share" or (how == "auto" and len(found) < BY_FILE):
+    if not by_file(found, how):
         return shared(found, what)
     if len(found) < 3:
         raise Refusal(f"{what} has {len(found)} files, too few to divide by file; set data.divide=share")
     ordered = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.place}".encode()).digest())
     tenth = -(-len(found) // 10)
     return Splits(ordered[2 * tenth :], ordered[:tenth], ordered[tenth : 2 * tenth])
+
+
+def by_file(found: Sequence[Text], how: str) -> bool:
+    """Whether whole files are held out, and not the ends of each."""
+    return how == "file" or (how == "auto" and len(found) >= BY_FILE)
 
 
 def shared(found: Sequence[Text], what: str) -> Splits[Text]:
@@ -139,6 +153,30 @@ def whole_words(text: str, at: int) -> int:
 
 
 # ---------------------------------------------------------------------- documents
+
+
+def documents(splits: Splits[Text], document: str) -> Splits[Text]:
+    """The texts that stand in the files of each part."""
+    return Splits(*(list(cut(part, document)) for part in (splits.train, splits.valid, splits.test)))
+
+
+def held(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
+    """The same texts, near-duplicates on one side: those that were parted are dealt as samples of a file are."""
+    parts = (splits.train, splits.valid, splits.test)
+    whole = [one for part in parts for one in part]
+    sides = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+    found = digests(one.text for one in whole)
+    made = by_side(whole, held_together(found, sides, lambda value: side_of(seed, value)))
+    if not all(made):
+        raise Refusal(
+            f"{what} has too few different texts to hold some out; add more, or give data.valid and data.test"
+        )
+    return Splits(*made)
+
+
+def lines(found: Iterable[Text]) -> Iterator[str]:
+    """The lines of texts, but for blank ones; one at a time."""
+    return (line[0] for one in found for line in LINE.finditer(one.text))
 
 
 def cut(found: Sequence[Text], document: str) -> Iterator[Text]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Content
 from heedful.data.questions import Question, asked
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
@@ -61,6 +62,9 @@ class Answer(Answering, Fitted):
         lost = sum(bool(sample.read.answers) and sample.answer == (0, 0) for sample in splits.train)
         cut = f"; the answer of {lost:,} was cut off" if lost else ""
         return f"questions {100 * without / len(splits.train):.1f} % without an answer{cut}"
+
+    def contents(self, sample: Asked) -> dict[str, Content]:
+        return {"contexts": sample.read.context}
 
     # ------------------------------------------------------------------ learning
 

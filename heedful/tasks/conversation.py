@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from heedful.data.batches import Splits
 from heedful.data.dialogues import Dialogue, dialogues
+from heedful.data.near_duplicates import Content
 from heedful.data.spec import DataSpec
 from heedful.decoding import Decoding, search, stream
 from heedful.decoding.chat import KNOWN, Script, spoken_by
@@ -120,6 +121,9 @@ class Conversation(Continuing, Task):
 
     def prepare(self, model: nn.Module) -> None:
         vars(model)["tokenizer"] = self.tokenizer  # as one that is loaded has it
+
+    def contents(self, sample: Spoken) -> dict[str, Content]:
+        return {"openings": sample.read.opening}
 
     def length(self, sample: Spoken) -> int:
         return len(sample.ids) - 1

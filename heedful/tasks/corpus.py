@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from heedful.checkpoints.opening import inside
 from heedful.data.augment import dice_of
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Overlap, digests, overlap
 from heedful.data.spec import DataSpec
 from heedful.data.texts import Text, texts
+from heedful.data.texts import lines as lines_of
 from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
@@ -110,6 +112,7 @@ class Corpus(Task):
     apart = True  # whether texts in one row see nothing of one another
 
     tokenizer: Tokenizer
+    repeated: tuple[Overlap, ...] = ()  # lines that are learned from and held out too
     longest: int
     seed = 0
     noise = 0.0
@@ -124,6 +127,9 @@ class Corpus(Task):
         task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
         task.whole_words, task.apart = data.whole_words, data.apart
+        task.repeated = overlap(
+            "lines", [digests(lines_of(part)) for part in (splits.train, splits.valid, splits.test)]
+        )
         task.asks(data)
         if cls.hides and not task.noise:
             raise Refusal(
@@ -179,6 +185,9 @@ class Corpus(Task):
     def suits(self, spec: Spec) -> None:
         if len(self.tokenizer) > getattr(spec, "vocab", 0):
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model fewer; copy both again")
+
+    def overlaps(self, splits: Splits[Crop]) -> tuple[Overlap, ...]:
+        return self.repeated
 
     def length(self, sample: Crop) -> int:
         return self.longest

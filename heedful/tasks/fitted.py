@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from heedful.attention import Attention
 from heedful.data.augment import dice_of, draw
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Content
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
@@ -111,6 +112,9 @@ class Fitted(Reading, Task):
         labels = self.labels
         super().suits(spec)
         self.labels = labels or self.labels
+
+    def contents(self, sample: Asked) -> dict[str, Content]:
+        return {"texts": "\t".join(sample.read.texts)}
 
     def length(self, sample: Asked) -> int:
         return len(sample.joined.ids)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.checkpoints.opening import inside
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Content
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
 from heedful.decoding.spec import Decoding
@@ -102,6 +103,9 @@ class Pairs(Writes, Task):
         known, self.longest = len(self.tokenizer), spec.length
         if isinstance(spec, TransformerSpec) and (spec.source_vocab or known) < known:
             raise Refusal(f"model.source_vocab={spec.source_vocab} is less than the {known} characters; leave it out")
+
+    def contents(self, sample: Encoded) -> dict[str, Content]:
+        return {"sources": sample.texts.source, "targets": sample.texts.target}
 
     def length(self, sample: Encoded) -> int:
         return max(len(sample.source), len(sample.target)) + 1  # with begin or end

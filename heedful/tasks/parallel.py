@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from unicodedata import normalize
 
 from heedful.data import pairs as read_pairs
 from heedful.data import sets, toys
 from heedful.data.batches import Splits, divided, opened
+from heedful.data.near_duplicates import same_spelling
 from heedful.data.news import news
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec, Sides
@@ -34,25 +33,11 @@ def texts(data: DataSpec, seed: int) -> Splits[Pair]:
     if data.name in PARALLEL:
         return Splits(*(read_pairs.read(public(data, split)) for split in ("train", "valid", "test")))
     known = (*MADE, *PARALLEL)
-    splits = opened(data, read_pairs.read, lambda pairs, what: divided(pairs, sentence, what, data.split_seed), known)
-    warn_of_leaks(splits)
-    return splits
 
+    def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
+        return divided(pairs, lambda pair: same_spelling(pair.source), what, data.split_seed)
 
-def warn_of_leaks(splits: Splits[Pair]) -> None:
-    """Says how many of the sources to choose by and to test on are also learned from, where some are."""
-    learned = {sentence(pair) for pair in splits.train}
-    whole = splits.valid and splits.test  # what is not whole will be refused
-    for name, part in (("data.valid", splits.valid), ("data.test", splits.test)) if whole else ():
-        seen = sum(sentence(pair) in learned for pair in part)
-        if seen:
-            told = f"{name}: {seen:,} of {len(part):,} sources are also in data.train, so its score says less"
-            warnings.warn(told, stacklevel=2)
-
-
-def sentence(pair: Pair) -> str:
-    """The source of a pair as people would call it the same: whatever its blanks, its case and its Unicode form."""
-    return normalize("NFC", " ".join(pair.source.split()).casefold())
+    return opened(data, read_pairs.read, divide, known)
 
 
 def public(data: DataSpec, split: str) -> Sides:

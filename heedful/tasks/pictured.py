@@ -14,6 +14,7 @@ from heedful.data.augment import dice_of
 from heedful.data.batches import Splits
 from heedful.data.images import Picture, Pixels, opened_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, picture, viewed, written
+from heedful.data.near_duplicates import Content
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch, Task, pick
@@ -64,6 +65,9 @@ class Pictured(Task):
     def reopen(self, data: DataSpec, seed: int) -> Splits[Picture]:
         made = data.model_copy(update={"pixels": [self.size.high, self.size.wide], "channels": self.size.channels})
         return self.checked(opened_pictures(made, seed))
+
+    def contents(self, sample: Picture) -> dict[str, Content]:
+        return {"images": sample.content}
 
     def checked(self, splits: Splits[Picture]) -> Splits[Picture]:
         """The same pictures, where all of them can be answered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,6 +16,7 @@ from torch.nn.functional import cross_entropy
 from heedful.data.batches import Splits
 from heedful.data.labelled import numbered, renumbered, sequences
 from heedful.data.line import Line
+from heedful.data.near_duplicates import Content, digests
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import look
@@ -86,6 +88,14 @@ class Sequences(Task):
                 said = f"{line.where}: label {line.label!r} is not one that is trained on ({known})"
                 raise Refusal(f"{said}; train on it or drop it")
         return splits
+
+    def contents(self, sample: Line) -> dict[str, Content]:
+        return {"sequences": self.alike[sample.places].tobytes()}
+
+    @cached_property
+    def alike(self) -> NDArray[np.intp]:
+        """A number for each word, the same for words that differ in case or punctuation."""
+        return np.unique(digests(self.words), return_inverse=True)[1]
 
     def suits(self, spec: Spec) -> None:
         if isinstance(spec, PredictorSpec) and spec.pool == "each":

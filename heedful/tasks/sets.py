@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from heedful.data import files, toys
 from heedful.data.batches import Splits, divided, opened
+from heedful.data.near_duplicates import Content
 from heedful.data.spec import DataSpec, Sides
 from heedful.data.toys import Labelled, Numbers
 from heedful.errors import Refusal
@@ -122,6 +123,9 @@ class Sets(Task):
         )
         right = tuple(label == answer for _, label, answer, _ in rows)
         return Samples("Sets it never saw", ("vectors", "class", "said", "chance"), rows, right)
+
+    def contents(self, sample: Labelled) -> dict[str, Content]:
+        return {"sets": sample.vectors.tobytes()}
 
     def write_input(self, sample: Labelled) -> str:
         return write_rows(sample.vectors)

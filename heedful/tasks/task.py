@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Content, Overlap, overlaps
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking.look import Seen
@@ -105,6 +106,14 @@ class Task(Use):
     def noted(self, splits: Splits[Any]) -> str:
         """What should be known of the samples before they are learned from, in a line; nothing where nothing should."""
         return ""
+
+    def contents(self, sample: Any) -> Mapping[str, Content]:
+        """The parts of a sample, by name, whose near-duplicates should not be both learned from and tested on."""
+        return {}
+
+    def overlaps(self, splits: Splits[Any]) -> tuple[Overlap, ...]:
+        """How much of what is held out has near-duplicates in what is learned from."""
+        return overlaps(splits, self.contents)
 
     def shortened(self, sample: Any, longest: int) -> Any:
         """A sample that is cut where it is longer than a model reads."""

@@ -13,6 +13,7 @@ from torch import nn
 
 from heedful import models, tasks
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Overlap
 from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, tables, words
@@ -37,6 +38,7 @@ class Ready:
     splits: Splits[Any]
     model: nn.Module
     start: str = ""  # what the model began with, where that is not chance
+    overlaps: tuple[Overlap, ...] = ()  # what of the held-out samples is learned from too
 
 
 def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> Ready:
@@ -59,7 +61,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
-    return Ready(run, task, splits, model, begun.said)
+    return Ready(run, task, splits, model, begun.said, task.overlaps(splits))
 
 
 def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:

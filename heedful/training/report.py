@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from heedful.data.batches import Splits
+from heedful.data.near_duplicates import Overlap
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
 from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.tasks.task import Finding, pick
 from heedful.training.comparing import beside
+from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec import RunSpec
 
@@ -30,15 +33,9 @@ MEANING = {  # of scores whose name does not say it
 }
 
 
-def report(
-    run: RunSpec,
-    task: Task,
-    model: nn.Module,
-    splits: Splits[Any],
-    out: Path,
-    scores: dict[str, float],
-) -> None:
+def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
     """Writes `report.html` into a run's folder."""
+    run, task, model, splits = ready.run, ready.task, ready.model, ready.splits
     told = rows(out / "metrics.jsonl")
     finding = task.finding(model, splits.test)
     sections: list[Section] = [
@@ -46,6 +43,7 @@ def report(
         Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
         Curves("Learning", curves(told)),
     ]
+    sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     sections += beside(out, scores, task.watch, is_share)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
@@ -63,6 +61,16 @@ def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
     meaning = f"{MEANING[name]}; " if name in MEANING else ""
     among = "those of it among " if name.startswith(OF_ONE) else ""
     return name.replace("_", " "), shown(name, value), f"{meaning}on {among}{count:,} unseen samples"
+
+
+def overlapping(overlaps: Sequence[Overlap]) -> Figures:
+    """What of the held-out samples is learned from too, so that their scores say less."""
+    of = "have a near-duplicate among those to learn from: equal but for case, blanks and punctuation"
+    cards = [
+        (f"{one.split} {one.part}", f"{100 * one.share:.1f} %", f"{one.count:,} of {one.samples:,} {of}")
+        for one in overlaps
+    ]
+    return Figures("What is tested and was learned from", tuple(cards))
 
 
 def is_share(name: str) -> bool:

@@ -217,10 +217,12 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
     others = compared(ready.run, out)
-    report(ready.run, ready.task, ready.model, ready.splits, out, scores)
+    report(ready, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
     result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    if ready.overlaps:
+        result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
     step, best = loop.progress.step, loop.progress.best_step

@@ -32,6 +32,9 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         lines.insert(2, f"start     {ready.start}")
     if noted := ready.task.noted(ready.splits):
         lines.insert(lines.index(f"batches   {batches(ready, loop.portions.plan)}"), noted)
+    if ready.overlaps:
+        said = ", ".join(map(str, ready.overlaps))
+        lines.append(f"overlap   near-duplicates of what is learned from: {said}; the scores say less")
     if ready.run.expected:
         score = ", ".join(f"{name} {value:g}" for name, value in ready.run.expected.score.items())
         lines.append(f"expected  {score} in about {ready.run.expected.seconds:.0f} s on {ready.run.expected.where}")

@@ -30,7 +30,7 @@ def test_a_folder_of_many_files_is_divided_by_file_and_a_file_keeps_its_side(tmp
     for at in range(30):
         place = tmp_path / f"{at % 3}" / f"{at}.txt"
         place.parent.mkdir(exist_ok=True)
-        place.write_text(book(3), encoding="utf-8")
+        place.write_text(book(5 + at), encoding="utf-8")
     (tmp_path / "0" / "more.txt.gz").write_bytes(gzip.compress(book(4).encode()))
     (tmp_path / "0" / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden").mkdir()

@@ -171,7 +171,6 @@ def test_guidance_needs_alignments_to_learn_from(tmp_path: Path) -> None:
     assert "guide" in ready.task.batch(ready.splits.train[:3])
 
 
-@pytest.mark.filterwarnings("ignore:data.(valid|test).* are also in data.train")
 def test_only_what_is_learned_from_needs_alignments(tmp_path: Path) -> None:
     changes = parallel(tmp_path)
     for split in ("valid", "test"):

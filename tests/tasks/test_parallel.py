@@ -231,12 +231,3 @@ def test_sources_that_differ_in_blanks_case_or_form_stay_on_one_side(tmp_path: P
     splits = parallel.texts(DataSpec(name=str(path)), 0)
     numbers = [{pair.source.split()[-1] for pair in part} for part in (splits.train, splits.valid, splits.test)]
     assert sum(map(len, numbers)) == 200 and all(numbers)
-
-
-def test_what_is_tested_on_and_also_learned_from_is_counted(tmp_path: Path) -> None:
-    texts = {"train": ["a", "b", "c"], "valid": ["d"], "test": ["B ", "e"]}
-    for name, lines in texts.items():
-        (tmp_path / name).write_text("".join(f"{line}\tx\n" for line in lines), encoding="utf-8")
-    data = DataSpec(name="files", **{name: str(tmp_path / name) for name in texts})
-    with pytest.warns(UserWarning, match=r"^data\.test: 1 of 2 sources are also in data\.train, so its score"):
-        parallel.texts(data, 0)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.images.decode import Broken, Size, picture
+from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
 
 Pixels = NDArray[np.uint8]  # C H W, or N C H W
@@ -31,6 +32,10 @@ class Gallery:
         """The pictures at these places: B C H W."""
         return self.pixels[np.asarray(places, dtype=np.int64)]
 
+    def digest(self, at: int) -> int:
+        """The digest of a picture's pixels, by which equal ones are known."""
+        return digest(self.pixels[at].tobytes())
+
 
 @dataclass(frozen=True, eq=False)
 class Picture:
@@ -47,6 +52,11 @@ class Picture:
         """C H W."""
         return self.gallery.take([self.at])[0]
 
+    @property
+    def content(self) -> bytes:
+        """What is the same of equal pictures, however their files are written."""
+        return self.gallery.digest(self.at).to_bytes(8, "big")
+
 
 class Files(Gallery):
     """Pictures that lie in files. All are decoded once, so that what is broken is known; those that fit are kept."""
@@ -55,20 +65,26 @@ class Files(Gallery):
         self.paths, self.size = list(paths), size
         self.kept: list[Pixels | None] = [None] * len(self.paths)
         self.broken: dict[int, str] = {}
+        self.digests = np.zeros(len(self.paths), np.uint64)
         self.workers = ThreadPoolExecutor(os.cpu_count() or 1, "pictures")  # decoding lets go of Python's lock
         most = ROOM // (size.channels * size.high * size.wide)
-        for at, made in enumerate(self.workers.map(self.tried, self.paths)):
+        for at, (made, digested) in enumerate(self.workers.map(self.tried, self.paths)):
+            self.digests[at] = digested
             if isinstance(made, str):
                 self.broken[at] = made
             elif at < most:
                 self.kept[at] = made
 
-    def tried(self, path: Path) -> Pixels | str:
-        """The picture of a file, or what is wrong with it."""
+    def tried(self, path: Path) -> tuple[Pixels | str, int]:
+        """The picture of a file and the digest of its pixels, or what is wrong with it."""
         try:
-            return picture(path, self.size)
+            made = picture(path, self.size)
+            return made, digest(made.tobytes())
         except Broken as broken:
-            return str(broken)
+            return str(broken), 0
+
+    def digest(self, at: int) -> int:
+        return int(self.digests[at])
 
     def take(self, places: Sequence[int]) -> Pixels:
         return np.stack([*self.workers.map(self.one, places)])

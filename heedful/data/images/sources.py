@@ -19,6 +19,7 @@ from heedful.data.images import sets
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.images.shapes import shapes
+from heedful.data.near_duplicates import by_side, digests, held_together
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
 
@@ -78,14 +79,18 @@ def shape(size: tuple[int, ...]) -> str:
 def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) -> Splits[Picture]:
     """Some of those to learn from are held out to choose by: data.held_out, and at most a tenth."""
     count = max(1, min(data.held_out, len(train) // 10))
-    order = np.random.default_rng([data.split_seed, 4]).permutation(len(train)).tolist()
-    learned, chosen = ([train[at] for at in sorted(part)] for part in (order[count:], order[:count]))
+    order = np.random.default_rng([data.split_seed, 4]).permutation(len(train))
+    drawn = np.zeros(len(train), np.int64)
+    drawn[order[:count]] = 1
+    learned, chosen = by_side(train, held_together(digests(one.content for one in train), drawn), 2)
+    if not learned or not chosen:
+        raise Refusal(f"{data.name} has too few different images to hold some out to choose by; add more")
     return replace(answerable(Splits(learned, chosen, []), data.name), test=test)
 
 
 def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
     """The same, but a class that would be held out as a whole is learned from."""
-    return taught(splits, lambda one: [one.label], f"{what} has too few images of each class")
+    return taught(splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class")
 
 
 def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
@@ -99,8 +104,8 @@ def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
 
 
 def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
-    """Pictures of one folder or list, divided; the same file never stands on two sides, at whatever size it is read."""
-    return divided(pictures, lambda one: sum_of(Path(one.place)), what, data.split_seed)
+    """Pictures of one folder or list, divided; equal files or pixels never stand on two sides."""
+    return divided(pictures, lambda one: sum_of(Path(one.place)), what, data.split_seed, lambda one: one.content)
 
 
 def read(place: str | Sides, data: DataSpec) -> list[Picture]:
