@@ -21,7 +21,8 @@ class WindowAttention(Attention):
     """Tokens of a grid look at those of their own window, with a learned number for each way from cell to cell.
 
     A shift moves the windows down and to the right by so many cells; what comes in from the far side is not seen.
-    Grids that windows leave a rest of are filled up with zeros, which are looked at, as in the paper's own code.
+    Grids that windows leave a rest of are filled up with zeros, which are looked at, as in the paper's own code. Where
+    the smaller side of a grid is no larger than a window, windows are as large as that side and do not shift.
     """
 
     def __init__(self, project: MultiHead, mechanism: Mechanism, join: Join, window: int, shift: int = 0) -> None:
@@ -34,15 +35,23 @@ class WindowAttention(Attention):
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading:
             raise ValueError("windows are cut out of a grid, and this sequence is none; use softmax")
-        cut = self.cut(x.unflatten(1, sight.shape))
-        key = ("windows", self.window, self.shift)
-        seen = sight.once(key, lambda: self.seen(cut, sight))
-        whole = self.joined(super().forward(cut, seen.plus(self.bias)), x.shape[0], sight.shape)
-        return whole.flatten(1, 2)
+        side = min(sight.shape)
+        windows = Windows(side, 0) if side <= self.window else Windows(self.window, self.shift)
+        cut = windows.cut(x.unflatten(1, sight.shape))
+        seen = sight.once(("windows", windows.size, windows.shift), lambda: windows.seen(cut, sight.shape))
+        bias = self.bias.within((windows.size, windows.size))
+        return windows.joined(super().forward(cut, seen.plus(bias)), x.shape[0], sight.shape).flatten(1, 2)
+
+
+class Windows:
+    """The windows of a grid: how many cells they have along each side, and by how many they are shifted."""
+
+    def __init__(self, size: int, shift: int) -> None:
+        self.size, self.shift = size, shift
 
     def cut(self, grid: Tensor) -> Tensor:
         """The windows of a grid, each a sequence: B h w M -> (B windows) (window window) M."""
-        size = self.window
+        size = self.size
         down, across = (-side % size for side in grid.shape[1:3])
         grid = pad(grid, (0, 0, 0, across, 0, down))
         if self.shift:
@@ -52,7 +61,7 @@ class WindowAttention(Attention):
 
     def joined(self, windows: Tensor, batch: int, shape: tuple[int, int]) -> Tensor:
         """The grid that was cut: (B windows) (window window) M -> B h w M."""
-        size = self.window
+        size = self.size
         rows, columns = (-(-side // size) for side in shape)
         cells = windows.unflatten(1, (size, size)).unflatten(0, (batch, rows, columns))  # B a b p p M
         grid = cells.transpose(2, 3).flatten(3, 4).flatten(1, 2)
@@ -60,18 +69,18 @@ class WindowAttention(Attention):
             grid = grid.roll((self.shift, self.shift), (1, 2))
         return grid[:, : shape[0], : shape[1]]
 
-    def seen(self, windows: Tensor, sight: GridSight) -> Sight:
+    def seen(self, windows: Tensor, shape: tuple[int, int]) -> Sight:
         """Who sees whom in each window: all, but for those that a shift brought in from the far side."""
         mask: Mask = Everything()
         if self.shift:
-            sides = [-(-side // self.window) * self.window for side in sight.shape]
+            sides = [-(-side // self.size) * self.size for side in shape]
             parts = [self.part(side, windows.device) for side in sides]
             ids = (parts[0][:, None] * 3 + parts[1])[None, :, :, None]  # 1 h w 1
-            apart = WindowAttention.cut(self, ids.roll((self.shift, self.shift), (1, 2))).squeeze(-1)
+            apart = self.cut(ids.roll((self.shift, self.shift), (1, 2))).squeeze(-1)
             mask = Documents(apart.repeat(len(windows) // len(apart), 1))
         return mask.over(windows)
 
     def part(self, side: int, device: torch.device) -> Tensor:
         """Which cells of a shifted side belong together: those before the last window, and its two parts."""
         at = torch.arange(side, device=device)
-        return (at >= side - self.window).long() + (at >= side - self.shift).long()
+        return (at >= side - self.size).long() + (at >= side - self.shift).long()

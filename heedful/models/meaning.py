@@ -29,6 +29,8 @@ def meaning(spec: Spec) -> dict[str, Any]:
     said |= {"key": key(spec), "groups": spec.groups or spec.heads, "hidden": spec.hidden or 4 * spec.width}
     if "input_dropout" in said:
         said["input_dropout"] = said["dropout"] if said["input_dropout"] is None else said["input_dropout"]
+    if "merge_norm" in said:
+        said["merge_norm"] = told(said["merge_norm"] or spec.norm, tables.NORMS)
     if "leading" in said:
         said["leading"] = spec.first  # type: ignore[attr-defined]
     return said | {

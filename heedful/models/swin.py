@@ -37,6 +37,7 @@ class SwinSpec(ImageSpec):
     depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # layers of each stage
     window: Count = 7  # cells along the side of a window
     spread: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
+    merge_norm: str | None = None  # of patches and of merges, which may be another than that of blocks
     position: Literal["none"] = "none"  # windows have a learned number for each way from cell to cell
     feedforward: str = "gelu"
 
@@ -76,13 +77,12 @@ def shapes(spec: SwinSpec) -> list[tuple[int, int]]:
 
 
 def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> Block:
-    """A block of a stage; where the grid is no larger than a window, the window is the grid and does not shift."""
+    """A block of a stage, whose windows are no larger than the smaller side of its grid."""
     wide = spec.model_copy(update={"width": spec.width << stage, "heads": spec.heads << stage})
     wide = wide.model_copy(update={"hidden": int(spec.spread * wide.width)})
-    fits = min(shape) <= spec.window
-    window = min(shape) if fits else spec.window
+    window = min(*shape, spec.window)
     project = MultiHead(wide.width, wide.heads, bias=spec.project_bias)
-    shift = window // 2 if shifted and not fits else 0
+    shift = window // 2 if shifted else 0
     if words.parse(spec.mechanism)[0] in (*tables.MASKS, *tables.PAIRS):
         raise Refusal(
             f"a swin looks within windows of its own, so that model.mechanism={spec.mechanism} has no place in it; use "
@@ -122,7 +122,7 @@ class Swin(nn.Module):
     def __init__(self, spec: SwinSpec) -> None:
         super().__init__()
         s = self.spec = spec
-        norm = parts.norm(s)
+        norm = tables.norm(s.merge_norm or s.norm)
         self.scale = standard(s) or nn.Identity()
         self.stem, self.first, self.drop = (
             ConvolvedPatches(s.channels, s.width, s.patch),
@@ -134,7 +134,7 @@ class Swin(nn.Module):
             for at, shape in enumerate(shapes(s))
         )
         self.merges = nn.ModuleList(Merging(s.width << at, norm(4 * s.width << at)) for at in range(len(s.depths) - 1))
-        self.norm = norm(s.width << (len(s.depths) - 1))
+        self.norm = parts.norm(s)(s.width << (len(s.depths) - 1))
         self.outputs = nn.Linear(s.width << (len(s.depths) - 1), s.classes) if s.classes else nn.Identity()
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K

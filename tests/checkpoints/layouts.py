@@ -43,6 +43,7 @@ CONFIGS: dict[str, list[dict[str, Any]]] = {
             "window_size": 2,
             "image_size": [16, 24],
             "qkv_bias": False,
+            "layer_norm_eps": 1e-3,
         },
     ],
     "resnet": [

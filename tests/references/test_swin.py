@@ -1,5 +1,6 @@
 """Swin against transformers' at random weights: every stage, gradients, grids that windows leave a rest of."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import nn
 
 import heedful
 from heedful.attention import GridSight
+from heedful.errors import Refusal
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
 CASES: dict[str, dict[str, Any]] = {
@@ -18,10 +20,11 @@ CASES: dict[str, dict[str, Any]] = {
     "other numbers": {
         "image_size": 24,
         "window_size": 3,
-        "depths": [2],
-        "num_heads": [2],
+        "depths": [2, 2],
+        "num_heads": [2, 4],
         "qkv_bias": False,
         "mlp_ratio": 2.0,
+        "layer_norm_eps": 0.03,
     },
 }
 
@@ -64,13 +67,58 @@ def test_every_stage_answer_and_gradient_is_theirs(case, tmp_path):
     torch.testing.assert_close(x.grad, x2.grad, rtol=1e-3, atol=1e-4)
 
 
-def test_what_is_saved_here_is_read_there(tmp_path):
-    model, own = both(tmp_path, **CASES["windows that fit"])
+@pytest.mark.parametrize("case", ["windows that fit", "other numbers"])
+def test_what_is_saved_here_is_read_there(case, tmp_path):
+    model, own = both(tmp_path, **CASES[case])
     heedful.save(own, tmp_path / "ours", layout="hf")
     again = type(model).from_pretrained(tmp_path / "ours").eval()
-    x = torch.randn(2, 3, 32, 32)
+    x = torch.randn(2, 3, own.spec.high, own.spec.wide)
     with torch.no_grad():
         assert torch.equal(again(x).logits, model(x).logits)
+
+
+SIZES = [(32, 32), (64, 64), (32, 64), (36, 44), (28, 52), (16, 64), (20, 12), (8, 40)]
+
+
+def test_windows_shift_while_every_side_is_larger_and_become_no_larger_than_the_smaller_side(tmp_path):
+    """Theirs fails where a side is smaller than a window: it looks for as many ways as that side has in its table."""
+    from transformers.models.swin import modeling_swin as swin
+
+    model, own = both(tmp_path, image_size=32, window_size=4, depths=[2, 3], num_heads=[2, 4])
+    for size in SIZES:
+        x = torch.randn(2, 3, *size)
+        other = copy.deepcopy(model)  # for it goes on with the smallest windows that it has seen
+        for at, stage in enumerate(other.swin.encoder.layers):
+            side = min(4, -(-min(size) // (4 << at)))
+            for block in stage.blocks:
+                whole = block.attention.relative_position_bias
+                heads = whole.relative_position_bias_table.shape[1]
+                part = swin.SwinRelativePositionBias(heads, (side, side))
+                table = whole.relative_position_bias_table.view(7, 7, heads)[4 - side : 3 + side, 4 - side : 3 + side]
+                part.relative_position_bias_table = nn.Parameter(table.reshape(-1, heads))
+                block.attention.relative_position_bias = part
+        with torch.no_grad():
+            torch.testing.assert_close(own(x), other(x).logits, **CLOSE)
+
+
+def test_what_transformers_computes_otherwise_is_refused_by_its_key(tmp_path):
+    numbers = {
+        "channels": 3,
+        "classes": 5,
+        "width": 16,
+        "heads": 2,
+        "window": 4,
+        "depths": [2, 2],
+        "high": 32,
+        "wide": 32,
+    }
+    own = heedful.build("swin", **numbers, norm="layer(eps=0.03)")
+    with pytest.raises(Refusal, match=r"cannot say merge_norm=None; train it with model.merge_norm=layer\(eps=1e-05\)"):
+        heedful.save(own, tmp_path / "ours", layout="hf")
+    small = heedful.build("swin", **numbers | {"high": 16, "wide": 40})
+    with pytest.raises(Refusal, match=r"image_size is .*; a stage would be smaller than window_size.* set it to 32 or"):
+        heedful.save(small, tmp_path / "ours", layout="hf")
+    heedful.save(heedful.build("swin", **numbers, merge_norm="layer"), tmp_path / "ours", layout="hf")
 
 
 @pytest.mark.parametrize("shift", [0, 1])

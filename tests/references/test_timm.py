@@ -1,6 +1,7 @@
 """Folders under timm's names: what our own models say is what they say when read from there, and what timm says."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,28 @@ def test_the_names_of_classes_are_read(tmp_path: Path) -> None:
     assert heedful.load(tmp_path / "theirs").spec.labels == ["ant", "bee", "cat", "dog"]
 
 
+@pytest.mark.parametrize(
+    ("numbers", "read"),
+    [
+        ({"window": 4, "depths": [2, 2]}, True),  # 8 x 8 and 4 x 4 cells
+        ({"window": 3, "depths": [1, 1]}, True),  # a rest, and no window is shifted
+        ({"window": 3, "depths": [1, 2]}, False),
+        (
+            {"window": 4, "depths": [2], "high": 16},
+            False,
+        ),  # on a side of 4 cells timm shifts nothing, on that of 8 it does
+        ({"window": 4, "depths": [2, 1, 1]}, True),  # at last windows of 2 x 2 cells
+    ],
+)
+def test_images_whose_windows_timm_cuts_otherwise_are_refused(
+    numbers: dict[str, Any], read: bool, tmp_path: Path
+) -> None:
+    layout, name, more = CASES["swin"]
+    written(drawn("swin", **more | {"norm": "layer(eps=1e-05)"} | numbers), layout, name, tmp_path / "theirs")
+    with nullcontext() if read else pytest.raises(Refusal, match=r"input_size.* timm shifts windows before"):
+        heedful.load(tmp_path / "theirs")
+
+
 SMALL = {"img_size": 32, "depth": 2}  # most of timm's take other sizes than those that they are named for
 FEW = {"layers": (2, 1, 1, 1)}
 
@@ -194,6 +217,10 @@ FEW = {"layers": (2, 1, 1, 1)}
         ("convit_small", SMALL | {"local_up_to_layer": 1}),
         ("convit_base", SMALL | {"local_up_to_layer": 1}),
         ("swin_tiny_patch4_window7_224", {"img_size": 56, "depths": (2, 2), "num_heads": (3, 6), "embed_dim": 24}),
+        (
+            "swin_tiny_patch4_window7_224",
+            {"img_size": 48, "window_size": 6, "depths": (2, 2, 2), "num_heads": (3, 6, 12), "embed_dim": 24},
+        ),
         ("resnet18", FEW),
         ("resnet26", FEW),
         ("resnet50", FEW),

@@ -11,7 +11,7 @@ from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same, Stacked
 from heedful.checkpoints.names.vit import PARTS, Kernel, labelled, seen
-from heedful.checkpoints.names.words import activation, eps
+from heedful.checkpoints.names.words import activation, eps, normed
 from heedful.models.swin import SwinSpec
 from heedful.models.words import parse
 
@@ -38,14 +38,20 @@ class HFSwin(Layout):
         depths, heads = (whole_numbers(config, key) for key in ("depths", "num_heads"))
         if len(depths) != len(heads) or any(many != heads[0] << at for at, many in enumerate(heads)):
             raise config.refusal("num_heads", "only heads that double from stage to stage are supported")
-        return {
+        said = {
             "width": config.whole("embed_dim", 96),
             "depths": depths,
             "heads": heads[0],
             "window": config.whole("window_size", 7),
             "spread": config.number("mlp_ratio", 4.0),
+            "merge_norm": normed("layer", 1e-5),  # whatever layer_norm_eps says
             **seen(config, there, patch=4, eps=1e-5),
         }
+        cell = said["patch"] << (len(depths) - 1)  # pixels along a side of those of the last stage
+        if min(said["high"], said["wide"]) <= cell * (said["window"] - 1):
+            why = "a stage would be smaller than window_size, for which transformers has no answer"
+            raise config.refusal("image_size", f"{why}; set it to {cell * said['window']} or more")
+        return said
 
     def config(self, spec: SwinSpec) -> dict[str, Any]:
         stages = len(spec.depths)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
+from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.rules import Rule, Same
 from heedful.checkpoints.names.timm.folder import PARTS, Timm, classes, depth
 from heedful.checkpoints.names.vit import Kernel
@@ -24,6 +25,16 @@ class TimmSwin(Timm):
     patterns = (r"swin_(tiny|small|base|large)_patch4_window\d+_\d+(_in22k)?",)
     like = "swin_tiny_patch4_window7_224"
     ignored = (r".*\.(attn_mask|relative_position_index)",)
+
+    def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
+        said = super().spec(config, there)
+        for at, layers in enumerate(said["depths"]):
+            sides = {-(-said[side] // (said["patch"] << at)) for side in ("high", "wide")}
+            rest = layers > 1 and any(side % said["window"] for side in sides)
+            if rest if min(sides) > said["window"] else len(sides) > 1:
+                why = "timm shifts windows before it fills up what they leave, and has some that are no squares"
+                raise config.refusal("pretrained_cfg", f"{why}; take one of images that windows leave no rest of")
+        return said
 
     def sizes(self, there: Mapping[str, Tensor], size: Sequence[int]) -> dict[str, Any]:
         width, channels, patch, _ = there[PATCHES].shape
