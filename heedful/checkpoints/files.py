@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from heedful.checkpoints.opening import content
+from heedful.checkpoints.opening import content, everything, inside
 from heedful.checkpoints.plain import json_of
 
 MANIFEST = "manifest.json"
@@ -107,9 +107,9 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, told: dict[str, str] |
 def seal(folder: Path, **told: Any) -> None:
     """Writes the manifest of a folder, last of all: what is `told` of it, and the size and SHA-256 of each file."""
     files = {}
-    for path in sorted(folder.iterdir()):
+    for path in sorted(filter(Path.is_file, everything(folder))):
         flush(path)
-        files[path.name] = {"bytes": path.stat().st_size, "sha256": sum_of(path)}
+        files[str(path.relative_to(folder))] = {"bytes": path.stat().st_size, "sha256": sum_of(path)}
     (folder / MANIFEST).write_text(json.dumps(told | {"files": files}, indent=1) + "\n", encoding="utf-8")
 
 
@@ -125,22 +125,25 @@ def sum_of(path: Path) -> str:
 def manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a folder; none where it is not there or says nothing of files."""
     try:
-        told = json_of(content(folder / MANIFEST, LARGEST).decode("utf-8"))
+        told = json_of(content(inside(folder / MANIFEST), LARGEST).decode("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return told if isinstance(told, dict) and isinstance(told.get("files"), dict) else None
 
 
-def fault(folder: Path) -> str | None:
-    """What is wrong with a folder by its manifest; none where every file is as it was written."""
+def fault(folder: Path, only: Collection[str] = ()) -> str | None:
+    """What is wrong with a folder, or with `only` some of its files, by its manifest; none where nothing is."""
     told = manifest(folder)
     if told is None:
         return f"{MANIFEST} is missing or cannot be read"
+    there = {str(path.relative_to(folder)) for path in everything(folder)}
     for name, wanted in told["files"].items():
-        path = folder / name
-        if path.name != name or not isinstance(wanted, dict):
+        if only and name not in only:
+            continue
+        if not isinstance(wanted, dict):
             return f"{MANIFEST} is not one that was written here"
-        if not path.is_file():
+        path = folder / name
+        if name not in there or not inside(path).is_file():
             return f"{name} is missing"
         size = path.stat().st_size
         if size != wanted.get("bytes"):

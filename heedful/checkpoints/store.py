@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from heedful.checkpoints import exporting, hub, pixels, public
-from heedful.checkpoints.files import write_folder, write_tensors
+from heedful.checkpoints.files import MANIFEST, fault, seal, write_folder, write_tensors
 from heedful.checkpoints.mapped import Files
 from heedful.checkpoints.opening import content, everything, inside
 from heedful.checkpoints.placing import placed
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
 CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
+CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
 WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
 HEADS = {SPEC, public.CONFIG, *exporting.FILES}  # one of which every model has
 WRITTEN = (
     HEADS
     | {f"{name}.data" for name in exporting.FILES}
-    | {WEIGHTS, TOKENIZER, public.SETTINGS, public.GENERATION, pixels.FILE, *CARRIED, "1_Pooling"}
+    | {WEIGHTS, TOKENIZER, MANIFEST, public.SETTINGS, public.GENERATION, pixels.FILE, *CARRIED, "1_Pooling"}
 )
 
 
@@ -58,7 +59,12 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrit
     """
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
-    write_folder(vacant(folder, overwrite), lambda aside: fill(model, aside, layout))
+
+    def write(aside: Path) -> None:
+        fill(model, aside, layout)
+        finish(aside)
+
+    write_folder(vacant(folder, overwrite), write)
 
 
 def vacant(folder: str | Path, overwrite: bool = False) -> Path:
@@ -102,11 +108,27 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
         count = weights(fill(model, aside, layout))
         if count == weights(model):  # one that a part was left out of is no longer used so
             carry(model_folder(source), aside)
+        finish(aside)
 
     write_folder(place, write)
     assert isinstance(model.spec, Spec)
     kind = read_json(place / public.CONFIG)["model_type"] if layout == "hf" else model.spec.family
     return str(kind), count
+
+
+def finish(folder: Path) -> None:
+    """Seals a folder in our own layout; those in others' are for tools that know nothing of manifests."""
+    if is_native(folder):
+        seal(folder)
+
+
+def check_sums(place: Path, *only: str) -> None:
+    """Refuses a folder whose files, or `only` some of them, are not as its manifest says; older ones have none."""
+    if is_native(place) and os.path.lexists(place / MANIFEST) and os.environ.get(CHECK) != "0":
+        said = fault(place, only)
+        if said:
+            cure = f"copy or train it again, or remove {place / MANIFEST} if you changed it on purpose"
+            raise Refusal(f"{place}: {said}; {cure}")
 
 
 def weights(model: nn.Module) -> int:
@@ -147,13 +169,16 @@ def model_folder(folder: str | Path) -> Path:
     raise Refusal(f"{folder} holds no model; {cure(folder) or known}")
 
 
-def load(folder: str | Path) -> nn.Module:
+def load(folder: str | Path, check: bool = True) -> nn.Module:
     """The model of a folder, ready to be asked, with the `tokenizer` that lies there.
 
     The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers; the hub's is
-    named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once.
+    named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once. Files of
+    our own layout are first read once to `check` their sums, which HEEDFUL_CHECK=0 in the environment leaves out too.
     """
     place = model_folder(folder)
+    if check:
+        check_sums(place)
     model = native(place) if is_native(place) else public.read(place)
     if folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)

@@ -21,5 +21,7 @@ def tokenizer(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] = (
         except Refusal as refused:
             raise Refusal(f"data.tokenizer: {refused}; train one with `heedful tokenizer train`") from None
     if "/" in named or Path(named).is_dir():
-        return folders.needed(store.model_folder(named))
+        place = store.model_folder(named)
+        store.check_sums(place, store.TOKENIZER)
+        return folders.needed(place)
     return tokenizer_of(data, texts, special)

@@ -108,7 +108,7 @@ def like(run: RunSpec) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
     if not run.start:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
-    spec = store.load(run.start).spec
+    spec = store.load(run.start, check=False).spec
     assert isinstance(spec, Spec)
     family = BECOMES.get(spec.family, spec.family)
     known = FAMILIES[family][0].model_fields.keys() - OF_DATA - GUESSING - {"family"}

@@ -34,7 +34,7 @@ ASKED = ("output", "classes", "labels", "several")  # of a model, which the task
 
 def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
-    other = store.load(run.start)
+    other = store.load(run.start, check=False)  # as `begin` does
     spec = other.spec
     if not isinstance(spec, Spec) or not vocab_of(other):
         raise Refusal(f"start={run.start} is no model of text; name the folder of one")

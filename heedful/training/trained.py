@@ -10,7 +10,7 @@ from typing import Any
 from torch import nn
 
 from heedful.checkpoints import store
-from heedful.checkpoints.files import write_folder
+from heedful.checkpoints.files import seal, write_folder
 from heedful.checkpoints.opening import inside
 from heedful.checkpoints.public import is_public
 from heedful.checkpoints.reading import read_json
@@ -31,6 +31,7 @@ def leave(model: nn.Module, task: Task, folder: Path) -> None:
     def fill(aside: Path) -> None:
         store.write_model(model, aside)
         task.write(aside)
+        seal(aside)
 
     write_folder(folder, fill)
 

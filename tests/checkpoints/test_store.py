@@ -80,7 +80,7 @@ def test_tied_weights_are_written_once_and_stay_tied(tmp_path: Path) -> None:
 def test_a_model_is_safetensors_and_json_and_the_same_bytes_every_time(tmp_path: Path) -> None:
     for name in ("one", "other"):
         heedful.save(build("transformer"), tmp_path / name)
-    assert set(listing(tmp_path / "one")) == {"spec.json", "model.safetensors"}
+    assert set(listing(tmp_path / "one")) == {"spec.json", "model.safetensors", "manifest.json"}
     assert listing(tmp_path / "one") == listing(tmp_path / "other")
 
 

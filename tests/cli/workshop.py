@@ -225,6 +225,7 @@ def make(place: Path) -> None:
         assert status("train", "reverse", *SMALL, "--out", "runs/unfinished") == 130
     for name, (recipe, spoil) in BROKEN.items():
         shutil.copytree(place / "runs" / recipe / "model", place / "broken" / name)
+        (place / "broken" / name / "manifest.json").unlink()  # which would refuse all of them alike
         spoil(place / "broken" / name)
     shutil.copytree(place / "runs" / "reverse" / "model", place / "broken" / "run_is_broken" / "model")
     (place / "broken" / "run_is_broken" / "run.yaml").write_text("task: [")

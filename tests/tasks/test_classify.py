@@ -192,6 +192,7 @@ def test_a_folder_that_tells_no_number_of_texts_is_asked_about_any(tmp_path: Pat
     told = json.loads(kept.read_text())
     assert told.pop("texts") == {"": 1}
     kept.write_text(json.dumps(told))
+    (kept.parent / "manifest.json").unlink()
     model, task = trained(tmp_path / "run")
     assert len(list(task.predict(model, ["a cat", "a\tcat"]))) == 2
     kept.write_text(json.dumps(told | {"texts": {"": 3}}))

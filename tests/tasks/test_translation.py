@@ -150,6 +150,7 @@ def copied(translator: Translator, folder: Path, **changes: Any) -> Path:
     """A copy of the model with another task.json."""
     for path in (translator.out / "model").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "manifest.json").unlink()
     state = json.loads((folder / "task.json").read_text()) | changes
     (folder / "task.json").write_text(json.dumps(state), encoding="utf-8")
     return folder

@@ -49,6 +49,19 @@ def swapped(folder: Path) -> None:
     (folder / WEIGHTS).symlink_to(Path("blobs") / "0")
 
 
+SPOILT = r"copy or train it again, or remove .*/manifest.json if you changed it on purpose$"
+MANIFESTS = {
+    f"a model's manifest that {what}": Bad(spoil, said)
+    for what, spoil, said in (
+        ("is a pickle", holds("manifest.json", PICKLE), rf"manifest.json is missing or cannot be read; {SPOILT}"),
+        ("is a link", leads("manifest.json", "OUTSIDE/spec.json"), rf"missing or cannot be read; {SPOILT}"),
+        ("is a pipe", pipe("manifest.json"), rf"missing or cannot be read; {SPOILT}"),
+        ("leads out", holds("manifest.json", '{"files": {"../outside/spec.json": {}}}'), rf"is missing; {SPOILT}"),
+        ("leads far out", holds("manifest.json", '{"files": {"/dev/zero": {}}}'), rf"/dev/zero is missing; {SPOILT}"),
+        ("is beside a link", both(holds("manifest.json", '{"files": {"a": {}}}'), leads("a", "/dev/zero")), OUT),
+        ("is none", holds("manifest.json", '{"files": {"spec.json": 1}}'), rf"one that was written here; {SPOILT}"),
+    )
+}
 PICKLES = {f"only {name}": Bad(only(name, PICKLE), UNREAD.format(name)) for name in NAMES} | {
     "a pickle beside the spec": Bad(
         both(lacks(WEIGHTS), holds("pytorch_model.bin", PICKLE)), r"not whole; pytorch_model.bin is never opened"
@@ -126,4 +139,4 @@ KINDS |= {
     ),
     "a pipe for a model of pieces": Bad(pipe("tokenizer.model"), r"it is no plain file$", way="tokenizer"),
 }
-PLACES = PICKLES | MODULE | LINKS | KINDS
+PLACES = PICKLES | MANIFESTS | MODULE | LINKS | KINDS

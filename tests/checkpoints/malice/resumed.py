@@ -47,7 +47,7 @@ RESUMED = {
     "a manifest of gigabytes": begun(in_checkpoint(of_size("manifest.json", 8 << 30, b"{"), sealed=False), NO_OTHER),
     "a manifest of another step": begun(in_checkpoint(says("manifest.json", step=10**18), sealed=False), NOT_OURS),
     "progress that is a pickle": begun(in_checkpoint(holds("progress.json", PICKLE))),
-    "progress that leads to another's": begun(in_checkpoint(leads("progress.json", "../../run.yaml"))),
+    "progress that leads to another's": begun(in_checkpoint(leads("progress.json", "../../run.yaml")), OUT),
     "progress that leads out": begun(in_checkpoint(leads("progress.json", "../../../outside/run.yaml")), OUT),
     "the best is a pickle": begun(in_checkpoint(holds("best.safetensors", PICKLE))),
     "the best is of whole numbers": part("best", lambda found: found.update({first(found): found[first(found)].int()})),
