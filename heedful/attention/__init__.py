@@ -1,35 +1,41 @@
 """Attention, once: project, mechanism and join, the sight that all layers share, and the memory of a decoder."""
 
-from heedful.attention.attention import Attention, CrossAttention
-from heedful.attention.biases.alibi import ALiBi
-from heedful.attention.biases.beit import ClassTable
-from heedful.attention.biases.camtl import TaskBlocks
-from heedful.attention.biases.gaussian import GaussianBias
-from heedful.attention.biases.span import AdaptiveSpan
-from heedful.attention.biases.swin import Table
-from heedful.attention.biases.t5 import Buckets
-from heedful.attention.context import Context
-from heedful.attention.gated import GatedAttention
-from heedful.attention.grid import GridSight, Rotary2D
-from heedful.attention.heads.collaborative import Collaborative
-from heedful.attention.heads.routed import Routed
-from heedful.attention.masks.axial import Axial
-from heedful.attention.masks.bigbird import BigBird
-from heedful.attention.masks.blockwise import Blocks
-from heedful.attention.masks.image import Local, Local2D
-from heedful.attention.masks.longformer import Longformer
-from heedful.attention.masks.multi_scale import MultiScale
-from heedful.attention.masks.parts import Every, Turns
-from heedful.attention.masks.plain import Documents, Given, Padding, Prefix
-from heedful.attention.masks.sparse import Fixed, Strided, Window
-from heedful.attention.memory import FixedMemory, Memory
-from heedful.attention.placed import TableAttention
-from heedful.attention.positions import Rotary, RotaryByParts, standing
-from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
-from heedful.attention.seeing import Bias, Causal, Everything, Mask
-from heedful.attention.sight import Sight
-from heedful.attention.windows import WindowAttention
+from typing import TYPE_CHECKING
 
+from heedful.registry import lazily
+
+if TYPE_CHECKING:
+    from heedful.attention.attention import Attention, CrossAttention
+    from heedful.attention.biases.alibi import ALiBi
+    from heedful.attention.biases.beit import ClassTable
+    from heedful.attention.biases.camtl import TaskBlocks
+    from heedful.attention.biases.gaussian import GaussianBias
+    from heedful.attention.biases.span import AdaptiveSpan
+    from heedful.attention.biases.swin import Table
+    from heedful.attention.biases.t5 import Buckets
+    from heedful.attention.context import Context
+    from heedful.attention.gated import GatedAttention
+    from heedful.attention.grid import GridSight, Rotary2D
+    from heedful.attention.heads.collaborative import Collaborative
+    from heedful.attention.heads.routed import Routed
+    from heedful.attention.masks.axial import Axial
+    from heedful.attention.masks.bigbird import BigBird
+    from heedful.attention.masks.blockwise import Blocks
+    from heedful.attention.masks.image import Local, Local2D
+    from heedful.attention.masks.longformer import Longformer
+    from heedful.attention.masks.multi_scale import MultiScale
+    from heedful.attention.masks.parts import Every, Turns
+    from heedful.attention.masks.plain import Documents, Given, Padding, Prefix
+    from heedful.attention.masks.sparse import Fixed, Strided, Window
+    from heedful.attention.memory import FixedMemory, Memory
+    from heedful.attention.placed import TableAttention
+    from heedful.attention.positions import Rotary, RotaryByParts, standing
+    from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
+    from heedful.attention.seeing import Bias, Causal, Everything, Mask
+    from heedful.attention.sight import Sight
+    from heedful.attention.windows import WindowAttention
+
+__getattr__ = lazily(__name__)
 __all__ = [
     "ALiBi",
     "Across",

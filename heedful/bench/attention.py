@@ -30,8 +30,8 @@ from heedful.bench.measure import interleave
 from heedful.errors import Refusal, short_of_memory, unknown
 from heedful.models import kinds, tables, words
 from heedful.models.kinds import Kind
-from heedful.models.spec import mask as mask_of
-from heedful.models.spec import stack as stack_of
+from heedful.models.specs import mask as mask_of
+from heedful.models.specs import stack as stack_of
 
 CPU: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}

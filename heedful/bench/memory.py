@@ -15,7 +15,7 @@ from heedful.attention import Causal
 from heedful.blocks import Stack
 from heedful.data.batches import Splits
 from heedful.inputs import Tokens
-from heedful.models.spec import block, last_norm, position
+from heedful.models.specs import block, last_norm, position
 from heedful.models.transformer import TransformerSpec
 from heedful.outputs import NextToken
 from heedful.tasks import TASKS

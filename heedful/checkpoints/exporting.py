@@ -18,7 +18,7 @@ from heedful.attention import Context, Padding
 from heedful.errors import Failure, Refusal
 from heedful.models.answers import NEXT, asked
 from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.models.spec import LanguageSpec
+from heedful.models.specs import LanguageSpec
 
 NEEDED = ("onnx", "onnxscript")
 FILES = ("model.onnx", "encoder.onnx", "decoder.onnx")  # as `graphs` names them

@@ -31,7 +31,7 @@ from heedful.models import FAMILIES, Spec, assemble, check_size
 from heedful.models import spec as spec_of
 from heedful.models.answers import NEXT, asked
 from heedful.models.images import ImageSpec
-from heedful.models.spec import BEGIN, END
+from heedful.models.specs import BEGIN, END
 from heedful.text.ending import Ending
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
@@ -44,7 +44,7 @@ def read(folder: Path) -> nn.Module:
     """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
     config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
-    if issubclass(FAMILIES[layout.family][0], ImageSpec):
+    if issubclass(FAMILIES[layout.family].spec, ImageSpec):
         config = Config({**pixels.read(folder), **config.values}, config.where)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described

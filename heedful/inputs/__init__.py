@@ -1,13 +1,19 @@
 """Inputs: anything becomes B T M."""
 
-from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
-from heedful.inputs.images import Images, Standard
-from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
-from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
-from heedful.inputs.sentences import Sentences
-from heedful.inputs.tokens import NormedTokens, Tokens
-from heedful.inputs.vectors import Vectors
+from typing import TYPE_CHECKING
 
+from heedful.registry import lazily
+
+if TYPE_CHECKING:
+    from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
+    from heedful.inputs.images import Images, Standard
+    from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
+    from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
+    from heedful.inputs.sentences import Sentences
+    from heedful.inputs.tokens import NormedTokens, Tokens
+    from heedful.inputs.vectors import Vectors
+
+__getattr__ = lazily(__name__)
 __all__ = [
     "ConvolvedPatches",
     "GridPosition",

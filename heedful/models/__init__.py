@@ -3,77 +3,75 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import ValidationError
 from torch import nn
 
 from heedful.errors import Refusal, unknown
-from heedful.models.albert import Albert, AlbertSpec
 from heedful.models.answers import NEXT, AskedSpec, asked
-from heedful.models.autoformer import AutoFormer, AutoFormerSpec
-from heedful.models.bart import Bart, BartSpec, MarianSpec, ReadingBart
-from heedful.models.beit import BEiT, BEiTSpec
-from heedful.models.bert import Bert, BertSpec, CamembertSpec, DistilbertSpec, RobertaSpec
-from heedful.models.convit import ConViT, ConViTSpec
-from heedful.models.dino import DINO, DINOSpec
-from heedful.models.dvae import DVAE, DVAESpec
-from heedful.models.forecaster import Forecaster, ForecasterSpec
-from heedful.models.gpt import GPT, GPTSpec, ReadingGPT
-from heedful.models.lenet import LeNet, LeNetSpec
-from heedful.models.llama import Llama, LlamaSpec
-from heedful.models.mae import MAE, MAESpec
+from heedful.models.family import Family
 from heedful.models.members import Members
-from heedful.models.predictor import Predictor, PredictorSpec
 from heedful.models.refusals import refusal
-from heedful.models.resnet import ResNet, ResNetSpec
-from heedful.models.spec import Spec
-from heedful.models.swin import Swin, SwinSpec
-from heedful.models.t5 import T5, T5Spec
-from heedful.models.transformer import Transformer, TransformerSpec
-from heedful.models.vit import ViT, ViTSpec
-from heedful.models.word_vectors import WordVectors, WordVectorsSpec
+from heedful.models.specs import Spec
+from heedful.registry import Registry, lazily
 
-FAMILIES: dict[str, tuple[type[Spec], type[nn.Module]]] = {
-    "transformer": (TransformerSpec, Transformer),
-    "predictor": (PredictorSpec, Predictor),
-    "forecaster": (ForecasterSpec, Forecaster),
-    "t5": (T5Spec, T5),
-    "bart": (BartSpec, Bart),
-    "marian": (MarianSpec, Bart),
-    "gpt": (GPTSpec, GPT),
-    "bert": (BertSpec, Bert),
-    "roberta": (RobertaSpec, Bert),
-    "camembert": (CamembertSpec, Bert),
-    "distilbert": (DistilbertSpec, Bert),
-    "albert": (AlbertSpec, Albert),
-    "llama": (LlamaSpec, Llama),
-    "vit": (ViTSpec, ViT),
-    "mae": (MAESpec, MAE),
-    "beit": (BEiTSpec, BEiT),
-    "convit": (ConViTSpec, ConViT),
-    "autoformer": (AutoFormerSpec, AutoFormer),
-    "dvae": (DVAESpec, DVAE),
-    "dino": (DINOSpec, DINO),
-    "swin": (SwinSpec, Swin),
-    "resnet": (ResNetSpec, ResNet),
-    "lenet": (LeNetSpec, LeNet),
-    "word_vectors": (WordVectorsSpec, WordVectors),
-}
-READING: dict[type[nn.Module], type[nn.Module]] = {  # in place of those that write
-    GPT: ReadingGPT,
-    Llama: ReadingGPT,
-    Bart: ReadingBart,
-}
+if TYPE_CHECKING:
+    from heedful.models.autoformer import AutoFormer
+    from heedful.models.beit import BEiT
+    from heedful.models.convit import ConViT
+    from heedful.models.dino import DINO
+    from heedful.models.dvae import DVAE
+    from heedful.models.forecaster import Forecaster
+    from heedful.models.gpt import GPT
+    from heedful.models.lenet import LeNet
+    from heedful.models.llama import Llama
+    from heedful.models.mae import MAE
+    from heedful.models.predictor import Predictor
+    from heedful.models.resnet import ResNet
+    from heedful.models.swin import Swin
+    from heedful.models.transformer import Transformer
+    from heedful.models.vit import ViT
+    from heedful.models.word_vectors import WordVectors
+
+__getattr__ = lazily(__name__)
+FAMILIES: Registry[Family] = Registry(
+    "family",
+    "heedful.families",
+    {
+        "transformer": "heedful.models.transformer:FAMILY",
+        "predictor": "heedful.models.predictor:FAMILY",
+        "forecaster": "heedful.models.forecaster:FAMILY",
+        "t5": "heedful.models.t5:FAMILY",
+        "bart": "heedful.models.bart:BART",
+        "marian": "heedful.models.bart:MARIAN",
+        "gpt": "heedful.models.gpt:FAMILY",
+        "bert": "heedful.models.bert:BERT",
+        "roberta": "heedful.models.bert:ROBERTA",
+        "camembert": "heedful.models.bert:CAMEMBERT",
+        "distilbert": "heedful.models.bert:DISTILBERT",
+        "albert": "heedful.models.albert:FAMILY",
+        "llama": "heedful.models.llama:FAMILY",
+        "vit": "heedful.models.vit:FAMILY",
+        "mae": "heedful.models.mae:FAMILY",
+        "beit": "heedful.models.beit:FAMILY",
+        "convit": "heedful.models.convit:FAMILY",
+        "autoformer": "heedful.models.autoformer:FAMILY",
+        "dvae": "heedful.models.dvae:FAMILY",
+        "dino": "heedful.models.dino:FAMILY",
+        "swin": "heedful.models.swin:FAMILY",
+        "resnet": "heedful.models.resnet:FAMILY",
+        "lenet": "heedful.models.lenet:FAMILY",
+        "word_vectors": "heedful.models.word_vectors:FAMILY",
+    },
+)
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
 
 def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
     """The spec of a model: a family, a named size of it, and numbers and words that say otherwise."""
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise unknown("family", str(family), FAMILIES)
-    kind = FAMILIES[family][0]
+    kind = FAMILIES.named(str(family)).spec
     if size is not None and str(size) not in kind.sizes:
         raise unknown(f"size of {family}", str(size), kind.sizes)
     try:
@@ -94,8 +92,8 @@ def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
 
 def assemble(spec: Spec) -> nn.Module:
     """The model that a spec describes, with fresh weights."""
-    kind = FAMILIES[spec.family][1]
-    made = kind if asked(spec) == NEXT else READING.get(kind, kind)
+    family = FAMILIES[spec.family]
+    made = family.model if asked(spec) == NEXT else family.reading or family.model
     return Members(spec, made) if isinstance(spec, AskedSpec) and spec.members > 1 else made(spec)
 
 

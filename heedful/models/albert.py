@@ -9,9 +9,11 @@ from torch import nn
 
 from heedful.blocks import Again, Stack
 from heedful.inputs import Sentences
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models.bert import Bert, EncoderSpec, output
-from heedful.models.spec import Count, Id
+from heedful.models.cases import Readings
+from heedful.models.family import Family
+from heedful.models.specs import Count, Id
 
 
 class AlbertSpec(EncoderSpec):
@@ -60,3 +62,6 @@ class Albert(Bert):
         self.encoder = Again(groups, s.depth, parts.last_norm(s))
         self.mask, self.bias = parts.mask(s), parts.bias(s)
         self.outputs = output(s, self.inputs.table)
+
+
+FAMILY = Family(AlbertSpec, Albert, {"vocab": 11}, Readings)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.attention import standing
 from heedful.models import words
-from heedful.models.spec import Count, LanguageSpec, Spec
+from heedful.models.specs import Count, LanguageSpec, Spec
 
 MOST = 64  # members of a model
 NEXT = "next"  # is asked of a model that writes

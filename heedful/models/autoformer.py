@@ -15,9 +15,11 @@ from torch.func import functional_call
 
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
-from heedful.models import spec as parts
+from heedful.models import specs as parts
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import standard
-from heedful.models.spec import Count
+from heedful.models.specs import Count
 from heedful.models.vit import ViT, ViTSpec, pool, position, stem
 
 
@@ -139,3 +141,6 @@ def skeleton(spec: str, chosen: Choice) -> AutoFormer:
 def weights(spec: AutoFormerSpec, chosen: Choice) -> int:
     """How many weights one of the networks has."""
     return sum(math.prod(tensor.shape) for tensor in skeleton(spec.model_dump_json(), chosen).parameters())
+
+
+FAMILY = Family(AutoFormerSpec, AutoFormer, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)

@@ -15,11 +15,13 @@ from torch import Tensor, nn
 from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import answers, tables
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models.answers import AskedSpec
+from heedful.models.cases import Pairs
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
-from heedful.models.spec import Count, Id
+from heedful.models.family import Family
 from heedful.models.special import Special
+from heedful.models.specs import Count, Id
 
 BARTS = {"vocab": 50265, "length": 1024, "pad": 1, "begin": 2, "end": 2, "first": 0}
 OPUS = {"vocab": 58101, "length": 512, "pad": 58100, "begin": 58100, "end": 0}
@@ -117,3 +119,7 @@ def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the model is asked; the next token is read off a table, where one is given."""
     more = {"vocab": spec.vocab, "tied_to": table, "bias": spec.output_bias}
     return answers.output(spec, tables.BART_OUTPUTS, **more)
+
+
+BART = Family(BartSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)
+MARIAN = Family(MarianSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)

@@ -12,11 +12,13 @@ from heedful.attention import Attention, ClassTable, GridSight, Join, TableAtten
 from heedful.blocks import Block, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Images
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models import tables, words
+from heedful.models.cases import Pictures
 from heedful.models.dvae import DVAE, DVAESpec
+from heedful.models.family import Family
 from heedful.models.images import standard
-from heedful.models.spec import Count, Share
+from heedful.models.specs import Count, Share
 from heedful.models.vit import ViT, ViTSpec, pool, position, stem
 
 
@@ -105,3 +107,6 @@ class BEiT(ViT):
         """What the encoder makes of tokens: B T M -> B T M."""
         shared = None if self.table is None else self.table.sized(shape)
         return self.encoder(x, GridSight(x, shape, self.mask, shared))
+
+
+FAMILY = Family(BEiTSpec, BEiT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)

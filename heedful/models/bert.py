@@ -10,9 +10,11 @@ from torch import Tensor, nn
 
 from heedful.inputs import Sentences
 from heedful.models import answers, tables, words
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models.answers import AskedSpec
-from heedful.models.spec import Count, Id
+from heedful.models.cases import Readings
+from heedful.models.family import Family
+from heedful.models.specs import Count, Id
 
 
 class EncoderSpec(AskedSpec):
@@ -133,3 +135,9 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
         activation=words.named("transform", spec.transform, tables.ACTIVATIONS),
         norm=parts.norm(spec),
     )
+
+
+BERT = Family(BertSpec, Bert, {"vocab": 11}, Readings)
+ROBERTA = Family(RobertaSpec, Bert, {"vocab": 11}, Readings)
+CAMEMBERT = Family(CamembertSpec, Bert, {"vocab": 11}, Readings)
+DISTILBERT = Family(DistilbertSpec, Bert, {"vocab": 11}, Readings)

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from heedful.attention import GatedAttention, GridSight, Join, MultiHead
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models import tables, words
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import standard
-from heedful.models.spec import Count
+from heedful.models.specs import Count
 from heedful.models.vit import ViT, ViTSpec, pool, position, stem
 
 
@@ -79,3 +81,8 @@ class ConViT(ViT):
                 sight = GridSight(x, shape, self.mask, self.bias)
             x = block(x, sight)
         return self.encoder.norm(x)
+
+
+FAMILY = Family(
+    ConViTSpec, ConViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3, "local": 1}, Pictures
+)

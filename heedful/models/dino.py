@@ -10,7 +10,9 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from heedful.models.spec import Count, Share
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
+from heedful.models.specs import Count, Share
 from heedful.models.vit import ViT, ViTSpec
 
 Temperature = Annotated[float, Field(gt=0.0)]
@@ -144,3 +146,12 @@ class DINO(Viewer):
         own = self.state_dict()
         model.load_state_dict({name: own[name] for name in model.state_dict()})
         return model
+
+
+FAMILY = Family(
+    DINOSpec,
+    DINO,
+    {"channels": 3, "high": 16, "wide": 16, "patch": 4},
+    Pictures,
+    becomes=lambda spec: {"family": "vit"},
+)

@@ -12,8 +12,10 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import ATTENTION, Count
+from heedful.models.specs import ATTENTION, Count
 
 
 class DVAESpec(ImageSpec):
@@ -79,3 +81,6 @@ class DVAE(nn.Module):
         else:
             chosen = one_hot(told.argmax(1), self.spec.vocab).movedim(-1, 1)
         return self.decoder(torch.einsum("bvhw,vm->bmhw", chosen.to(self.table.dtype), self.table))
+
+
+FAMILY = Family(DVAESpec, DVAE, {"channels": 3, "high": 16, "wide": 16}, Pictures)

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
-from heedful.models import spec as parts
-from heedful.models.spec import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
+from heedful.models import specs as parts
 from heedful.models.special import Special
+from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
 
 
 class WriterSpec(LanguageSpec):

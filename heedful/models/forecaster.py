@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
-from heedful.models import spec as parts
-from heedful.models.spec import Count, Spec
+from heedful.models import specs as parts
+from heedful.models.cases import Forecasts
+from heedful.models.family import Family
+from heedful.models.specs import Count, Spec
 
 
 class ForecasterSpec(Spec):
@@ -41,3 +43,6 @@ class Forecaster(nn.Module):
         sight = (Causal() & self.mask).over(series, memory, self.bias)
         x = self.inputs((series - self.mean) / self.deviation, sight)
         return series + self.outputs(self.decoder(x, sight, memory)) * self.deviation
+
+
+FAMILY = Family(ForecasterSpec, Forecaster, {"channels": 3}, Forecasts)

@@ -12,10 +12,12 @@ from heedful.attention import Causal, Documents, Everything, Memory
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
 from heedful.models import answers, tables
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models.answers import AskedSpec
-from heedful.models.spec import Share
+from heedful.models.cases import Continuations
+from heedful.models.family import Family
 from heedful.models.special import Special
+from heedful.models.specs import Share
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
 
@@ -109,3 +111,6 @@ class ReadingGPT(Decoder):
 def output(spec: DecoderSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the decoder is asked; the next token is read off a table, where one is given."""
     return answers.output(spec, tables.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)
+
+
+FAMILY = Family(GPTSpec, GPT, {"vocab": 11}, Continuations, reading=ReadingGPT)

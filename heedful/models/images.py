@@ -7,7 +7,7 @@ from typing import Self
 from pydantic import model_validator
 
 from heedful.inputs import Standard
-from heedful.models.spec import Count, Spec
+from heedful.models.specs import Count, Spec
 
 
 class ImageSpec(Spec):

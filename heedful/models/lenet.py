@@ -7,8 +7,10 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 from torch import Tensor, nn
 
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import ATTENTION
+from heedful.models.specs import ATTENTION
 
 
 class LeNetSpec(ImageSpec):
@@ -51,3 +53,6 @@ class LeNet(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
         return self.outputs(self.matrices(self.convolutions(self.scale(images)).flatten(1)))
+
+
+FAMILY = Family(LeNetSpec, LeNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, Pictures)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from heedful.models.gpt import GPT, DecoderSpec
+from heedful.models.cases import Continuations
+from heedful.models.family import Family
+from heedful.models.gpt import GPT, DecoderSpec, ReadingGPT
 
 SMALL_EPS, LONG = {"norm": "rms(eps=1e-06)"}, {"position": "rotary(base=1000000.0)"}
 LLAMA2 = {"vocab": 32000, "pad": None, "begin": 1, "end": 2}
@@ -42,3 +44,6 @@ class LlamaSpec(DecoderSpec):
 
 class Llama(GPT):
     """A GPT whose parts are others: rotary positions, norms by the root mean square, gated feed-forwards."""
+
+
+FAMILY = Family(LlamaSpec, Llama, {"vocab": 11}, Continuations, reading=ReadingGPT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -10,9 +10,11 @@ from torch import Tensor, nn
 
 from heedful.attention import Everything, GridSight
 from heedful.inputs import Images, SineGrid
-from heedful.models import spec as parts
+from heedful.models import specs as parts
+from heedful.models.cases import HiddenPictures
+from heedful.models.family import Family
 from heedful.models.images import standard
-from heedful.models.spec import Count
+from heedful.models.specs import Count
 from heedful.models.vit import ViTSpec, position, stem
 
 Hidden = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -95,3 +97,17 @@ class MAE(nn.Module):
         side = self.spec.patch
         cut = patches.unflatten(1, shape).unflatten(3, (self.spec.channels, side, side))  # B h w C p p
         return cut.permute(0, 3, 1, 4, 2, 5).flatten(4, 5).flatten(2, 3)
+
+
+def becomes(spec: MAESpec) -> dict[str, Any]:
+    """The encoder alone, as a classifier that pools by the mean: nothing was asked of its class token."""
+    return {"family": "vit", "pool": "mean", "leading": spec.first}
+
+
+FAMILY = Family(
+    MAESpec,
+    MAE,
+    {"channels": 3, "high": 16, "wide": 16, "patch": 4, "decoder_width": 24, "decoder_heads": 2},
+    HiddenPictures,
+    becomes=becomes,
+)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.models import tables, words
-from heedful.models.spec import Spec, key
+from heedful.models.specs import Spec, key
 
 WORDS: dict[str, Mapping[str, Any]] = {
-    "mechanism": {**tables.MECHANISMS, **tables.MASKS, **tables.PAIRS},
+    "mechanism": tables.ATTENTIONS,
     "join": tables.JOINS,
     "stack": tables.STACKS,
     "position": {**tables.GRIDS, **tables.POSITIONS, **tables.ROTARY},

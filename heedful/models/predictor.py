@@ -10,9 +10,11 @@ from torch import Tensor, nn
 
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models import tables, words
-from heedful.models.spec import Count, Spec
+from heedful.models.cases import Predictions
+from heedful.models.family import Family
+from heedful.models.specs import Count, Spec
 from heedful.models.transformer import PAD
 
 
@@ -57,3 +59,6 @@ class Predictor(nn.Module):
     def lengths(self, x: Tensor) -> Tensor:
         """How many members each sequence has: tokens tell by their padding, vectors are taken to be all there."""
         return (x != PAD).sum(-1) if self.spec.vocab else torch.full(x.shape[:1], x.shape[1], device=x.device)
+
+
+FAMILY = Family(PredictorSpec, Predictor, {"vocab": 11, "classes": 3}, Predictions)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from heedful.errors import Refusal, nearest
-from heedful.models.spec import Spec
+from heedful.models.specs import Spec
 
 FITTING = {  # what pydantic found, as the end of "it should be ..."
     "int_type": "a whole number",

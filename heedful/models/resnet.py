@@ -9,8 +9,10 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.blocks.convolutions import Convolved, Residual
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import ATTENTION, Count
+from heedful.models.specs import ATTENTION, Count
 
 DEPTHS = [2, 2, 2, 2]
 
@@ -74,3 +76,6 @@ class ResNet(nn.Module):
     def encode(self, images: Tensor) -> Tensor:
         """What the last stage makes of an image: B C H W -> B M h w."""
         return self.stages(self.shrink(self.stem(self.scale(images))))
+
+
+FAMILY = Family(ResNetSpec, ResNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, Pictures)

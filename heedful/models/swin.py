@@ -13,10 +13,12 @@ from heedful.blocks import Block, Stack
 from heedful.blocks.dropout import Dropout
 from heedful.errors import Refusal
 from heedful.inputs import ConvolvedPatches
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models import tables, words
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import Count
+from heedful.models.specs import Count
 
 DEPTHS = [2, 2, 6, 2]
 
@@ -150,3 +152,6 @@ class Swin(nn.Module):
                 shape = (-(-shape[0] // 2), -(-shape[1] // 2))
             x = stage(x, GridSight(x, shape))
         return self.norm(x)
+
+
+FAMILY = Family(SwinSpec, Swin, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)

@@ -8,8 +8,10 @@ import torch
 
 from heedful.attention import Across, MultiHead
 from heedful.inputs import Tokens
-from heedful.models import spec as parts
+from heedful.models import specs as parts
+from heedful.models.cases import Pairs
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
+from heedful.models.family import Family
 from heedful.models.words import said
 from heedful.outputs import NextToken
 
@@ -87,3 +89,6 @@ class T5(EncoderDecoder):
                 part.to_q.weight *= key**-0.5
         if self.spec.tied and self.spec.scaled:
             self.inputs.table.weight *= self.spec.width**0.5
+
+
+FAMILY = Family(T5Spec, T5, {"vocab": 11, "tied": False}, Pairs)

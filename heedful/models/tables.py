@@ -2,61 +2,36 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from torch import nn
 
 from heedful.attention import (
-    AdaptiveSpan,
-    ALiBi,
-    Axial,
     Bias,
-    BigBird,
-    Blocks,
-    Buckets,
-    Collaborative,
-    Fixed,
-    GaussianBias,
     Join,
-    Local,
-    Local2D,
-    Longformer,
     Mask,
     MultiHead,
-    MultiScale,
     Rotary,
     Rotary2D,
     RotaryByParts,
     Routed,
-    Strided,
-    TaskBlocks,
-    Window,
 )
-from heedful.attention import mechanisms as kinds
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
-    ETC,
     BatchNorm,
     Block,
-    BPTransformer,
     CrossBlock,
     FeedForward,
     GatedFeedForward,
-    GlobalRows,
-    Induced,
     LayerNorm,
-    LazyFormer,
-    Luna,
-    Poolingformer,
     PostNormBlock,
     PostNormCrossBlock,
-    Predictive,
-    RealFormer,
     RMSNorm,
     ScaledBlock,
     Stack,
-    StarTransformer,
 )
 from heedful.errors import Refusal
 from heedful.inputs import (
@@ -95,73 +70,102 @@ from heedful.outputs import (
     States,
     Tags,
 )
+from heedful.registry import Registry
 
-MECHANISMS: dict[str, type[Mechanism]] = {
-    "softmax": Softmax,
-    "dot": kinds.Dot,
-    "scaled": kinds.Scaled,
-    "general": kinds.General,
-    "additive": kinds.Additive,
-    "linear": kinds.Linear,
-    "performer": kinds.Performer,
-    "dpfp": kinds.DPFP,
-    "linformer": kinds.Linformer,
-    "nystromformer": kinds.Nystromformer,
-    "synthesizer_dense": kinds.DenseSynthesizer,
-    "synthesizer_random": kinds.RandomSynthesizer,
-    "synthesizer_factorised": kinds.FactorisedSynthesizer,
-    "talking_heads": kinds.TalkingHeads,
-    "reformer": kinds.Reformer,
-    "sinkhorn": kinds.Sinkhorn,
-    "routing": kinds.Routing,
-    "localness": kinds.Localness,
-    "clustered": kinds.Clustered,
-    "informer": kinds.Informer,
-    "rfa": kinds.RFA,
-    "gated_rfa": kinds.GatedRFA,
-    "csalr": kinds.CSALR,
-    "memory_compressed": kinds.MemoryCompressed,
-    "average": kinds.Average,
-    "hard_coded": kinds.HardCoded,
-    "low_rank": kinds.LowRank,
-    "sac": kinds.SAC,
-}
-MASKS: dict[str, type[Mask]] = {  # softmax among fewer: a mechanism's name to users
-    "window": Window,
-    "blocks": Blocks,
-    "strided": Strided,
-    "fixed": Fixed,
-    "longformer": Longformer,
-    "bigbird": BigBird,
-    "axial": Axial,
-    "local": Local,
-    "local2d": Local2D,
-    "multiscale": MultiScale,
-}
-PAIRS: dict[str, type[nn.Module]] = {  # two attentions in the place of one: a mechanism's name to users
-    "isab": Induced,
-    "poolingformer": Poolingformer,
-    "longformer_own": GlobalRows,
-}
-STACKS: dict[str, type[Stack]] = {
-    "plain": Stack,
-    "realformer": RealFormer,
-    "lazyformer": LazyFormer,
-    "predictive": Predictive,
-    "luna": Luna,
-    "star": StarTransformer,
-    "bp": BPTransformer,
-    "etc": ETC,
-}
-PROJECTIONS: dict[str, type[MultiHead]] = {"heads": MultiHead, "collaborative": Collaborative}
-BIASES: dict[str, type[Bias] | None] = {
-    "none": None,
-    "alibi": ALiBi,
-    "buckets": Buckets,
-    "gaussian": GaussianBias,
-    "span": AdaptiveSpan,
-    "camtl": TaskBlocks,
-}
+MECHANISMS: Registry[type[Mechanism]] = Registry(
+    "mechanism",
+    "heedful.mechanisms",
+    {
+        "softmax": "heedful.attention.mechanisms.softmax:Softmax",
+        "dot": "heedful.attention.mechanisms.softmax:Dot",
+        "scaled": "heedful.attention.mechanisms.softmax:Scaled",
+        "general": "heedful.attention.mechanisms.general:General",
+        "additive": "heedful.attention.mechanisms.additive:Additive",
+        "linear": "heedful.attention.mechanisms.linear:Linear",
+        "performer": "heedful.attention.mechanisms.performer:Performer",
+        "dpfp": "heedful.attention.mechanisms.dpfp:DPFP",
+        "linformer": "heedful.attention.mechanisms.linformer:Linformer",
+        "nystromformer": "heedful.attention.mechanisms.nystromformer:Nystromformer",
+        "synthesizer_dense": "heedful.attention.mechanisms.synthesizer:DenseSynthesizer",
+        "synthesizer_random": "heedful.attention.mechanisms.synthesizer:RandomSynthesizer",
+        "synthesizer_factorised": "heedful.attention.mechanisms.synthesizer:FactorisedSynthesizer",
+        "talking_heads": "heedful.attention.mechanisms.talking:TalkingHeads",
+        "reformer": "heedful.attention.mechanisms.reformer:Reformer",
+        "sinkhorn": "heedful.attention.mechanisms.sinkhorn:Sinkhorn",
+        "routing": "heedful.attention.mechanisms.routing:Routing",
+        "localness": "heedful.attention.mechanisms.localness:Localness",
+        "clustered": "heedful.attention.mechanisms.clustered:Clustered",
+        "informer": "heedful.attention.mechanisms.informer:Informer",
+        "rfa": "heedful.attention.mechanisms.rfa:RFA",
+        "gated_rfa": "heedful.attention.mechanisms.rfa:GatedRFA",
+        "csalr": "heedful.attention.mechanisms.csalr:CSALR",
+        "memory_compressed": "heedful.attention.mechanisms.compressed:MemoryCompressed",
+        "average": "heedful.attention.mechanisms.average:Average",
+        "hard_coded": "heedful.attention.mechanisms.hard_coded:HardCoded",
+        "low_rank": "heedful.attention.mechanisms.low_rank:LowRank",
+        "sac": "heedful.attention.mechanisms.sac:SAC",
+    },
+)
+MASKS: Registry[type[Mask]] = Registry(
+    "mechanism",
+    "heedful.masks",
+    {  # softmax among fewer: a mechanism's name to users
+        "window": "heedful.attention.masks.sparse:Window",
+        "blocks": "heedful.attention.masks.blockwise:Blocks",
+        "strided": "heedful.attention.masks.sparse:Strided",
+        "fixed": "heedful.attention.masks.sparse:Fixed",
+        "longformer": "heedful.attention.masks.longformer:Longformer",
+        "bigbird": "heedful.attention.masks.bigbird:BigBird",
+        "axial": "heedful.attention.masks.axial:Axial",
+        "local": "heedful.attention.masks.image:Local",
+        "local2d": "heedful.attention.masks.image:Local2D",
+        "multiscale": "heedful.attention.masks.multi_scale:MultiScale",
+    },
+)
+PAIRS: Registry[type[nn.Module]] = Registry(
+    "mechanism",
+    "heedful.pairs",
+    {  # two attentions in the place of one: a mechanism's name to users
+        "isab": "heedful.blocks.pairs.isab:Induced",
+        "poolingformer": "heedful.blocks.pairs.poolingformer:Poolingformer",
+        "longformer_own": "heedful.blocks.pairs.longformer:GlobalRows",
+    },
+)
+ATTENTIONS: Mapping[str, Part] = ChainMap[str, Any](MECHANISMS, MASKS, PAIRS)  # type: ignore[arg-type]  # read alone
+STACKS: Registry[type[Stack]] = Registry(
+    "stack",
+    "heedful.stacks",
+    {
+        "plain": "heedful.blocks.stack:Stack",
+        "realformer": "heedful.blocks.stacks.realformer:RealFormer",
+        "lazyformer": "heedful.blocks.stacks.lazyformer:LazyFormer",
+        "predictive": "heedful.blocks.stacks.predictive:Predictive",
+        "luna": "heedful.blocks.stacks.luna:Luna",
+        "star": "heedful.blocks.stacks.star:StarTransformer",
+        "bp": "heedful.blocks.stacks.bp:BPTransformer",
+        "etc": "heedful.blocks.stacks.etc:ETC",
+    },
+)
+PROJECTIONS: Registry[type[MultiHead]] = Registry(
+    "project",
+    "heedful.projections",
+    {
+        "heads": "heedful.attention.projections:MultiHead",
+        "collaborative": "heedful.attention.heads.collaborative:Collaborative",
+    },
+)
+BIASES: Registry[type[Bias] | None] = Registry(
+    "bias",
+    "heedful.biases",
+    {
+        "none": None,
+        "alibi": "heedful.attention.biases.alibi:ALiBi",
+        "buckets": "heedful.attention.biases.t5:Buckets",
+        "gaussian": "heedful.attention.biases.gaussian:GaussianBias",
+        "span": "heedful.attention.biases.span:AdaptiveSpan",
+        "camtl": "heedful.attention.biases.camtl:TaskBlocks",
+    },
+)
 POSITIONS: dict[str, type[Position]] = {
     "none": NoPosition,
     "sine": Sine,
@@ -264,9 +268,7 @@ def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism
     for key, table in others.items() if name not in MECHANISMS else ():
         if hasattr(table.get(name), "card"):  # a kind of attention, by another key
             raise Refusal(f"model.mechanism={word} is a word of another key; set model.{key}={word}")
-    made: Mechanism = choose(
-        "mechanism", word, {**MECHANISMS, **MASKS, **PAIRS}, heads=heads, width=width, length=length
-    )
+    made: Mechanism = choose("mechanism", word, ATTENTIONS, heads=heads, width=width, length=length)
     return made
 
 

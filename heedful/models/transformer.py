@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from heedful.inputs import Tokens
-from heedful.models import spec as parts
+from heedful.models import specs as parts
+from heedful.models.cases import Pairs
 from heedful.models.encoder_decoder import EncoderDecoder, decoder, encoder
-from heedful.models.spec import BEGIN, END, PAD, UNKNOWN, Count, Spec
+from heedful.models.family import Family
 from heedful.models.special import Special
+from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, Spec
 from heedful.outputs import NextToken
 
 __all__ = ["BEGIN", "END", "PAD", "SPECIAL", "UNKNOWN", "Transformer", "TransformerSpec"]
@@ -56,3 +58,6 @@ class Transformer(EncoderDecoder):
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
+
+
+FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs)

@@ -11,10 +11,12 @@ from torch import Tensor, nn
 from heedful.attention import GridSight
 from heedful.errors import Refusal
 from heedful.inputs import GridPosition, Images, Patches
-from heedful.models import spec as parts
+from heedful.models import specs as parts
 from heedful.models import tables, words
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.spec import Count
+from heedful.models.specs import Count
 from heedful.outputs import FirstPool
 
 SIZES = {
@@ -114,3 +116,6 @@ class ViT(nn.Module):
         """What the encoder makes of each token: B C H W -> B T M, the learned tokens first."""
         x = self.inputs(images)
         return self.encoder(x, GridSight(x, self.inputs.shape(images), self.mask, self.bias))
+
+
+FAMILY = Family(ViTSpec, ViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)

@@ -8,7 +8,9 @@ import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.models.spec import ATTENTION, Count, Spec
+from heedful.models.cases import WordPairs
+from heedful.models.family import Family
+from heedful.models.specs import ATTENTION, Count, Spec
 
 
 class WordVectorsSpec(Spec):
@@ -48,3 +50,6 @@ class WordVectors(nn.Module):
     def vectors(self) -> Tensor:
         """The vectors of all words: V M."""
         return self.table.weight if self.bias is None else self.table.weight + self.near.weight
+
+
+FAMILY = Family(WordVectorsSpec, WordVectors, {"vocab": 11}, WordPairs)

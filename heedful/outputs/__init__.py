@@ -1,10 +1,16 @@
 """Outputs: B T M becomes an answer."""
 
-from heedful.outputs.classes import Attended, Each, First, Mean
-from heedful.outputs.pools import AttentionPool, BothPool, FirstPool, MeanPool
-from heedful.outputs.sentences import Answer, Classes, LastClasses, MaskedToken, Pooled, States, Tags
-from heedful.outputs.tokens import NextToken, Rounded
+from typing import TYPE_CHECKING
 
+from heedful.registry import lazily
+
+if TYPE_CHECKING:
+    from heedful.outputs.classes import Attended, Each, First, Mean
+    from heedful.outputs.pools import AttentionPool, BothPool, FirstPool, MeanPool
+    from heedful.outputs.sentences import Answer, Classes, LastClasses, MaskedToken, Pooled, States, Tags
+    from heedful.outputs.tokens import NextToken, Rounded
+
+__getattr__ = lazily(__name__)
 __all__ = [
     "Answer",
     "Attended",

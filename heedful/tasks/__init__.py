@@ -2,78 +2,115 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from heedful.errors import Refusal, unknown
-from heedful.models import Spec
+from heedful.errors import Refusal
 from heedful.models.answers import NEXT, asked
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.images import ImageSpec
-from heedful.models.spec import LanguageSpec
-from heedful.tasks.agreeing import Agreeing
-from heedful.tasks.answer import Answer
-from heedful.tasks.asking import Answering, Classification, Filling, Tagging
-from heedful.tasks.classify import Classify
-from heedful.tasks.coding import Coding
-from heedful.tasks.continuation import Continuation
-from heedful.tasks.continuing import Continuing
-from heedful.tasks.conversation import Conversation
-from heedful.tasks.elsewhere import seeing
-from heedful.tasks.glove import Glove
-from heedful.tasks.guessing import Guessing
-from heedful.tasks.images import Images
-from heedful.tasks.in_context import InContext
-from heedful.tasks.infilling import Infilling, Spans
-from heedful.tasks.masking import Masking
-from heedful.tasks.pairs import Pairs
-from heedful.tasks.reading import Reading
-from heedful.tasks.rebuilding import Rebuilding
-from heedful.tasks.searching import Searching
-from heedful.tasks.sequences import Sequences
-from heedful.tasks.series import Series
-from heedful.tasks.sets import Sets
-from heedful.tasks.several import SeveralTasks
-from heedful.tasks.skip_gram import SkipGram
-from heedful.tasks.summary import Summary
-from heedful.tasks.tag import Tag
-from heedful.tasks.task import Task
-from heedful.tasks.translation import Translation
-from heedful.tasks.use import Use
-from heedful.tasks.vectors import Vectors
-from heedful.tasks.writing import Writing
+from heedful.models.specs import LanguageSpec, Spec
+from heedful.registry import Registry, lazily
 
-OF_TEXT: tuple[type[Task], ...] = (Pairs, Translation, Continuation, Masking, Spans, Infilling)
-FITTED: tuple[type[Task], ...] = (Classify, SeveralTasks, Tag, Answer, Summary, Conversation, Sequences)
-OF_IMAGES: tuple[type[Task], ...] = (Images, Rebuilding, Agreeing, Coding, Guessing, Searching)
-OTHERS: tuple[type[Task], ...] = (SkipGram, Glove, InContext, Sets, Series)
-TASKS: dict[str, type[Task]] = {task.name: task for task in (*OF_TEXT, *FITTED, *OF_IMAGES, *OTHERS)}
-READINGS: tuple[type[Reading], ...] = (Vectors, Classification, Tagging, Answering, Filling)
-USES: dict[str, type[Use]] = {
-    **TASKS,
-    **{use.name: use for use in READINGS},
-    Writing.name: Writing,
-    Continuing.name: Continuing,
-}
+if TYPE_CHECKING:
+    from heedful.tasks.agreeing import Agreeing
+    from heedful.tasks.coding import Coding
+    from heedful.tasks.guessing import Guessing
+    from heedful.tasks.images import Images
+    from heedful.tasks.pairs import Pairs
+    from heedful.tasks.reading import Reading
+    from heedful.tasks.rebuilding import Rebuilding
+    from heedful.tasks.searching import Searching
+    from heedful.tasks.sequences import Sequences
+    from heedful.tasks.series import Series
+    from heedful.tasks.sets import Sets
+    from heedful.tasks.task import Task
+    from heedful.tasks.translation import Translation
+    from heedful.tasks.use import Use
+    from heedful.tasks.vectors import Vectors
+
+__getattr__ = lazily(__name__)
+TASKS: Registry[type[Task]] = Registry(
+    "task",
+    "heedful.tasks",
+    {
+        "pairs": "heedful.tasks.pairs:Pairs",
+        "translation": "heedful.tasks.translation:Translation",
+        "continuation": "heedful.tasks.continuation:Continuation",
+        "masking": "heedful.tasks.masking:Masking",
+        "spans": "heedful.tasks.infilling:Spans",
+        "infilling": "heedful.tasks.infilling:Infilling",
+        "classify": "heedful.tasks.classify:Classify",
+        "classify-several": "heedful.tasks.several:SeveralTasks",
+        "tag": "heedful.tasks.tag:Tag",
+        "answer": "heedful.tasks.answer:Answer",
+        "summary": "heedful.tasks.summary:Summary",
+        "conversation": "heedful.tasks.conversation:Conversation",
+        "sequences": "heedful.tasks.sequences:Sequences",
+        "images": "heedful.tasks.images:Images",
+        "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
+        "agreeing": "heedful.tasks.agreeing:Agreeing",
+        "coding": "heedful.tasks.coding:Coding",
+        "guessing": "heedful.tasks.guessing:Guessing",
+        "searching": "heedful.tasks.searching:Searching",
+        "word2vec": "heedful.tasks.skip_gram:SkipGram",
+        "glove": "heedful.tasks.glove:Glove",
+        "in-context": "heedful.tasks.in_context:InContext",
+        "sets": "heedful.tasks.sets:Sets",
+        "series": "heedful.tasks.series:Series",
+    },
+)
+READINGS: Registry[type[Reading]] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
+    "output",
+    "heedful.readings",
+    {
+        "states": "heedful.tasks.vectors:Vectors",
+        "pooled": "heedful.tasks.vectors:Vectors",
+        "classes": "heedful.tasks.asking:Classification",
+        "tags": "heedful.tasks.asking:Tagging",
+        "answer": "heedful.tasks.asking:Answering",
+        "masked": "heedful.tasks.asking:Filling",
+    },
+)
+ALONE: Registry[type[Use]] = Registry(  # uses by the names that stand in a task.json, beside the tasks
+    "use",
+    "heedful.uses",
+    {
+        "vectors": "heedful.tasks.vectors:Vectors",
+        "classification": "heedful.tasks.asking:Classification",
+        "tagging": "heedful.tasks.asking:Tagging",
+        "answering": "heedful.tasks.asking:Answering",
+        "filling": "heedful.tasks.asking:Filling",
+        "writing": "heedful.tasks.writing:Writing",
+        "continuing": "heedful.tasks.continuing:Continuing",
+    },
+)
+USES: Mapping[str, type[Use]] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
 
 
 def task_of(name: str) -> type[Task]:
     """The task that a spec names."""
-    if name not in TASKS:
-        raise unknown("task", name, TASKS)
-    return TASKS[name]
+    return TASKS.named(name)
 
 
 def use_of(model: nn.Module, folder: Path) -> Use:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
+    from heedful.tasks.continuing import Continuing
+    from heedful.tasks.writing import Writing
+
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
     if isinstance(spec, Spec) and word != NEXT:
-        return suited(next(use for use in READINGS if word in use.outputs).of(folder), spec)
+        return suited(READINGS[word].of(folder), spec)
     if isinstance(spec, WriterSpec):
         return suited(Writing.of(folder), spec)
     if isinstance(spec, ImageSpec):
+        from heedful.tasks.elsewhere import seeing
+
         return seeing(spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
@@ -89,6 +126,7 @@ def suited(use: Use, spec: Spec) -> Use:
 
 
 __all__ = [
+    "ALONE",
     "READINGS",
     "TASKS",
     "USES",

@@ -14,7 +14,7 @@ from heedful.decoding import Decoding, search
 from heedful.decoding.writers import Writer, longest
 from heedful.looking.page import Example, Samples
 from heedful.models.gpt import GPT
-from heedful.models.spec import PAD, UNKNOWN
+from heedful.models.specs import PAD, UNKNOWN
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus, Crop
 from heedful.tasks.losses import consistent, cross_entropy

@@ -23,7 +23,7 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
-from heedful.models.spec import LanguageSpec
+from heedful.models.specs import LanguageSpec
 from heedful.tasks.continuing import AT_ONCE, Continuing
 from heedful.tasks.losses import cross_entropy
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, nonempty, read_all, several, stack, to

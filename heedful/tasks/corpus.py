@@ -22,7 +22,7 @@ from heedful.data.texts import lines as lines_of
 from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.models.spec import BEGIN, END, PAD
+from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.parallel import tokenizer_of
 from heedful.tasks.task import Batch, Task
 from heedful.text import Tokenizer

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.models.spec import UNKNOWN
+from heedful.models.specs import UNKNOWN
 from heedful.tasks.corpus import Stream, Whole
 from heedful.tasks.skip_gram import directions
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to

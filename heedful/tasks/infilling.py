@@ -17,7 +17,7 @@ from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.encoder_decoder import WriterSpec
-from heedful.models.spec import BEGIN, END, PAD
+from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.corpus import Corpus, Crop, Whole
 from heedful.tasks.losses import cross_entropy, written
 from heedful.tasks.task import PLAIN, Batch, Ids, Terms, device_of, several, to

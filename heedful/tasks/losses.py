@@ -7,7 +7,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.models.spec import PAD
+from heedful.models.specs import PAD
 from heedful.tasks.task import Batch, Terms
 
 PIECE = 1 << 22  # scores that are worked on at once: few enough for a GPU's cache

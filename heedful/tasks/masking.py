@@ -13,7 +13,7 @@ from heedful.data.augment import draw
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.spec import BEGIN, END, PAD
+from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.asking import Filling
 from heedful.tasks.corpus import Corpus, Crop
 from heedful.tasks.losses import cross_entropy

@@ -24,7 +24,7 @@ from heedful.looking.maps import Map
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
-from heedful.models.spec import BEGIN, UNKNOWN
+from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.tasks.task import (
     PLAIN,
     Batch,

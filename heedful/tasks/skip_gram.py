@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from heedful.data.augment import draw
-from heedful.models.spec import UNKNOWN
+from heedful.models.specs import UNKNOWN
 from heedful.models.word_vectors import WordVectors
 from heedful.tasks.corpus import Crop
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to

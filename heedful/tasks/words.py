@@ -18,7 +18,7 @@ from heedful.errors import Refusal, nearest
 from heedful.looking.maps import Map
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
-from heedful.models.spec import UNKNOWN
+from heedful.models.specs import UNKNOWN
 from heedful.models.word_vectors import WordVectors
 from heedful.tasks.corpus import Corpus, Stream
 from heedful.tasks.task import read_all

@@ -18,7 +18,7 @@ from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.images import ImageSpec
-from heedful.models.spec import Spec
+from heedful.models.specs import Spec
 from heedful.tasks import task_of
 from heedful.tasks.task import ALL
 from heedful.training.adapting import merge
@@ -30,7 +30,6 @@ from heedful.training.trained import leave
 FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
-BECOMES = {"mae": "vit", "dino": "vit"}  # families whose encoders begin a classifier
 OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
 GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
 
@@ -110,9 +109,7 @@ def like(run: RunSpec) -> dict[str, Any]:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
     spec = store.load(run.start, check=False).spec
     assert isinstance(spec, Spec)
-    family = BECOMES.get(spec.family, spec.family)
-    known = FAMILIES[family][0].model_fields.keys() - OF_DATA - GUESSING - {"family"}
+    told = FAMILIES[spec.family].becomes(spec)
+    known = FAMILIES[told["family"]].spec.model_fields.keys() - OF_DATA - GUESSING - {"family"}
     there = {key: value for key, value in spec.model_dump(exclude_none=True).items() if key in known}
-    if spec.family == "mae":  # whose class token nothing was asked of
-        there |= {"pool": "mean", "leading": spec.first}
-    return there | run.model | {"family": family}
+    return there | told | run.model | {"family": told["family"]}

@@ -17,7 +17,7 @@ from heedful.checkpoints.reading import read_json
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models.bert import EncoderSpec
-from heedful.models.spec import LanguageSpec
+from heedful.models.specs import LanguageSpec
 from heedful.recipes import TOY, parse, put, toy_data
 from heedful.tasks import USES, Task, Use, suited, use_of
 from heedful.training.spec import read, validated

@@ -111,9 +111,9 @@ def test_padding_changes_nothing_in_a_model(name, word):
 
 
 def test_every_family_is_padded_here():
-    made = tuple(models.FAMILIES[family][1] for family, _ in families.FAMILIES.values())
+    made = tuple(models.FAMILIES[family].model for family, _ in families.FAMILIES.values())
     whole = (ImageSpec, WordVectorsSpec)  # images have one size, and words are read one by one
-    texts = [model for spec, model in models.FAMILIES.values() if not issubclass(spec, whole)]
+    texts = [family.model for family in models.FAMILIES.values() if not issubclass(family.spec, whole)]
     assert all(issubclass(model, made) for model in texts)
 
 

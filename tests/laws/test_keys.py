@@ -6,29 +6,11 @@ import torch
 from heedful import models
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
-from heedful.models import tables
-from heedful.models.spec import ATTENTION
+from heedful.models import FAMILIES, tables
+from heedful.models.specs import ATTENTION
 
-TOKENS, IMAGES = torch.randint(4, 11, (2, 9)), torch.randn(2, 3, 16, 16)
-SEEN = torch.tensor([[0, 5, 6, 3], [9, 2, 1, 14]])  # of 16 patches
-VIT = {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}
-CASES = {
-    **{name: ({"vocab": 11, "tied": False}, (TOKENS, TOKENS)) for name in ("transformer", "t5", "bart", "marian")},
-    **{
-        name: ({"vocab": 11}, (TOKENS,))
-        for name in ("gpt", "llama", "bert", "roberta", "camembert", "distilbert", "albert")
-    },
-    "predictor": ({"vocab": 11, "classes": 3}, (TOKENS,)),
-    "forecaster": ({"channels": 3}, (torch.randn(2, 9, 3),)),
-    **dict.fromkeys(("vit", "beit", "autoformer", "swin"), (VIT, (IMAGES,))),
-    "convit": (VIT | {"local": 1}, (IMAGES,)),
-    "mae": (VIT | {"classes": None, "decoder_width": 24, "decoder_heads": 2}, (IMAGES, SEEN)),
-    "dino": (VIT | {"classes": None}, (IMAGES,)),
-    "dvae": ({"channels": 3, "high": 16, "wide": 16}, (IMAGES,)),
-    "resnet": ({"channels": 3, "high": 16, "wide": 16, "classes": 3}, (IMAGES,)),
-    "lenet": ({"channels": 3, "high": 16, "wide": 16, "classes": 3}, (IMAGES,)),
-    "word_vectors": ({"vocab": 11}, (TOKENS[:, 0], TOKENS[:, 1])),
-}
+IMAGES = torch.randn(2, 3, 16, 16)
+VIT = FAMILIES["vit"].toy
 SAID = [
     ("mechanism", "window(size=1)"),
     ("mechanism", "blocks(size=1)"),
@@ -47,21 +29,20 @@ SAID = [
 def answer(family: str, **said: object) -> list[torch.Tensor]:
     """What a new model says, with the same dice whatever is said of it."""
     torch.manual_seed(0)
-    words, given = CASES[family]
-    model = models.build(family, width=24, heads=2, depth=2, **words | said).eval()
+    model = models.build(family, width=24, heads=2, depth=2, **FAMILIES[family].toy | said).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(weight.numel())) * 0.3)
-        made = model(*given)
+        torch.manual_seed(1)
+        made = model(*FAMILIES[family].cases(model).inputs(torch.float32))
     return [part for part in (made if isinstance(made, tuple) else (made,)) if isinstance(part, torch.Tensor)]
 
 
-def test_every_family_is_asked():
-    assert CASES.keys() == models.FAMILIES.keys()
+def test_every_key_of_attention_is_said():
     assert {key for key, _ in SAID} == set(ATTENTION)
 
 
-@pytest.mark.parametrize("family", CASES)
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize(("key", "value"), SAID)
 def test_what_is_said_of_attention_changes_what_a_model_says_or_is_refused(family, key, value):
     plain = answer(family)
@@ -82,9 +63,9 @@ def test_a_kind_of_another_key_is_told_by_it(word, key):
     assert str(refused.value).endswith(f"set model.{key}={word}")
 
 
-@pytest.mark.parametrize("family", CASES)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_families_without_attention_have_no_word_for_it(family):
-    words, _ = CASES[family]
+    words = FAMILIES[family].toy
     model = models.build(family, width=24, heads=2, depth=2, **words)
     if any(isinstance(part, Mechanism) for part in model.modules()):
         return

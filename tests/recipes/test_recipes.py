@@ -16,7 +16,7 @@ import heedful
 from heedful import recipes
 from heedful.cli.data import MADE
 from heedful.data.batches import Splits
-from heedful.models.spec import PAD
+from heedful.models.specs import PAD
 from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick

@@ -14,7 +14,7 @@ from heedful.data.spec import DataSpec
 from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.models.spec import BEGIN, END, PAD, UNKNOWN
+from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
 from heedful.tasks.continuation import Continuation, blanked
 from heedful.tasks.corpus import Stream
 from heedful.tasks.task import Terms

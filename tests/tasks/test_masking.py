@@ -8,7 +8,7 @@ from heedful.data.spec import DataSpec
 from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.models.spec import BEGIN, END, PAD
+from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.corpus import Stream
 from heedful.tasks.masking import MASK, Masking, framed, hidden
 from heedful.text import train

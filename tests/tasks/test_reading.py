@@ -208,7 +208,8 @@ def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, sai
 def test_every_output_has_a_use():
     from heedful.models.tables import OUTPUTS
 
-    assert sorted(word for use in READINGS for word in use.outputs) == sorted(OUTPUTS)
+    assert sorted(READINGS) == sorted(OUTPUTS)
+    assert all(word in use.outputs for word, use in READINGS.items())
 
 
 def test_a_folder_without_what_is_needed_is_refused(tmp_path):

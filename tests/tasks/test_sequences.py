@@ -13,7 +13,7 @@ from heedful.data.images.gallery import Gallery, Picture
 from heedful.data.line import Line
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
-from heedful.models.spec import BEGIN, PAD, UNKNOWN
+from heedful.models.specs import BEGIN, PAD, UNKNOWN
 from heedful.tasks.sequences import SHOWN, Sequences
 
 WORDS = ("a", "b", "c")

@@ -8,7 +8,7 @@ import torch
 import heedful
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
-from heedful.tasks import Writing
+from heedful.tasks.writing import Writing
 from heedful.text import train
 from heedful.training.trained import trained, usable
 from tests.text.corpus import TEXTS

@@ -10,42 +10,62 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints.names import timm
-from heedful.checkpoints.names.albert import Albert
-from heedful.checkpoints.names.bart import BART, MBART, Marian, Pegasus
-from heedful.checkpoints.names.beit import Beit
-from heedful.checkpoints.names.bert import Bert
 from heedful.checkpoints.names.config import Config
-from heedful.checkpoints.names.dinov2 import Dinov2
-from heedful.checkpoints.names.distilbert import Distilbert
-from heedful.checkpoints.names.gpt import GPT2
 from heedful.checkpoints.names.layout import Layout
-from heedful.checkpoints.names.llama import Llama, Mistral, Qwen2, Qwen3
-from heedful.checkpoints.names.mae import Mae
-from heedful.checkpoints.names.resnet import HFResNet
-from heedful.checkpoints.names.roberta import Camembert, Roberta
-from heedful.checkpoints.names.swin import HFSwin
-from heedful.checkpoints.names.t5 import T5
-from heedful.checkpoints.names.vit import Deit, Vit
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
 from heedful.models import Spec, assemble
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
+from heedful.registry import Registry
 
-EVERY: tuple[Layout, ...] = (
-    *(GPT2(), Llama(), Mistral(), Qwen2(), Qwen3()),
-    *(Bert(), Roberta(), Camembert(), Distilbert(), Albert()),
-    *(T5(), BART(), MBART(), Marian(), Pegasus()),
-    *(Vit(), Deit(), Dinov2(), Mae(), Beit(), HFSwin(), HFResNet()),
+
+class Layouts(Registry[Layout]):
+    """Layouts by the model_type of a config.json: the one instance of each class."""
+
+    def __getitem__(self, name: str) -> Layout:
+        found: Any = super().__getitem__(name)
+        if isinstance(found, type):
+            found = self.known[name] = found()
+        return found
+
+
+LAYOUTS = Layouts(
+    "model_type",
+    "heedful.layouts",
+    {
+        "gpt2": "heedful.checkpoints.names.gpt:GPT2",
+        "llama": "heedful.checkpoints.names.llama:Llama",
+        "mistral": "heedful.checkpoints.names.llama:Mistral",
+        "qwen2": "heedful.checkpoints.names.llama:Qwen2",
+        "qwen3": "heedful.checkpoints.names.llama:Qwen3",
+        "bert": "heedful.checkpoints.names.bert:Bert",
+        "roberta": "heedful.checkpoints.names.roberta:Roberta",
+        "camembert": "heedful.checkpoints.names.roberta:Camembert",
+        "distilbert": "heedful.checkpoints.names.distilbert:Distilbert",
+        "albert": "heedful.checkpoints.names.albert:Albert",
+        "t5": "heedful.checkpoints.names.t5:T5",
+        "bart": "heedful.checkpoints.names.bart:BART",
+        "mbart": "heedful.checkpoints.names.bart:MBART",
+        "marian": "heedful.checkpoints.names.bart:Marian",
+        "pegasus": "heedful.checkpoints.names.bart:Pegasus",
+        "vit": "heedful.checkpoints.names.vit:Vit",
+        "deit": "heedful.checkpoints.names.vit:Deit",
+        "dinov2": "heedful.checkpoints.names.dinov2:Dinov2",
+        "vit_mae": "heedful.checkpoints.names.mae:Mae",
+        "beit": "heedful.checkpoints.names.beit:Beit",
+        "swin": "heedful.checkpoints.names.swin:HFSwin",
+        "resnet": "heedful.checkpoints.names.resnet:HFResNet",
+    },
 )
 BY_DATA = {"vocab", "source_vocab", "classes", "labels", "tasks"}  # keys that nobody can choose
-LAYOUTS: dict[str, Layout] = {layout.kind: layout for layout in EVERY}
 
 
 def layout_of(config: Config) -> Layout:
     """The layout that a config.json names."""
     if "model_type" not in config.values and "architecture" in config.values:
+        from heedful.checkpoints.names import timm
+
         return timm.layout_of(config)
     kind = config.word("model_type")
     if kind not in LAYOUTS:

@@ -13,7 +13,7 @@ from heedful.checkpoints.names.rotary import position, rope
 from heedful.checkpoints.names.rules import Rule, Same, Stacked
 from heedful.checkpoints.names.words import ACTIVATIONS, activation, dropped, eps, normed
 from heedful.models.llama import LlamaSpec
-from heedful.models.spec import key
+from heedful.models.specs import key
 from heedful.models.words import parse
 
 BLOCK, THEIRS = "decoder.blocks.{n}", "model.layers.{n}"

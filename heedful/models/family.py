@@ -1,0 +1,29 @@
+"""What a family of models declares of itself, in its own file: all that the rest of heedful knows of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import nn
+
+from heedful.models.cases import Cases
+from heedful.models.specs import Spec
+
+
+def itself(spec: Any) -> dict[str, Any]:
+    """A trained model begins others of its own family."""
+    return {"family": spec.family}
+
+
+@dataclass(frozen=True)
+class Family:
+    """A model family: its spec, its model, how the laws are measured on it, and what a trained one becomes."""
+
+    spec: type[Spec]
+    model: type[nn.Module]
+    toy: Mapping[str, Any]  # what a small one must be told beside its sizes
+    cases: type[Cases]
+    reading: type[nn.Module] | None = None  # in place of a model that writes, where it is asked something else
+    becomes: Callable[[Any], dict[str, Any]] = itself  # what a classifier that begins with a trained one is told
