@@ -54,7 +54,8 @@ format: $(SETUP) ## let ruff mend what it can
 types: $(SETUP) ## mypy
 	$(VENV)/mypy
 
-prove: $(SETUP) ## what takes too long for a test: a hundred kills and more, and every kind of attention learning to sort
+prove: $(SETUP) ## what takes too long for a test: kills, every kind of attention learning to sort, and damaged input
+	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.parsers
 	OMP_NUM_THREADS=1 $(VENV)/python -m tests.prove.kills --out docs/reliability.md
 	OMP_NUM_THREADS=2 $(VENV)/python -m tests.prove.kinds --threads 2 --out docs/attention.md
 

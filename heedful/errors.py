@@ -16,8 +16,9 @@ class Refusal(ValueError):
     status: ClassVar[int] = 2
 
     def __init__(self, line: str) -> None:
-        plain = re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", line)  # what a file holds could be meant for the terminal
-        super().__init__(plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]} ... {plain[-LONGEST // 4 :]}")
+        short = line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 4 :]}"
+        plain = "".join(sign if sign.isprintable() else "\n" for sign in short)  # which could be meant for the terminal
+        super().__init__(re.sub("\n+", " ", plain))
 
 
 class Failure(RuntimeError):

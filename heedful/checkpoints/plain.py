@@ -46,14 +46,41 @@ def yaml_of(text: str) -> Any:
         loader.dispose()
 
 
+class Twice(yaml.YAMLError):
+    """A key that stands twice in one mapping: readers would differ in which of the two they take."""
+
+
 class Plain(yaml.SafeLoader):
-    """Reads YAML without aliases: ten lines of those that repeat each other stand for more than any memory holds."""
+    """Reads YAML without aliases: ten lines of those that repeat each other stand for more than any memory holds.
+
+    A value that is not what its tag says (`!!int x`) is a YAMLError, as all is that cannot be read.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """A part of the text, where it is no alias."""
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("it has an alias (*name), which is not read; write out what that stands for")
         return super().compose_node(parent, index)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        """The value of a part, where it is what its tag says."""
+        try:
+            return super().construct_object(node, deep)
+        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            kind = node.tag.rpartition(":")[2]
+            said = f"{str(node.value)[:60]!r} is no {kind}: {error}, line {node.start_mark.line + 1}"
+            raise yaml.YAMLError(said) from None
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Keys with values, where none of them stands there twice."""
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        if len(made) < len(node.value):
+            twice = Counter(str(key.value) for key, _ in node.value).most_common(1)[0][0]
+            raise Twice(f"key {twice[:60]!r} stands there twice, line {node.start_mark.line + 1}")
+        return made
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Leaves `<<` alone, so that it is refused: it is for aliases."""
 
 
 def whole(loader: Plain, node: yaml.ScalarNode) -> int:

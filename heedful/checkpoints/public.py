@@ -107,8 +107,7 @@ def read_spec(
 ) -> Spec:
     """The spec that a config.json tells of; `ends` are what another file says of the end of a text."""
     values = layout.spec(config, there)
-    made = config.values.get("architectures") or []
-    if "architectures" not in config.read and not all(str(one).endswith(ENDS) for one in made):
+    if "architectures" not in config.read and not all(one.endswith(ENDS) for one in config.classes()):
         known = ", ".join((*ENDS, *layout.ends))
         raise config.refusal("architectures", f"of this family those are read that end in {known}")
     values |= {key: value for key, value in ends.items() if key in values}

@@ -59,6 +59,9 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrit
     """
     if layout not in LAYOUTS:
         raise unknown("layout", layout, LAYOUTS)
+    if not isinstance(getattr(model, "spec", None), Spec):
+        cure = "save its weights with safetensors.torch.save_model"
+        raise Refusal(f"a {type(model).__name__} is no model of heedful's, which nothing could read again; {cure}")
 
     def write(aside: Path) -> None:
         fill(model, aside, layout)

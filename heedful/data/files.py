@@ -60,6 +60,8 @@ def unzipped(data: bytes, path: Path) -> bytes:
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:
     """The rows of a CSV: line number, the first `labelled` fields as words, the rest as numbers; no header."""
     found = list(rows(path))
+    if not found:
+        raise Refusal(f"{path} has no row that is not blank; fill it")
     if not any(map(_reads, found[0][1][labelled:])):
         del found[0]  # a header
     width = max(len(found[0][1]), labelled + 1) if found else 0

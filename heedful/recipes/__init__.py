@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heedful.checkpoints import store
+from heedful.checkpoints.plain import Twice, yaml_of
 from heedful.errors import Refusal, unknown
+from heedful.models import refusal
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.gpt import DecoderSpec
 from heedful.tasks import task_of
@@ -25,6 +28,19 @@ KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
 
+class Recipe(BaseModel):
+    """A run's spec, and the versions that a recipe has of other data."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    task: str
+    data: dict[str, Any] | str
+    model: dict[str, Any]
+    toy: dict[str, Any] | None = None
+    sets: dict[str, dict[str, Any]] = {}
+    others: dict[str, Any] = {}
+
+
 def names() -> list[str]:
     """The recipes that come with heedful."""
     return sorted(
@@ -35,10 +51,19 @@ def names() -> list[str]:
 def values(recipe: str) -> dict[str, Any]:
     """The values of a recipe by name, or of a YAML file."""
     if recipe.endswith((".yaml", ".yml")):
-        return read(Path(recipe))
+        return whole(read(Path(recipe)), f"{recipe}: ")
     if recipe not in names():
         raise unknown("recipe", recipe, names())
-    return dict(yaml.safe_load(files(__package__).joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
+    return dict(yaml_of(files(__package__).joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
+
+
+def whole(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """The values of a recipe, where they have the shape of one; what is in each part is the spec's to say."""
+    try:
+        Recipe.model_validate(values)
+    except ValidationError as error:
+        raise Refusal(f"{where}{refusal(error, '', Recipe)}") from None
+    return values
 
 
 def sets(recipe: str) -> list[str]:
@@ -63,9 +88,10 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             put(base, *known)
         base = merged({**base, "expected": None}, version)
     elif others and any(
-        key.startswith(FILES) or (key == "data" and value != base["data"]["name"]) for key, value in pairs
+        key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
     ):
         base = merged(base, others)
+    whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
     for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
@@ -91,7 +117,9 @@ def parse(change: str) -> tuple[str, Any]:
     if not equals or not all(key.strip().split(".")) or not text.strip():
         raise Refusal(f"{change!r} is no change; write key=value, for instance training.steps=500")
     try:
-        value = yaml.safe_load(text)
+        value = yaml_of(text)
+    except Twice as error:
+        raise Refusal(f"{change[:200]!r} cannot be read: {error}; leave one of them out") from None
     except (ValueError, RecursionError, yaml.YAMLError):  # a date that is none, a number without end
         value = text
     if isinstance(value, str):
@@ -100,6 +128,11 @@ def parse(change: str) -> tuple[str, Any]:
         except ValueError:
             value = text
     return key.strip(), value
+
+
+def named(data: Any) -> Any:
+    """The name of data that are told by their name alone, or by keys."""
+    return data.get("name") if isinstance(data, dict) else data
 
 
 def put(base: dict[str, Any], key: str, value: Any) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoints.reading import read_json
 from heedful.looking.page import Curve, Curves, Figures, Section
 from heedful.training.adapting import others
 from heedful.training.prepare import Ready
-from heedful.training.record import rows
+from heedful.training.record import result, rows
 from heedful.training.spec import RunSpec, TrainingSpec
 
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
@@ -33,7 +32,7 @@ def varied(ready: Ready, word: str) -> RunSpec:
 
 def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
     """The scores of the runs that a run is compared with."""
-    return {word: read_json(out / word / "result.json")["scores"] for word in run.compare}
+    return {word: result(out / word)["scores"] for word in run.compare}
 
 
 def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str], bool]) -> list[Section]:
@@ -41,7 +40,7 @@ def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str
     there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
     sections: list[Section] = []
     for word, place in there.items():
-        other: dict[str, Any] = read_json(place / "result.json")
+        other: dict[str, Any] = result(place)
         cards = tuple(card(name, scores[name], other["scores"][name], share(name), other["step"]) for name in scores)
         sections.append(Figures(f"What the beginning is worth: beside the same model, {SAID[word]}", cards))
     folders = {"this run": out} | {SAID[word]: place for word, place in there.items()}
@@ -59,5 +58,5 @@ def card(name: str, own: float, other: float, share: bool, steps: int) -> tuple[
 
 def curve(name: str, folder: Path, watch: str) -> Curve:
     """How a score grew on validation data."""
-    told = [row for row in rows(folder / "metrics.jsonl") if row["split"] == "valid"]
+    told = [row for row in rows(folder / "metrics.jsonl") if row.get("split") == "valid" and watch in row]
     return Curve(name, tuple((row["step"], row[watch]) for row in told), f"{watch.replace('_', ' ')} on validation")

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from heedful.checkpoints.files import replace_file
 from heedful.checkpoints.opening import content, inside
+from heedful.checkpoints.plain import number, once
+from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
+from heedful.models import refusal
 
+KINDS: dict[str, tuple[type, ...]] = {"split": (str,), "device": (str,)}  # of values that are no numbers
 LARGEST = 1 << 28  # bytes of a file of lines: millions of evaluations
+
+
+class Result(BaseModel):
+    """What a `result.json` holds at least."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+    step: int
+    scores: dict[str, float]
+    weights: int
+    operations: float
 
 
 class Record:
@@ -122,22 +138,44 @@ class Quiet(Record):
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines, each with its step; a last line that was cut short is left out."""
+    """The rows of a file of JSON lines, each with its step; a last line that a kill cut short is left out."""
     made: list[dict[str, Any]] = []
     inside(path)
     try:
         lines = content(path, LARGEST).decode("utf-8").splitlines() if path.exists() else []
     except ValueError as error:
         raise Refusal(f"{path} cannot be read: {error}; remove it") from None
-    for line in lines:
+    for at, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(row, dict) or not isinstance(row.get("step"), int):
-            break
-        made.append(row)
+            made.append(row_of(line))
+        except (ValueError, RecursionError) as error:
+            if at < len(lines):  # a kill cuts the last one short, and no other
+                raise Refusal(f"{path}, line {at}: {error}; mend or drop it") from None
     return made
+
+
+def row_of(line: str) -> dict[str, Any]:
+    """The row of a line; a ValueError where it is none."""
+    row = json.loads(line, object_pairs_hook=once, parse_float=number)
+    if not isinstance(row, dict) or type(row.get("step")) is not int:
+        raise ValueError("it is no object with a whole number for its step")
+    fault = next((key for key, value in row.items() if type(value) not in KINDS.get(key, (int, float))), None)
+    if fault is None and not math.isfinite(row.get("seconds", 0)):
+        fault = "seconds"
+    if fault is not None:
+        raise ValueError(f"{fault[:60]!r} is {str(row[fault])[:60]!r}, which is nothing that a run writes")
+    return row
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """What a finished run came to: the step, the scores, how many weights, how many operations."""
+    path = folder / "result.json"
+    values = read_json(path)
+    try:
+        Result.model_validate(values)
+    except ValidationError as error:
+        raise Refusal(f"{path} is not whole: {refusal(error, '', Result)}; train it again") from None
+    return values
 
 
 def cut_back(path: Path, step: int) -> list[dict[str, Any]]:

@@ -85,12 +85,12 @@ def shown(name: str, value: float) -> str:
 
 def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
     """Loss and scores over the steps."""
-    train = [row for row in told if row["split"] == "train"]
-    valid = [row for row in told if row["split"] == "valid"]
+    train = [row for row in told if row.get("split") == "train" and "loss" in row]
+    valid = [row for row in told if row.get("split") == "valid"]
     made = [Curve("training loss", tuple((row["step"], row["loss"]) for row in train), "loss", log=True)]
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
         words = name.replace("_", " ")
-        points = tuple((row["step"], row[name]) for row in valid)
+        points = tuple((row["step"], row[name]) for row in valid if name in row)
         made.append(Curve(f"{words}, validation", points, "share" if is_share(name) else words))
     return tuple(made)
 

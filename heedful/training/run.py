@@ -15,7 +15,6 @@ import torch
 
 from heedful.checkpoints.files import making, manifest, replace_file
 from heedful.checkpoints.opening import check_all
-from heedful.checkpoints.reading import read_json
 from heedful.checkpoints.weights import restore
 from heedful.errors import Failure, Refusal, unknown
 from heedful.training import checkpoint
@@ -30,6 +29,7 @@ from heedful.training.parallel import ONE, Ranks
 from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.profile import told
 from heedful.training.record import Quiet, Record
+from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.saving import changed, sum_of
 from heedful.training.spec import RunSpec, read, validated
@@ -77,7 +77,7 @@ def train(
         run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
     if done:
         clear(out)
-        return read_json(out / RESULT)
+        return came_to(out)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     if not begun:

@@ -10,12 +10,11 @@ from typing import Any
 
 from heedful.checkpoints import outfile
 from heedful.checkpoints.opening import inside
-from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.looking.draw import known
 from heedful.looking.page import Samples, write
-from heedful.tasks import TASKS
-from heedful.training.record import rows
+from heedful.tasks import TASKS, task_of
+from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
 from heedful.training.spec import RunSpec, read, validated
 
@@ -50,22 +49,22 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
     if not (folder / RESULT).is_file():
         raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
-    run, result = validated(read(inside(folder / SPEC)), str(folder / SPEC)), read_json(folder / RESULT)
+    run, came = validated(read(inside(folder / SPEC)), str(folder / SPEC)), result(folder)
     times = rows(folder / "timing.jsonl")
     last: dict[str, Any] = times[-1] if times else {}
     try:
         return Row(
             str(folder),
-            run.task,
+            task_of(run.task).name,
             size(run),
-            int(result["weights"]),
-            dict(result["scores"]),
-            float(result["operations"]),
+            came["weights"],
+            came["scores"],
+            came["operations"],
             float(last.get("seconds", 0.0)),
             str(last.get("device", "")),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise Refusal(f"{folder / RESULT} is not whole: {error}; train it again") from None
+    except (KeyError, TypeError) as error:
+        raise Refusal(f"{folder / SPEC} is not whole: its model has no {error}; train it again") from None
 
 
 def size(run: RunSpec) -> str:

@@ -150,6 +150,13 @@ class Config:
             raise self.refusal(key, "it should be an id")
         return value if not many or min(many) >= 0 else None  # -1 is said for none
 
+    def classes(self) -> list[str]:
+        """The names of the classes that the model was saved as, the first being what it is; the key is not yet read."""
+        value = self.values.get("architectures")
+        if value is not None and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+            raise self.refusal("architectures", "it should be a list of names")
+        return value or []
+
     def refusal(self, key: str, why: str) -> Refusal:
         """What is said of a value that does not fit."""
         return Refusal(f"{self.where}: {key} is {str(self.values.get(key))[:60]!r}; {why}")

@@ -68,8 +68,9 @@ class Encoder(Layout):
     def asked(self, config: Config, there: Mapping[str, Tensor]) -> str:
         """The word of the output."""
         known = {self.stem + end: word for end, word in ASKED.items()}
-        made = config.take("architectures", None) or [f"{self.stem}Model"]
-        if not isinstance(made, list) or made[0] not in known:
+        config.harmless("architectures")
+        made = config.classes() or [f"{self.stem}Model"]
+        if made[0] not in known:
             raise config.refusal("architectures", f"known: {', '.join(known)}")
         pooled = known[made[0]] == "states" and any(name.startswith(f"{self.prefix}pooler.") for name in there)
         return "pooled" if pooled else known[made[0]]

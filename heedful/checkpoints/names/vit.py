@@ -142,7 +142,8 @@ class Deit(Vit):
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         taught = "distillation_classifier.weight" in there
-        said = config.take("architectures", None)
+        config.harmless("architectures")
+        said = config.classes()
         taught = taught or (not there and said == ["DeiTForImageClassificationWithTeacher"])
         return super().spec(config, there) | {"distilled": taught}
 

@@ -81,8 +81,16 @@ RESUMED = {
         holds("run.yaml", "!!python/object/apply:os.system [x]"), r"run.yaml cannot be read"
     ),
     "the result leads out": begun(leads("result.json", "OUTSIDE/result.json"), rf"result.json {OUT}"),
-    "lines that are none": Bad(holds("metrics.jsonl", '[1]\n{"step": "x"}\n' + "[" * 10**5), "", "begun", "lines"),
+    "lines that are none": Bad(
+        holds("metrics.jsonl", '[1]\n{"step": "x"}\n' + "[" * 10**5), r"line 1: it is no object", "begun", "lines"
+    ),
+    "a last line that a kill cut short": Bad(
+        holds("metrics.jsonl", '{"step": 1}\n' + "[" * 10**5), "", "begun", "lines"
+    ),
     "times that are none": Bad(
-        holds("timing.jsonl", '{"step": 1, "seconds": "__import__"}\n'), r"result.json is not whole", "run", "table"
+        holds("timing.jsonl", '{"step": 1, "seconds": "__import__"}\n{"step": 2}\n'),
+        r"line 1: 'seconds' is",
+        "run",
+        "table",
     ),
 }
