@@ -48,7 +48,7 @@ class Question:
 def asked(data: DataSpec, seed: int) -> Splits[Question]:
     """Questions made on the fly, or a user's own."""
     if data.name == "facts":
-        return unlike(fact, lambda one: one.texts, data, seed)
+        return unlike(fact, lambda one: one.context, data, seed)
 
     def divide(all: list[Question], what: str) -> Splits[Question]:
         return divided(all, lambda one: one.context, what, data.split_seed)  # a text never stands on two sides

@@ -149,7 +149,13 @@ def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
         if run.model.get(key, value) != value:
             raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
     spec = models.spec(**({"family": family} | told | numbers))
-    tasks.suited(task, spec)
+    try:
+        tasks.suited(task, spec)
+    except Refusal as refused:
+        if begun_in is None:
+            raise
+        others = f"the data are others than those that {begun_in} was begun with ({str(refused).partition('; ')[0]})"
+        raise Refusal(f"{others}; put those back, or choose another --out") from None
     members, training = getattr(spec, "members", 1), run.training
     if members > 1 and training.tokens:
         raise Refusal(f"training.tokens={training.tokens} leaves some of model.members={members} out; set it to 0")

@@ -150,6 +150,11 @@ def test_every_task_says_what_near_duplicates_are_to_it() -> None:
     assert silent == {"series", "in-context"}  # one series, cut in time; and maps that are drawn
 
 
+def test_no_context_of_the_made_facts_is_learned_from_and_asked_about() -> None:
+    task, splits = TASKS["answer"].open(DataSpec(name="facts", samples=2000, held_out=400), 1)
+    assert len(splits.test) == 400 and not task.overlaps(splits)
+
+
 def test_what_has_no_near_duplicate_keeps_its_side() -> None:
     samples = [f"sentence {at}" for at in range(500)]
     splits = divided([*samples, *(one.upper() for one in samples[:50])], str.casefold, "a file", 7)

@@ -236,6 +236,15 @@ def test_a_run_goes_on_only_with_the_data_that_it_was_begun_with(tmp_path: Path)
         train(spec, tmp_path / "run", resume=True)
 
 
+def test_data_with_more_tokens_than_a_run_was_begun_with_are_called_others(tmp_path: Path) -> None:
+    own = tmp_path / "own.conll"
+    own.write_text("".join(f"word{at}\tB-x\nword{at}\tO\n\n" for at in range(60)))
+    begun = run.prepare(short("tag", data=own), CPU).run
+    own.write_text("".join(f"word{at}\tB-x\nword{at}\tO\n\n" for at in range(90)))
+    with pytest.raises(Refusal, match=r"^the data are others than those that .*run was begun with \(the tokenizer has"):
+        run.prepare(begun, CPU, tmp_path / "run")
+
+
 def test_where_a_run_goes_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     killed(short("reverse"), tmp_path / "run", Loop, "step", 1)
     killed(short("reverse"), tmp_path / "run", Loop, "step", 17, resume=True)
