@@ -31,8 +31,9 @@ from heedful.training.profile import told
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.saving import changed, sum_of
+from heedful.training.saving import changed
 from heedful.training.spec import RunSpec, read, validated
+from heedful.training.sums import sum_of
 from heedful.training.telling import introduction
 from heedful.training.trained import leave, samples, trained, usable
 
@@ -94,7 +95,7 @@ def train(
         for word in ready.run.compare:
             train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
-        loop.saver.made["data"] = sum_of(ready.task, ready.splits)
+        loop.saver.made["samples"] = sum_of(ready.splits)
         go_on(loop)
         kind = Record if ranks.first else Quiet
         with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +9,9 @@ from typing import Any
 
 import torch
 
-from heedful.data.batches import Splits
 from heedful.errors import Failure
-from heedful.tasks.task import Task, pick
 from heedful.training import checkpoint
 from heedful.training.checkpoint import Progress, Tensors
-
-LOOKED_AT = 256  # samples of a split, to see whether it has changed
 
 
 class Saver:
@@ -74,21 +68,10 @@ def made_by(device: torch.device, processes: int) -> dict[str, Any]:
     return {"torch": torch.__version__, "device": kind, "threads": torch.get_num_threads(), "processes": processes}
 
 
-def sum_of(task: Task, splits: Splits[Any]) -> str:
-    """What tells that data have changed: how long each sample is, and what is in some of them."""
-    summed = hashlib.sha256()
-    for split in (splits.train, splits.valid, splits.test):
-        summed.update(json.dumps([task.length(sample) for sample in split]).encode())
-        some = pick(split, LOOKED_AT)
-        for name, tensor in sorted(task.batch(some).items()) if some else ():
-            summed.update(name.encode() + tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return summed.hexdigest()[:16]
-
-
 def changed(then: dict[str, Any], now: dict[str, Any]) -> str | None:
     """What has changed since a checkpoint was made, in words; none where the run goes on to the same bits."""
     told = [
-        "other data" if key == "data" else f"{key} {then[key]}, now {now[key]}"
+        "other data" if key == "samples" else f"{key} {then[key]}, now {now[key]}"
         for key in now
         if key in then and then[key] != now[key]
     ]

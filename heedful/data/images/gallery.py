@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.checkpoints.files import sum_of
 from heedful.data.images.decode import Broken, Size, picture
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
@@ -31,6 +33,10 @@ class Gallery:
     def take(self, places: Sequence[int]) -> Pixels:
         """The pictures at these places: B C H W."""
         return self.pixels[np.asarray(places, dtype=np.int64)]
+
+    def sums(self) -> list[str]:
+        """The SHA-256 of all bytes that they are made of, a sum or several."""
+        return [hashlib.sha256(np.ascontiguousarray(self.pixels).data).hexdigest()]
 
     def digest(self, at: int) -> int:
         """The digest of a picture's pixels, by which equal ones are known."""
@@ -88,6 +94,9 @@ class Files(Gallery):
 
     def take(self, places: Sequence[int]) -> Pixels:
         return np.stack([*self.workers.map(self.one, places)])
+
+    def sums(self) -> list[str]:
+        return [*self.workers.map(sum_of, self.paths)]
 
     def one(self, at: int) -> Pixels:
         """The picture of a place."""
