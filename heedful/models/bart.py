@@ -45,6 +45,7 @@ class BartSpec(WriterSpec, AskedSpec):
     normed: bool = True  # the inputs, before the first block
     output_bias: bool = True  # a number is added to the score of each token
     first: Id | None = None  # what every answer begins with
+    last_first: bool = False  # whether its decoder, where it is asked, begins with the last token and not with `begin`
 
     @property
     def special(self) -> Special:
@@ -108,11 +109,16 @@ class ReadingBart(Bart):
         Where no token ends a text, its last one is asked.
         """
         positions = answers.places(tokens, self.spec.pad) if positions is None else positions
-        before = tokens.roll(1, 1).masked_fill(positions == 0, self.spec.begin)
+        before = tokens.roll(1, 1).where(positions != 0, self.begins(tokens, positions))
         sight = (Causal() & self.mask).over(before, bias=self.decoder_bias, positions=positions)
         states = self.decoder(self.inputs(before, sight), sight, self.encode(tokens, positions))
         ends = (tokens == self.spec.end) & (positions >= 0)
         return self.outputs(states, torch.where(ends, positions + tokens.shape[1], positions))
+
+    def begins(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """What the decoder reads first: B T -> B 1. mBART turns a text round, so that this is its last token."""
+        last = tokens.gather(1, positions.argmax(1, keepdim=True))
+        return last if self.spec.last_first else torch.full_like(last, self.spec.begin)
 
 
 def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:

@@ -197,38 +197,53 @@ SMALL = {"img_size": 32, "depth": 2}  # most of timm's take other sizes than tho
 FEW = {"layers": (2, 1, 1, 1)}
 
 
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("vit_tiny_patch16_224", {"img_size": (48, 32), "depth": 2}),
-        ("vit_base_patch16_224_miil", {"img_size": 32, "depth": 1}),
-        ("vit_base_patch32_plus_256", {"img_size": 64, "depth": 1}),
-        ("vit_small_patch16_36x1_224", SMALL),
-        ("vit_small_patch14_dinov2", {"img_size": 42, "depth": 2}),
-        ("vit_huge_patch14_224", {"img_size": 28, "depth": 1}),
-        ("vit_giant_patch14_224", {"img_size": 28, "depth": 1}),
-        ("vit_gigantic_patch14_224", {"img_size": 28, "depth": 1}),
-        ("deit_tiny_patch16_224", SMALL),
-        ("deit_tiny_distilled_patch16_224", SMALL),
-        ("beit_base_patch16_224", {"img_size": (48, 32), "depth": 2}),
-        ("beit_base_patch16_224", SMALL | {"global_pool": "token"}),
-        ("beitv2_large_patch16_224", {"img_size": 48, "depth": 1}),
-        ("convit_tiny", SMALL | {"depth": 3, "local_up_to_layer": 2}),
-        ("convit_small", SMALL | {"local_up_to_layer": 1}),
-        ("convit_base", SMALL | {"local_up_to_layer": 1}),
-        ("swin_tiny_patch4_window7_224", {"img_size": 56, "depths": (2, 2), "num_heads": (3, 6), "embed_dim": 24}),
-        (
-            "swin_tiny_patch4_window7_224",
-            {"img_size": 48, "window_size": 6, "depths": (2, 2, 2), "num_heads": (3, 6, 12), "embed_dim": 24},
-        ),
-        ("resnet18", FEW),
-        ("resnet26", FEW),
-        ("resnet50", FEW),
-    ],
-)
+NONE: dict[str, Any] = {"num_classes": 0}
+TIMMS: list[tuple[str, dict[str, Any]]] = [
+    ("vit_tiny_patch16_224", {"img_size": (48, 32), "depth": 2}),
+    ("vit_base_patch16_224_miil", {"img_size": 32, "depth": 1}),
+    ("vit_base_patch32_plus_256", {"img_size": 64, "depth": 1}),
+    ("vit_small_patch16_36x1_224", SMALL),
+    ("vit_small_patch14_dinov2", {"img_size": 42, "depth": 2}),
+    ("vit_huge_patch14_224", {"img_size": 28, "depth": 1}),
+    ("vit_giant_patch14_224", {"img_size": 28, "depth": 1}),
+    ("vit_gigantic_patch14_224", {"img_size": 28, "depth": 1}),
+    ("deit_tiny_patch16_224", SMALL),
+    ("deit_tiny_distilled_patch16_224", SMALL),
+    ("beit_base_patch16_224", {"img_size": (48, 32), "depth": 2}),
+    ("beit_base_patch16_224", SMALL | {"global_pool": "token"}),
+    ("beitv2_large_patch16_224", {"img_size": 48, "depth": 1}),
+    ("convit_tiny", SMALL | {"depth": 3, "local_up_to_layer": 2}),
+    ("convit_small", SMALL | {"local_up_to_layer": 1}),
+    ("convit_base", SMALL | {"local_up_to_layer": 1}),
+    ("swin_tiny_patch4_window7_224", {"img_size": 56, "depths": (2, 2), "num_heads": (3, 6), "embed_dim": 24}),
+    (
+        "swin_tiny_patch4_window7_224",
+        {"img_size": 48, "window_size": 6, "depths": (2, 2, 2), "num_heads": (3, 6, 12), "embed_dim": 24},
+    ),
+    ("resnet18", FEW),
+    ("resnet26", FEW),
+    ("resnet50", FEW),
+    *((name, SMALL | NONE) for name in ("vit_tiny_patch16_224", "beit_base_patch16_224")),
+    ("convit_tiny", SMALL | {"local_up_to_layer": 1} | NONE),
+    ("swin_tiny_patch4_window7_224", {"img_size": 56, "depths": (2, 2), "num_heads": (3, 6), "embed_dim": 24} | NONE),
+    ("resnet18", FEW | NONE),
+]
+
+
+def test_every_layout_of_timm_is_compared_with_classes_and_without() -> None:
+    has = {
+        (layout.kind, more.get("num_classes", 4) > 0)
+        for name, more in TIMMS
+        for layout in LAYOUTS
+        if layout.reads(name)
+    }
+    assert has == {(layout.kind, classes) for layout in LAYOUTS for classes in (True, False)}
+
+
+@pytest.mark.parametrize(("name", "more"), TIMMS)
 def test_every_answer_is_timms(name: str, more: dict[str, Any], tmp_path: Path) -> None:
     torch.manual_seed(0)
-    theirs = timm().create_model(name, num_classes=4, **more).eval()
+    theirs = timm().create_model(name, **{"num_classes": 4} | more).eval()
     side = more.get("img_size", (96, 64))
     high, wide = side if isinstance(side, tuple) else (side, side)
     with torch.no_grad():
@@ -239,7 +254,7 @@ def test_every_answer_is_timms(name: str, more: dict[str, Any], tmp_path: Path) 
     folder = tmp_path / "theirs"
     folder.mkdir()
     save_file({key: one.contiguous() for key, one in theirs.state_dict().items()}, folder / "model.safetensors")
-    config = {"architecture": name, "num_classes": 4, "global_pool": theirs.global_pool}
+    config = {"architecture": name, "num_classes": theirs.num_classes, "global_pool": theirs.global_pool}
     if not isinstance(theirs.global_pool, str):
         config["global_pool"] = "avg"
     (folder / "config.json").write_text(json.dumps(config | {"pretrained_cfg": {"input_size": [3, high, wide]}}))

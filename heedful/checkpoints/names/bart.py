@@ -179,6 +179,10 @@ class MBART(BART):
     kind, order = "mbart", "pre"
     stem = "MBart"
 
+    def asked(self, config: Config, dropout: float) -> dict[str, Any]:
+        read = super().asked(config, dropout)
+        return read | {"last_first": True} if read else {}
+
 
 class Marian(BART):
     """The layout of Marian (Junczys-Dowmunt et al., 2018), as of OPUS-MT."""
