@@ -31,15 +31,15 @@ def ahead(work: Callable[[T], R], items: Sequence[T]) -> Iterator[R]:
             yield begun.popleft().result()
 
 
-def batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Texts in order, as many at once as the engine gets in one batch."""
+def batches(texts: Sequence[str], times: int = 1) -> Iterator[list[str]]:
+    """Texts in order, as many at once as the engine gets in one batch; fewer, where it could make them much longer."""
     batch: list[str] = []
-    room = AT_ONCE
+    room = most = AT_ONCE * 8 // max(8, times)
     for text in texts:
         batch.append(text)
         room -= len(text) + 1
         if room < 0 or len(text) > LONG:
             yield batch
-            batch, room = [], AT_ONCE
+            batch, room = [], most
     if batch:
         yield batch

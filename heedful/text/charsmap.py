@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heedful.text.protobuf import Kind, Type
 
-LEAF, FAR = 1 << 31, 1 << 9
+LEAF, FAR, DEEP = 1 << 31, 1 << 9, 16
 
 
 def sound(charsmap: bytes) -> bytes:
@@ -20,15 +22,41 @@ def sound(charsmap: bytes) -> bytes:
     texts = charsmap[4 + size :]
     if len(charsmap) < 4 + size or size < 1024 or size % 1024 or texts[-1:] != b"\0":
         raise ValueError("its map of characters is cut short")
-    units = np.frombuffer(charsmap, "<u4", size // 4, 4).astype(np.int64)
+    units, steps, _ = trie(charsmap)
     leaves = units & LEAF != 0
-    steps = np.arange(len(units)) ^ (units >> 10 << ((units & FAR) >> 6))
     places = units[leaves] - LEAF
     if (places >= len(texts)).any() or ((steps[~leaves] | 255) >= len(units)).any():
         raise ValueError("its map of characters is damaged")
     if (np.frombuffer(texts, np.uint8)[places] & 0xC0 == 0x80).any() or not texts.decode("utf-8"):
         raise ValueError("its map of characters is damaged")  # a text begins within a character
     return charsmap
+
+
+def trie(charsmap: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], bytes]:
+    """The units of a map's trie, where the next unit is from each on, and the texts behind it."""
+    size = int.from_bytes(charsmap[:4], "little")
+    units = np.frombuffer(charsmap, "<u4", size // 4, 4).astype(np.int64)
+    return units, np.arange(len(units)) ^ (units >> 10 << ((units & FAR) >> 6)), charsmap[4 + size :]
+
+
+@lru_cache(maxsize=8)
+def ratio(charsmap: bytes) -> float:
+    """How many times as many bytes as a key the text in its place has, at most."""
+    if not charsmap:
+        return 1.0
+    units, steps, texts = trie(sound(charsmap))
+    inner = np.flatnonzero(units & LEAF == 0)
+    depth = np.full(len(units), DEEP)
+    depth[0] = 0
+    for _ in range(DEEP):  # a trie that goes round is no deeper than this
+        least = np.full(len(units), DEEP)
+        np.minimum.at(least, steps[inner], depth[inner])
+        depth[inner] = np.minimum(depth[inner], least[inner ^ (units[inner] & 255)] + 1)
+    keys = inner[(units[inner] >> 8 & 1 == 1) & (units[steps[inner]] & LEAF != 0)]
+    places = units[steps[keys]] - LEAF
+    ends = np.flatnonzero(np.frombuffer(texts, np.uint8) == 0)
+    lengths = ends[np.searchsorted(ends, places)] - places
+    return float((lengths / depth[keys].clip(1)).max(initial=1))
 
 
 def normaliser(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
+from heedful.text.bounds import PATTERNS
 from heedful.text.charsmap import sound
 from heedful.text.layout import BLANK, SYMBOLS
 from heedful.text.protobuf import Kind, Model, Piece, Type, short
@@ -72,6 +73,8 @@ def unfit(model: Model) -> str:
         return "a piece is far too long, or its score is no number"
     if model.byte_fallback and not {f"<0x{byte:02X}>" for byte in range(256)} <= set(texts):
         return "it falls back on bytes and has not all of them"
+    if 2 * sum(map(len, symbols(model))) > PATTERNS:
+        return "its user-defined symbols are far too long"
     if model.byte_fallback and model.kind == Kind.UNIGRAM and any("<0" in text for text in symbols(model)):
         return "it falls back on bytes, and a user-defined symbol of it holds the beginning of a byte's name, <0"
     if model.kind == Kind.UNIGRAM and overlapping(symbols(model)):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ import tokenizers
 from heedful.checkpoints import opening
 from heedful.checkpoints.plain import json_of
 from heedful.errors import Refusal
+from heedful.text import bounds
 from heedful.text.charsmap import sound
 from heedful.text.converted import converted
 from heedful.text.protobuf import parse
@@ -21,7 +21,6 @@ T = TypeVar("T")
 LARGEST = 1 << 26  # bytes; the largest tokenizer.json in use are about half of it
 LARGEST_MODEL = 1 << 24  # bytes of a SentencePiece model; the largest in use are a third of it
 MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
-GROWTH = 1000  # how many characters may be put in the place of one, by all replacements together
 
 
 def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
@@ -40,6 +39,7 @@ def made(
         engine, text = engine_of()
         engine.no_padding()  # a file could ask for more of it than there is memory
         engine.no_truncation()
+        bounds.check(engine)
         engine.encode_batch_fast(["", " a", "?\ufffd\U0001fae0"])  # some faults show only in use
         return make(engine, text)
     except (MemoryError, Refusal):
@@ -58,11 +58,11 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
         text = data.decode("utf-8-sig")
         parts = json_of(text)
         check_ids(parts)
-        for part in ("normalizer", "decoder"):
-            check_maps([parts.get(part)])
-            if growth(parts.get(part)) > GROWTH:
-                raise ValueError(f"its {part} makes texts more than {GROWTH} times as long")
-        return tokenizers.Tokenizer.from_str(text), text
+        check_names(parts)
+        check_maps([parts.get("normalizer")])
+        engine = tokenizers.Tokenizer.from_str(text)
+        check_added(engine, parts)
+        return engine, text
     if len(data) > LARGEST_MODEL:
         raise ValueError(f"it is no tokenizer.json, and larger than {opening.amount(LARGEST_MODEL)}")
     try:
@@ -82,21 +82,48 @@ def check_maps(normalizers: Any) -> None:
 
 
 def check_ids(parts: dict[str, Any]) -> None:
-    """Refuses ids that no vocabulary is large enough for: a table of all of them is made."""
-    vocab = parts["model"].get("vocab") if isinstance(parts.get("model"), dict) else None
+    """Refuses ids that stand for several tokens, or that no vocabulary is large enough for: a table of all is made."""
+    model = parts.get("model")
+    vocab = model.get("vocab") if isinstance(model, dict) else None
     found = list(vocab.values()) if isinstance(vocab, dict) else []
-    found += [token.get("id") for token in parts.get("added_tokens") or () if isinstance(token, dict)]
+    if len({at for at in found if isinstance(at, int)}) < len(found):
+        raise ValueError("an id of its vocabulary is no number or stands there twice")
+    added = parts.get("added_tokens")
+    found += [token.get("id") for token in added if isinstance(token, dict)] if isinstance(added, list) else []
     if any(isinstance(at, int) and at >= MOST for at in found):
         raise ValueError(f"an id is above {MOST}, which is more than any vocabulary has")
 
 
-def growth(part: Any) -> int:
-    """How many times as long all replacements of a part can make a text: each may repeat what the last has made."""
-    if not isinstance(part, dict):
-        return 1
-    within = (part.get(key) for key in ("normalizers", "decoders"))
-    inner = math.prod(growth(one) for many in within if isinstance(many, list) for one in many)
-    return inner * max(1, len(str(part.get("content", ""))) if part.get("type") == "Replace" else 1)
+def check_added(engine: tokenizers.Tokenizer, parts: dict[str, Any]) -> None:
+    """Refuses added tokens that the engine had to give other ids than the file does."""
+    for token in parts.get("added_tokens") or ():
+        if engine.token_to_id(token["content"]) != token["id"]:
+            raise ValueError(f"the added token {token['content'][:60]!r} cannot have the id {token['id']}")
+
+
+def check_names(parts: dict[str, Any]) -> None:
+    """Refuses words that are absurdly long: a text could hold each many times."""
+    patterns = 0
+    for key, text in words(parts):
+        patterns += len(text) if key == "Regex" else 0
+        if len(text) > bounds.NAME and key not in ("Regex", "precompiled_charsmap"):
+            raise ValueError(f"a word in it has more than {bounds.NAME} characters")
+    if patterns > bounds.PATTERNS:
+        raise ValueError(f"its patterns have more than {bounds.PATTERNS} characters")
+
+
+def words(value: Any) -> Iterator[tuple[str, str]]:
+    """All texts in a JSON value, each with the key that it stands at; keys are texts too."""
+    left = [("", value)]
+    while left:
+        key, one = left.pop()
+        if isinstance(one, str):
+            yield key, one
+        elif isinstance(one, dict):
+            left += one.items()
+            left += (("", name) for name in one)
+        elif isinstance(one, list):
+            left += ((key, inner) for inner in one)
 
 
 def content(path: Path) -> bytes:

@@ -11,7 +11,7 @@ import tokenizers
 
 from heedful.checkpoints import outfile
 from heedful.errors import Refusal
-from heedful.text import engines, reading
+from heedful.text import bounds, engines, reading
 from heedful.text.batches import ahead, batches
 from heedful.text.explaining import Explanation, explained
 from heedful.text.joined import Joined, framed, given, joined
@@ -30,6 +30,7 @@ class Tokenizer:
     def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
         self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
+        self._bound = bounds.bound(self.layout.parts["normalizer"], self.layout.parts["pre_tokenizer"])
         self.kind = self.layout.kind
         self.special = self.layout.special
         self._silent = frozenset(self.special.values())
@@ -86,7 +87,7 @@ class Tokenizer:
         added = self.engine.num_special_tokens_to_add(any(len(one) > 1 for one in texts))
         if not added and any(len(one) > 1 for one in texts):
             raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
-        ready = [tuple(self._ready(list(one)) if self._ready else one) for one in texts]
+        ready = [tuple(self._readied(list(one))) for one in texts]
         with self._cut(longest, added), refusing([part for one in texts for part in one]):
             return [joined(*both) for both in zip(ready, self.engine.encode_batch(given(ready)), strict=True)]
 
@@ -100,7 +101,7 @@ class Tokenizer:
             raise Refusal(f"longest={longest} leaves no room for a text between two tokens and behind one; raise it")
         parts = [part for one in texts for part in one]
         with refusing(parts):
-            made = iter(self.engine.encode_batch(parts))
+            made = iter(self.engine.encode_batch(self._readied(parts)))
         return [framed(one, [next(made) for _ in one], longest) for one in texts]
 
     @contextmanager
@@ -118,17 +119,21 @@ class Tokenizer:
     def _encoded(self, texts: Sequence[str]) -> list[list[int]]:
         made: list[list[int]] = []
         with refusing(texts):
-            for batch in ahead(self._batch, list(batches(texts))):
+            for batch in ahead(self._batch, list(batches(texts, self._bound.times))):
                 made += [one.ids for one in batch]
         return made
 
     def _batch(self, texts: list[str]) -> list[tokenizers.Encoding]:
-        return self.engine.encode_batch_fast(self._ready(texts) if self._ready else texts)
+        return self.engine.encode_batch_fast(self._readied(texts))
+
+    def _readied(self, texts: list[str]) -> list[str]:
+        self._bound.check(texts)
+        return self._ready(texts) if self._ready else texts
 
     def by_words(self, texts: Sequence[str]) -> Iterator[list[tuple[int, ...]]]:
         """The ids of each text, word by word, as the engine cuts it into words."""
-        for batch in batches(texts):
-            for one in self.engine.encode_batch(self._ready(batch) if self._ready else batch):
+        for batch in batches(texts, self._bound.times):
+            for one in self.engine.encode_batch(self._readied(batch)):
                 yield list(grouped(one.ids, one.word_ids))
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -199,13 +204,13 @@ class Tokenizer:
 
     def cut(self, text: str) -> list[tuple[str, int]]:
         """The parts of a text, as they are once it is made ready, each with its id."""
-        ready = self._ready([text])[0] if self._ready else text
+        ready = self._readied([text])[0]
         one = self.engine.encode(ready)
         return [(ready[start:end], at) for (start, end), at in zip(one.offsets, one.ids, strict=True)]
 
     def placed(self, text: str) -> list[int]:
         """For each id of a text the place of its word, split at white space; what is not known has a place too."""
-        ready = self._ready([text])[0] if self._ready else text
+        ready = self._readied([text])[0]
         begun = goals_of(ready)
         places = []
         for start, end in self.engine.encode(ready).offsets:
@@ -215,7 +220,7 @@ class Tokenizer:
 
     def explain(self, text: str) -> Explanation:
         """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""
-        ready = self._ready([text])[0] if self._ready else text
+        ready = self._readied([text])[0]
         try:
             return explained(self, self.engine.encode(ready))
         except (TypeError, UnicodeEncodeError) as error:
@@ -228,7 +233,7 @@ def refusing(texts: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # the engine raises plain Exceptions
-        raise unfit(texts, error) from None
+        raise error if isinstance(error, Refusal) else unfit(texts, error) from None
     except BaseException as error:  # and panics at a pattern for which it would search without end
         raise unfit(texts, error) if reading.panicked(error) else error from None
 

@@ -12,12 +12,42 @@ from tests.checkpoints.malice.tools import Spoil, holds, says
 NONE = r"tokenizer.json is no tokenizer: "
 PIECES = r"tokenizer.model is no tokenizer: (it is neither .*: )?"
 UNKNOWN = b"\x0a\x09\x0a\x05<unk>\x18\x02"  # a good piece, as one must be
+NORMALIZER = rf"{NONE}its normalizer or pre_tokenizer makes texts more than 128 times as long"
+AROUND = rf"{NONE}its post_processor "
+BYTES = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 REPEATED = {"type": "Replace", "pattern": {"String": "a"}, "content": "a" * 100}
 PADDING = {"direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0, "pad_token": "<pad>"}
 
 
 def pattern(regex: str) -> dict[str, Any]:
     return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+
+
+def in_row(part: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    """A sequence of normalizers, decoders or the like."""
+    names = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers", "decoder": "decoders"}
+    return {part: {"type": "Sequence", names.get(part, "processors"): list(parts)}}
+
+
+def replacing(content: str, **pattern: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def template(*pieces: dict[str, Any], ids: int = 1) -> dict[str, Any]:
+    """A template with a token of many ids, whose pair is the usual one."""
+    named = {"<end>": {"id": "<end>", "ids": [2] * ids, "tokens": ["<end>"] * ids}}
+    pair = [TEXT, {"Sequence": {"id": "B", "type_id": 1}}]
+    return {"type": "TemplateProcessing", "single": list(pieces), "pair": pair, "special_tokens": named}
+
+
+def longer(charsmap: list[int], text: bytes) -> str:
+    """A map of characters that makes a text of `a`: its trie has the root, the node of a and its leaf."""
+    units = [0] * 256
+    for at, unit in charsmap:
+        units[at] = unit
+    data = b"".join(unit.to_bytes(4, "little") for unit in units)
+    return base64.b64encode(len(data).to_bytes(4, "little") + data + text + b"\0").decode()
 
 
 def model(change: Callable[[dict[str, Any]], object]) -> Spoil:
@@ -70,15 +100,85 @@ JSONS = {
         rf"{NONE}an id is above", lambda parts: parts["added_tokens"].append(added(id=2**31, content="\u00fc"))
     ),
     "replacements that repeat": bad(
-        rf"{NONE}its normalizer makes texts more than 1000 times as long",
+        NORMALIZER,
         normalizer={"type": "Sequence", "normalizers": [REPEATED] * 9},
     ),
     "replacements within": bad(
-        rf"{NONE}its normalizer makes texts",
+        NORMALIZER,
         normalizer={"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": [REPEATED] * 4}] * 3},
     ),
     "replacements on the way back": bad(
         rf"{NONE}its decoder makes texts", decoder={"type": "Sequence", "decoders": [REPEATED] * 9}
+    ),
+    "bytes of bytes": bad(NORMALIZER, **in_row("normalizer", *[{"type": "ByteLevel"}] * 40)),
+    "bytes of words": bad(NORMALIZER, **in_row("pre_tokenizer", *[BYTES] * 30)),
+    "bytes within bytes": bad(
+        NORMALIZER, normalizer={"normalizers": [in_row("normalizer", *[{"type": "ByteLevel"}] * 20)["normalizer"]] * 2}
+    ),
+    "signs before every letter": bad(
+        NORMALIZER,
+        **in_row(
+            "pre_tokenizer",
+            *[{"type": "Metaspace", "replacement": "_", "prepend_scheme": "always", "split": True}, pattern(".")] * 30,
+        ),
+    ),
+    "words put before a text": bad(
+        rf"{NONE}its normalizer or pre_tokenizer puts more than 256 bytes before a text",
+        **in_row("normalizer", *[{"type": "Prepend", "prepend": "x" * 4000}] * 90),
+    ),
+    "a word of a megabyte before a text": bad(
+        rf"{NONE}a word in it has more than 4096 characters", normalizer={"type": "Prepend", "prepend": "x" * 10**6}
+    ),
+    "nothing, replaced": bad(NORMALIZER, **in_row("normalizer", *[replacing("x", String="")] * 20)),
+    "nothing, replaced by a pattern": bad(NORMALIZER, **in_row("normalizer", *[replacing("x", Regex="")] * 20)),
+    "a look ahead, replaced": bad(NORMALIZER, **in_row("normalizer", *[replacing("x", Regex="(?=.)")] * 20)),
+    "the end of a word, replaced": bad(NORMALIZER, **in_row("normalizer", *[replacing("x", Regex=r"\b")] * 20)),
+    "one sign that stands for eighteen": bad(
+        NORMALIZER, **in_row("normalizer", *[replacing("\ufdfa" * 4, String="a"), {"type": "NFKC"}] * 2)
+    ),
+    "a map that repeats": bad(
+        NORMALIZER,
+        normalizer={
+            "type": "Precompiled",
+            "precompiled_charsmap": longer([(0, 1 << 10), (96, 97 | 1 << 8 | 1 << 10), (97, 1 << 31)], b"a" * 2000),
+        },
+    ),
+    "blanks between letters on the way back": bad(
+        rf"{NONE}its decoder makes texts more than 16 times",
+        **in_row("decoder", *[{"type": "BPEDecoder", "suffix": ""}] * 30),
+    ),
+    "words between letters on the way back": bad(
+        rf"{NONE}its decoder makes texts more than 16 times",
+        **in_row("decoder", *[{"type": "CTC", "pad_token": "", "word_delimiter_token": "", "cleanup": True}] * 30),
+    ),
+    "parts without end": bad(rf"{NONE}it has more than 100 parts", **in_row("normalizer", *[{"type": "NFC"}] * 1000)),
+    "a template that repeats ids": bad(
+        rf"{AROUND}puts more than 32 tokens",
+        post_processor=template(*[{"SpecialToken": {"id": "<end>", "type_id": 0}}] * 999, TEXT, ids=999),
+    ),
+    "templates in a row": bad(
+        rf"{AROUND}puts more than 32 tokens",
+        **in_row("post_processor", *[template(TEXT, {"SpecialToken": {"id": "<end>", "type_id": 0}}, ids=9)] * 9),
+    ),
+    "a template that repeats a text": bad(rf"{AROUND}repeats a text", post_processor=template(*[TEXT] * 999)),
+    "a template with ids that no token has": bad(
+        rf"{AROUND}puts the id 900, which no token has",
+        post_processor={"type": "BertProcessing", "sep": ["<end>", 900], "cls": ["<begin>", 1]},
+    ),
+    "an unknown token of a megabyte": changed(
+        rf"{NONE}a word in it has more than 4096 characters",
+        lambda parts: parts["model"]["vocab"].update({"x" * 10**6: len(parts["model"]["vocab"])}),
+    ),
+    "ids twice": changed(
+        rf"{NONE}an id of its vocabulary is no number or stands there twice",
+        lambda parts: parts["model"]["vocab"].update(x=1),
+    ),
+    "an added token with the id of another": changed(
+        rf"{NONE}the added token 'new' cannot have the id 1",
+        lambda parts: parts["added_tokens"].append(added(id=1, content="new")),
+    ),
+    "classes of letters without end": bad(
+        rf"{NONE}its patterns have more than", pre_tokenizer=pattern(r"[\p{L}]" * 20_000)
     ),
     "a pattern without end": bad(r"a text cannot be encoded: .*retry-limit", pre_tokenizer=pattern("(a+)+$")),
     "a pattern without end on the way back": bad(
