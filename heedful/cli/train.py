@@ -29,13 +29,13 @@ def train(
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
     from heedful import recipes
-    from heedful.training import parallel, run
+    from heedful.training import parallel, run, signals
     from heedful.training.loop import Interrupted
 
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run.RESULT).exists()
     try:
-        with parallel.joined(device == "cpu") as ranks:
+        with signals.stopping(), parallel.joined(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))
             spec = recipes.resolve(recipe, changes)
             asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None

@@ -37,7 +37,7 @@ from heedful.training.stages import Stages
 
 
 class Interrupted(Exception):
-    """Someone pressed Ctrl-C; the step was finished and saved."""
+    """A signal asked the run to stop; the step was finished and saved."""
 
 
 class Loop:
@@ -117,7 +117,7 @@ class Loop:
         """Steps until the last one, until the score is good enough, or until it no longer grows."""
         began, seen = time.monotonic(), 0
         with (
-            finishing_the_step() as stop,
+            finishing_the_step(record.say, self.ranks) as stop,
             self.saver,
             Ahead(self.portions.at, self.progress.step, self.training.steps) as ahead,
             self.precision.products(),
@@ -132,7 +132,7 @@ class Loop:
                 step, last = self.progress.step, self.progress.step == self.training.steps
                 record.advance(step)
                 log, score, save = (step % every == 0 or last for every in self.every)
-                stopping = self.ranks.any(bool(stop))  # asked once: Ctrl-C may be pressed at any line
+                stopping = self.ranks.any(bool(stop))  # asked once: a signal may come at any line
                 if log or score or save or stopping:
                     self.check_finite()
                 if log:
@@ -148,7 +148,7 @@ class Loop:
                     with stage("saving"):
                         self.save()
                 stage.stepped(portion.samples)
-                if stopping and not last:
+                if stopping:
                     self.saver.wait()
                     raise Interrupted
 

@@ -68,6 +68,10 @@ class Ranks:
         """Goes on when all have come so far."""
         return
 
+    def gone(self) -> list[int]:
+        """The processes of this machine that are no more."""
+        return []
+
     def mesh(self, device: str) -> Any:
         """All processes in a row, as torch wants to know them."""
         from torch.distributed.device_mesh import init_device_mesh
@@ -115,7 +119,6 @@ class Many(Ranks):
             time.sleep(0.01)
 
     def gone(self) -> list[int]:
-        """The processes of this machine that are no more."""
         return [rank for rank, pid in self.beside.items() if not alive(pid)]
 
     def speaks(self) -> bool:
