@@ -23,11 +23,12 @@ from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, rules_of
 from heedful.checkpoints.names.transformer import published
+from heedful.checkpoints.names.vit import PIXELS
 from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import cure, read_json
 from heedful.checkpoints.weights import check_depths, state
 from heedful.errors import Refusal
-from heedful.models import FAMILIES, Spec, assemble, check_size
+from heedful.models import Spec, assemble, check_size
 from heedful.models import spec as spec_of
 from heedful.models.answers import NEXT, asked
 from heedful.models.images import ImageSpec
@@ -44,8 +45,9 @@ def read(folder: Path) -> nn.Module:
     """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
     config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
-    if issubclass(FAMILIES[layout.family].spec, ImageSpec):
-        config = Config({**pixels.read(folder), **config.values}, config.where)
+    if layout.kind in pixels.OWN:
+        seen = pixels.read(folder, layout.kind, config.whole("num_channels", 3))
+        config = Config({**config.values, **seen}, config.where)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
     spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
@@ -193,7 +195,7 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     if isinstance(model.spec, ImageSpec):  # others look for the scale of pixels beside config.json alone
         pixels.write(model.spec, folder)
-        said = {key: value for key, value in said.items() if key not in pixels.SCALE}
+        said = {key: value for key, value in said.items() if key not in PIXELS.values()}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from heedful.registry import lazily
 
 if TYPE_CHECKING:
     from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
-    from heedful.inputs.images import Images, Standard
+    from heedful.inputs.images import Images, Processor, Standard, TimmProcessor, TransformersProcessor
     from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
     from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
     from heedful.inputs.sentences import Sentences
@@ -27,6 +27,7 @@ __all__ = [
     "OverlappingPatches",
     "Patches",
     "Position",
+    "Processor",
     "ResNetPatches",
     "Sentences",
     "Sine",
@@ -34,6 +35,8 @@ __all__ = [
     "SineGrid",
     "SineHalves",
     "Standard",
+    "TimmProcessor",
     "Tokens",
+    "TransformersProcessor",
     "Vectors",
 ]

@@ -6,8 +6,10 @@ from typing import Self
 
 from pydantic import model_validator
 
-from heedful.inputs import Standard
+from heedful.inputs import Processor, Standard
+from heedful.models import tables
 from heedful.models.specs import Count, Spec
+from heedful.models.words import choose
 
 
 class ImageSpec(Spec):
@@ -20,6 +22,7 @@ class ImageSpec(Spec):
     wide: Count = 224
     mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
     deviation: list[float] | None = None
+    processor: str | None = None  # how a folder from elsewhere says that pictures come to their shape
 
     @model_validator(mode="after")
     def _each_channel_has_a_scale_and_each_class_a_name(self) -> Self:
@@ -31,7 +34,16 @@ class ImageSpec(Spec):
             raise ValueError(
                 f"model.labels has {len(self.labels)} names and there are {self.classes} classes; name each"
             )
+        processor(self)
         return self
+
+
+def processor(spec: ImageSpec) -> Processor | None:
+    """What brings pictures to the shape that a model from elsewhere reads; without one they are scaled to fill it."""
+    if spec.processor is None:
+        return None
+    made: Processor = choose("processor", spec.processor, tables.PROCESSORS)
+    return made
 
 
 def standard(spec: ImageSpec) -> Standard | None:

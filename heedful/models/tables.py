@@ -45,11 +45,14 @@ from heedful.inputs import (
     OverlappingPatches,
     Patches,
     Position,
+    Processor,
     ResNetPatches,
     Sine,
     SineBeside,
     SineGrid,
     SineHalves,
+    TimmProcessor,
+    TransformersProcessor,
 )
 from heedful.models.words import Part, choose, named, parse
 from heedful.outputs import (
@@ -190,6 +193,7 @@ STEMS: dict[str, type[Patches]] = {
     "overlapping": OverlappingPatches,
     "resnet": ResNetPatches,
 }
+PROCESSORS: dict[str, type[Processor]] = {"transformers": TransformersProcessor, "timm": TimmProcessor}
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {

@@ -14,5 +14,8 @@ def seeing(spec: ImageSpec) -> Images:
     """Classes where a model tells them, what is hidden where it rebuilds it, and else what it makes of an image."""
     size = Size(spec.channels, spec.high, spec.wide)
     if spec.classes:
-        return Images(spec.labels or [str(at) for at in range(spec.classes)], size)
-    return Rebuilding((), size) if isinstance(spec, MAESpec) else Agreeing((), size)
+        task = Images(spec.labels or [str(at) for at in range(spec.classes)], size)
+    else:
+        task = Rebuilding((), size) if isinstance(spec, MAESpec) else Agreeing((), size)
+    task.adopt(spec)
+    return task

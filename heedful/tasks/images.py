@@ -109,7 +109,7 @@ class Images(Pictured):
         model.eval()
         with look(model) as seen:
             model(images)
-        shown = maps_of(model, seen)
+        shown = maps_of(model, seen, images)
         return Example(f"{self.called(text)}{said}", shown, sections=over(self.large(text), shown, model, images))
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:

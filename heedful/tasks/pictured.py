@@ -17,6 +17,9 @@ from heedful.data.images.decode import INLINE, Broken, Size, picture, viewed, wr
 from heedful.data.near_duplicates import Content
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
+from heedful.inputs import Processor
+from heedful.models import Spec
+from heedful.models.images import ImageSpec, processor
 from heedful.tasks.task import Batch, Task, pick
 from heedful.tasks.variety import Variety
 
@@ -44,6 +47,7 @@ class Pictured(Task):
     def __init__(self, labels: Sequence[str], size: Size, variety: Variety | None = None) -> None:
         self.labels, self.size, self.variety = tuple(labels), size, variety or Variety(())
         self.teacher: nn.Module | None = None
+        self.processor: Processor | None = None
         self.numbered = {label: at for at, label in enumerate(self.labels)}
         self.mean, self.deviation = [0.0] * size.channels, [1.0] * size.channels
 
@@ -64,7 +68,7 @@ class Pictured(Task):
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Picture]:
         made = data.model_copy(update={"pixels": [self.size.high, self.size.wide], "channels": self.size.channels})
-        return self.checked(opened_pictures(made, seed))
+        return self.checked(opened_pictures(made, seed, self.processor))
 
     def contents(self, sample: Picture) -> dict[str, Content]:
         return {"images": sample.content}
@@ -81,7 +85,12 @@ class Pictured(Task):
 
     def sizes(self) -> dict[str, Any]:
         """What is said of the pictures alone: their shape and the scale of their pixels."""
-        return {**self.size._asdict(), "mean": self.mean, "deviation": self.deviation}
+        return {**self.size._asdict(), "mean": self.mean, "deviation": self.deviation, "processor": None}
+
+    def adopt(self, spec: Spec) -> None:
+        self.processor = processor(spec) if isinstance(spec, ImageSpec) else None
+        if self.processor is not None:
+            self.size = Size(self.size.channels, *self.processor.shape)
 
     def length(self, sample: Picture) -> int:
         return 1
@@ -122,7 +131,7 @@ class Pictured(Task):
         if not text.strip():
             raise Refusal(f"the input is empty; give {self.input}")
         try:
-            return picture(text if text.startswith(INLINE) else Path(text), self.size)
+            return picture(text if text.startswith(INLINE) else Path(text), self.size, self.processor)
         except Broken as broken:
             said = text if len(text) < 200 else f"{text[:40]}..."
             raise Refusal(f"{said} cannot be read: {broken}; give {self.input}") from None
@@ -139,12 +148,12 @@ class Pictured(Task):
         """The picture of an input as people see it, cut as the model has it: C H W."""
         times = max(1, LARGE // max(self.size.high, self.size.wide))
         size = Size(self.size.channels, times * self.size.high, times * self.size.wide)
-        return viewed(text if text.startswith(INLINE) else Path(text), size)
+        return viewed(text if text.startswith(INLINE) else Path(text), size, self.processor)
 
     # ------------------------------------------------------------------ keeping
 
     def write_input(self, sample: Picture) -> str:
-        return sample.place if sample.is_file else written(sample.pixels)
+        return sample.place if sample.is_file else written(sample.gallery.pixels[sample.at])
 
     def state(self) -> dict[str, Any]:
         return {"labels": list(self.labels), **self.size._asdict(), "mean": self.mean, "deviation": self.deviation}

@@ -84,7 +84,9 @@ class Rebuilding(Images):
         with look(model) as seen:
             model(images, seen_at)
         name = self.called(text)
-        return Example(name, maps_seen(model, seen, seen_at[0].tolist()), sections=(self.triples(model, [pixels]),))
+        return Example(
+            name, maps_seen(model, seen, seen_at[0].tolist(), images), sections=(self.triples(model, [pixels]),)
+        )
 
     @torch.no_grad()
     def triples(self, model: nn.Module, pictures: Sequence[Picture | Pixels]) -> Pictures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import seen as seen_by_people
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
+from heedful.inputs.grids import Shape
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
@@ -24,6 +26,7 @@ from heedful.models.vit import ViT
 from heedful.tasks.task import maps
 
 CELLS = 64  # positions that are shown
+CELL = re.compile(r"(\d+),(\d+)")  # the name of a patch
 CLASS = ("first", "both")  # pools that ask the class token
 MOST = 24  # mistakes that are shown
 ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  # titles of what is over an image
@@ -34,19 +37,19 @@ GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, lea
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 
-def words_of(model: nn.Module) -> list[str]:
+def words_of(model: nn.Module, shape: Shape) -> list[str]:
     """What the tokens of a model are called: the class token and others before the patches, then row and column."""
-    assert isinstance(model, ViT)
-    rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    assert isinstance(model, ViT | MAE)
+    rows, columns = shape
     named = WHO if model.spec.distilled else WHO[:1]
     before = [*named, *(f"token {at}" for at in range(len(named), model.spec.first))][: model.spec.first]
     return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
 
 
-def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
-    """All that was seen of one image; of a model that looks within windows, the mean over its windows."""
+def maps_of(model: nn.Module, seen: Seen, images: Tensor) -> tuple[Map, ...]:
+    """All that was seen of one image (1 C H W); of a model that looks within windows, the mean over its windows."""
     if isinstance(model, ViT):
-        tokens = words_of(model)
+        tokens = words_of(model, model.inputs.shape(images))
         alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
         early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local", 0))]
         pooled = (tokens[:1], tokens)
@@ -66,14 +69,11 @@ def maps_of(model: nn.Module, seen: Seen) -> tuple[Map, ...]:
     return tuple(made)
 
 
-def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int]) -> tuple[Map, ...]:
-    """All that was seen of one image of which only the patches at `shown` were there, to the encoder."""
+def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int], images: Tensor) -> tuple[Map, ...]:
+    """All that was seen of one image (1 C H W) of which only the patches at `shown` were there, to the encoder."""
     assert isinstance(model, MAE)
-    rows, columns = model.inputs.stem.shape(model.spec.high, model.spec.wide)
-    every = [f"{at // columns},{at % columns}" for at in range(rows * columns)]
-    before = ["class", *(f"token {at}" for at in range(1, model.spec.first))][: model.spec.first]
-    some = [*before, *(every[at] for at in shown)]
-    whole = [*before, *every]
+    whole = words_of(model, model.inputs.shape(images))
+    some = [*whole[: model.spec.first], *(whole[model.spec.first + at] for at in shown)]
     return maps(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
@@ -84,7 +84,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
     """
     if not isinstance(model, ViT):
         return ()
-    image, shape = pixels.transpose(1, 2, 0), model.inputs.stem.shape(model.spec.high, model.spec.wide)
+    image, shape = pixels.transpose(1, 2, 0), model.inputs.shape(images)
     maps = placed(maps, model)
     whole = stacked(maps)
     counts = speaking(model, images, maps) if whole else None
@@ -115,9 +115,15 @@ def stacked(maps: Sequence[Map]) -> list[Tensor]:
 
 def placed(maps: Sequence[Map], model: ViT) -> list[Map]:
     """The maps whose tokens stand on the image, or look at it; nodes that a kind has of its own stand nowhere."""
-    tokens = tuple(words_of(model))
+    tokens = tuple(words_of(model, shape_of(maps)))
     known = tokens, tokens[model.spec.first :]
     return [map for map in maps if map.columns in known and map.rows in (*known, tokens[:1])]
+
+
+def shape_of(maps: Sequence[Map]) -> Shape:
+    """The rows and columns of patches of an image that maps are of: those of the last patch that is named."""
+    ends = [CELL.fullmatch(map.columns[-1]) for map in maps]
+    return max(((1 + int(end[1]), 1 + int(end[2])) for end in ends if end), default=(0, 0))
 
 
 def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], model: nn.Module) -> list[Overlay]:
@@ -127,7 +133,7 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
     images = [part.image for part in parts if isinstance(part, Overlay)]
     if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
         return []
-    shape, layers = model.inputs.stem.shape(model.spec.high, model.spec.wide), stacked(placed(maps, model))
+    shape, layers = shape_of(maps), stacked(placed(maps, model))
     if not layers:
         return []
     held, dropped = {how: rollout(layers, how, discard) for how in FUSED}, f"{ROLLOUT}, {share(discard)}"
@@ -139,7 +145,7 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
 
 def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> Iterator[Overlay]:
     """The rollout of an autoencoder's encoder over the patches that are shown, and of its decoder over the image."""
-    shape, images = model.inputs.stem.shape(model.spec.high, model.spec.wide), dict(part.pictures)
+    shape, images = shape_of(maps), dict(part.pictures)
     every = [f"{row},{column}" for row in range(shape[0]) for column in range(shape[1])]
     dropped = f", {share(discard)}" if discard else ""
     for stack, image, whose in (("encoder", "shown", "mean over the patches shown"), ("decoder", "image", MEANT)):
@@ -212,7 +218,8 @@ def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section
         alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
-    yield Curves("How far heads look", tuple(reach([placed(one, model) for one in maps], shape, first)))
+    seen_at = shape_of([map for one in maps for map in one])
+    yield Curves("How far heads look", tuple(reach([placed(one, model) for one in maps], seen_at, first)))
 
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:

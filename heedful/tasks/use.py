@@ -33,6 +33,10 @@ class Use(ABC):
         """Refuses a model of the right family that cannot be used so all the same."""
         return
 
+    def adopt(self, spec: Spec) -> None:
+        """Hears from a trained model how its inputs are prepared, where a folder from elsewhere says it."""
+        return
+
     @abstractmethod
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
         """One answer for each input, in order."""

@@ -63,9 +63,13 @@ def usable(folder: Path) -> tuple[nn.Module, Use]:
         raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
     for key, value in task.numbers().items():
         said = getattr(model.spec, key, None)
-        if said != value and (said is not None or key != "labels"):  # a model need not name its classes
+        known = (
+            said is not None if key == "labels" else key != "processor"
+        )  # which a model need not name, or alone does
+        if said != value and known:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
     suited(task, model.spec)  # type: ignore[arg-type]
+    task.adopt(model.spec)  # type: ignore[arg-type]
     return model, task
 
 

@@ -19,6 +19,7 @@ from tests.references.timm_here import timm
 
 NAMES: dict[str, list[str]] = json.loads((Path(__file__).parent / "timm.json").read_text())
 
+PLAIN = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}  # ImageNet's are taken where a folder is silent
 IMAGE = {"channels": 3, "classes": 4}
 CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "vit": (TimmVit(), "vit_tiny_patch8_16", {"high": 16, "wide": 16, "patch": 8, "width": 64, "heads": 1, "depth": 2}),
@@ -68,7 +69,7 @@ def written(model: nn.Module, layout: Any, name: str, folder: Path) -> None:
     for ours, rule in rules_of(own, layout.table(model.spec)).items():
         tensors |= dict(zip(rule.names, [one.clone() for one in rule.write(own[ours])], strict=True))
     save_file({key: one.contiguous() for key, one in tensors.items()}, folder / "model.safetensors")
-    told = {"input_size": [3, model.spec.high, model.spec.wide], "tag": "x"}
+    told = {"input_size": [3, model.spec.high, model.spec.wide], "tag": "x", **PLAIN}
     config = {"architecture": name, "num_classes": 4, "num_features": 8, "pretrained_cfg": told}
     (folder / "config.json").write_text(json.dumps(config))
 
@@ -257,7 +258,9 @@ def test_every_answer_is_timms(name: str, more: dict[str, Any], tmp_path: Path) 
     config = {"architecture": name, "num_classes": theirs.num_classes, "global_pool": theirs.global_pool}
     if not isinstance(theirs.global_pool, str):
         config["global_pool"] = "avg"
-    (folder / "config.json").write_text(json.dumps(config | {"pretrained_cfg": {"input_size": [3, high, wide]}}))
+    (folder / "config.json").write_text(
+        json.dumps(config | {"pretrained_cfg": {"input_size": [3, high, wide], **PLAIN}})
+    )
     own = heedful.load(folder)
     x = torch.randn(2, 3, high, wide)
     with torch.no_grad():

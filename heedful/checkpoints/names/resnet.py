@@ -11,7 +11,7 @@ from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.names.rules import Rule, Same
 from heedful.checkpoints.names.swin import whole_numbers
-from heedful.checkpoints.names.vit import classes_of, labelled, sides
+from heedful.checkpoints.names.vit import classes_of, labelled, pixels_of, sides
 from heedful.models.resnet import ResNetSpec
 
 STEM, BLOCK = "resnet.embedder.embedder", "resnet.encoder.stages.{stage}.layers.{n}"
@@ -49,8 +49,7 @@ class HFResNet(Layout):
             "high": high,
             "wide": wide,
             **classes_of(config, there),
-            "mean": config.take("image_mean", None),
-            "deviation": config.take("image_std", None),
+            **pixels_of(config),
         }
 
     def config(self, spec: ResNetSpec) -> dict[str, Any]:

@@ -28,6 +28,7 @@ PARTS = {  # of a block
 }
 
 
+PIXELS = {"mean": "image_mean", "deviation": "image_std", "processor": "processor"}  # keys of specs, and of configs
 ANSWERS = ("classifier.weight", "cls_classifier.weight", "classifier.1.weight")  # of models that say classes
 
 
@@ -173,9 +174,13 @@ def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) ->
         "norm": normed("layer", config.positive("layer_norm_eps", eps)),
         "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
         "project_bias": config.flag("qkv_bias", True),
-        "mean": config.take("image_mean", None),
-        "deviation": config.take("image_std", None),
+        **pixels_of(config),
     }
+
+
+def pixels_of(config: Config) -> dict[str, Any]:
+    """What is done to pictures first; `public` has it from a file beside config.json, where others look for it."""
+    return {ours: config.take(theirs, None) for ours, theirs in PIXELS.items()}
 
 
 def classes_of(config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
@@ -189,9 +194,10 @@ def classes_of(config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
 
 
 def labelled(spec: ImageSpec) -> dict[str, Any]:
-    """What a config says of the classes, by number where nobody has named them, and of the scale of pixels."""
-    scale: dict[str, Any] = {"image_mean": spec.mean, "image_std": spec.deviation} if spec.mean else {}
-    return scale | (written(spec.labels or usual(spec.classes)) if spec.classes else {})
+    """What a config says of the classes, by number where nobody has named them, and of pixels."""
+    said = {theirs: getattr(spec, ours) for ours, theirs in PIXELS.items()}
+    pixels = {key: value for key, value in said.items() if value is not None}
+    return pixels | (written(spec.labels or usual(spec.classes)) if spec.classes else {})
 
 
 def sides(config: Config) -> tuple[int, int]:

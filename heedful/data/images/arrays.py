@@ -11,9 +11,8 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
 
-from heedful.data.images.limits import MOST, SIDE, TOO_MANY, Broken, Size
+from heedful.data.images.limits import MOST, SIDE, TOO_MANY, Broken
 
 ENDING = ".npy"
 MAGIC = b"\x93NUMPY"
@@ -55,14 +54,6 @@ def stood(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     if prod(made.shape[1:]) > MOST or max(made.shape[1:]) > SIDE:
         raise Broken(f"it has {made.shape[1]} x {made.shape[2]} pixels{TOO_MANY}")
     return made
-
-
-def fitted(pixels: NDArray[np.uint8], size: Size) -> NDArray[np.uint8]:
-    """Each channel scaled to fill a shape, its middle kept: C H W."""
-    if pixels.shape[1:] == (size.high, size.wide):
-        return pixels
-    shape = (size.wide, size.high)
-    return np.stack([np.asarray(ImageOps.fit(Image.fromarray(one), shape, Image.Resampling.BICUBIC)) for one in pixels])
 
 
 def stored(pixels: NDArray[np.uint8]) -> bytes:

@@ -7,6 +7,7 @@ import binascii
 import io
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ from heedful.checkpoints.opening import content
 from heedful.data.images import arrays
 from heedful.data.images.limits import LARGEST, MOST, SIDE, TOO_MANY, Broken, Size
 from heedful.errors import Refusal
+
+if TYPE_CHECKING:
+    from heedful.inputs.images import Processor
 
 __all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "picture", "seen", "viewed", "written"]
 
@@ -39,19 +43,27 @@ TURNS = {  # what makes it upright
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
 
-def picture(source: Path | str, size: Size) -> NDArray[np.uint8]:
-    """The picture of a file, or of a text that holds one: C H W; what is beyond the shape is cut off evenly."""
+def picture(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
+    """The picture of a file, or of a text that holds one: C H W; what is beyond the shape is cut off evenly.
+
+    A processor says how it comes to the shape, which may be several times as large as the processor's own.
+    """
     if is_array(source):
-        return arrays.fitted(arrays.array(bytes_of(source), size.channels), size)
+        return fitted(arrays.array(bytes_of(source), size.channels), size, processor)
     if size.channels not in MODES:
         cure = f"give arrays ({arrays.ENDING}) of rows x columns x {size.channels}"
         raise Refusal(f"{size.channels} channels are wanted, and images have {MEANT}; {cure}")
-    return shaped(opened(source, (size.wide, size.high), size.channels in CLEAR), size)
+    least = None if processor else (size.wide, size.high)
+    image = opened(source, least, size.channels in CLEAR).convert(MODES[size.channels])
+    pixels = np.array(shaped(image, size, processor), dtype=np.uint8)  # a copy of its own
+    return np.ascontiguousarray(pixels.reshape(size.high, size.wide, size.channels).transpose(2, 0, 1))
 
 
-def viewed(source: Path | str, size: Size) -> NDArray[np.uint8]:
+def viewed(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
     """The picture of a file, or of a text, as people see it: 3 H W."""
-    return seen(picture(source, size)) if is_array(source) else picture(source, size._replace(channels=3))
+    if is_array(source):
+        return seen(picture(source, size, processor))
+    return picture(source, size._replace(channels=3), processor)
 
 
 def seen(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -81,7 +93,7 @@ def bytes_of(source: Path | str) -> bytes:
         raise Broken((str(error).splitlines() or ["not whole"])[0][:120]) from None
 
 
-def opened(source: Path | str, least: tuple[int, int], clear: bool) -> Image.Image:
+def opened(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Image.Image:
     """The image itself, upright and in grey or colour; decoded no larger than needed where it is far above `least`."""
     try:
         with Image.open(io.BytesIO(bytes_of(source)), formats=FORMATS) as image:
@@ -89,8 +101,8 @@ def opened(source: Path | str, least: tuple[int, int], clear: bool) -> Image.Ima
                 raise Broken(f"it unfolds to {image.width} x {image.height} pixels{TOO_MANY}")
             if image.mode == "I" and image.format == "TIFF":
                 raise Broken("its pixels are of 32 bits, and nobody says which is white; save it in 8 or 16 bits")
-            side = 2 * max(least)
-            image.draft(None, (side, side))  # a JPEG can be decoded at an eighth of its size
+            if least is not None:
+                image.draft(None, (2 * max(least), 2 * max(least)))  # a JPEG can be decoded at an eighth of its size
             image.load()
             return plain(upright(image), clear)
     except Broken:
@@ -122,13 +134,28 @@ def plain(image: Image.Image, clear: bool = False) -> Image.Image:
     return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
 
 
-def shaped(image: Image.Image, size: Size) -> NDArray[np.uint8]:
-    """The image scaled to fill a shape, its middle kept: C H W."""
-    image = image.convert(MODES[size.channels])
-    if image.size != (size.wide, size.high):
-        image = ImageOps.fit(image, (size.wide, size.high), Image.Resampling.BICUBIC)
-    pixels = np.array(image, dtype=np.uint8).reshape(size.high, size.wide, size.channels)  # a copy of its own
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1))
+def shaped(image: Image.Image, size: Size, processor: Processor | None = None) -> Image.Image:
+    """The image scaled to fill a shape, its middle kept; or resized and cropped as a processor says."""
+    if processor is None:
+        same = image.size == (size.wide, size.high)
+        return image if same else ImageOps.fit(image, (size.wide, size.high), Image.Resampling.BICUBIC)
+    times = size.high // processor.shape[0]
+    high, wide = (times * side for side in processor.resized(image.height, image.width))
+    if not 0 < high * wide <= MOST:
+        raise Broken(f"its {image.height} x {image.width} pixels would be resized to {high} x {wide}{TOO_MANY}")
+    if times > 1 or image.size != (wide, high):
+        image = image.resize((wide, high), processor.resample)
+    top, left = (
+        times * processor.before((side - kept) // times) for side, kept in ((high, size.high), (wide, size.wide))
+    )
+    return image.crop((left, top, left + size.wide, top + size.high))  # black where nothing is
+
+
+def fitted(pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
+    """Each channel of an array brought to a shape: C H W."""
+    if processor is None and pixels.shape[1:] == (size.high, size.wide):
+        return pixels
+    return np.stack([np.asarray(shaped(Image.fromarray(one), size, processor)) for one in pixels])
 
 
 def inline(text: str) -> bytes:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.checkpoints.files import sum_of
-from heedful.data.images.decode import Broken, Size, picture
+from heedful.data.images.decode import Broken, Size, fitted, picture
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
+
+if TYPE_CHECKING:
+    from heedful.inputs.images import Processor
 
 Pixels = NDArray[np.uint8]  # C H W, or N C H W
 ROOM = 1 << 31  # bytes of decoded pictures that are kept; where there are more, files are decoded again and again
@@ -25,14 +28,18 @@ NAMED = 5  # broken files that a refusal tells by name
 
 
 class Gallery:
-    """Pictures of one size, by number: N C H W."""
+    """Pictures of one size, by number: N C H W; a processor brings each to its own shape when it is asked for."""
 
-    def __init__(self, pixels: Pixels) -> None:
-        self.pixels = pixels
+    def __init__(self, pixels: Pixels, processor: Processor | None = None) -> None:
+        self.pixels, self.processor = pixels, processor
 
     def take(self, places: Sequence[int]) -> Pixels:
         """The pictures at these places: B C H W."""
-        return self.pixels[np.asarray(places, dtype=np.int64)]
+        found = self.pixels[np.asarray(places, dtype=np.int64)]
+        if self.processor is None:
+            return found
+        size = Size(found.shape[1], *self.processor.shape)
+        return np.stack([fitted(one, size, self.processor) for one in found])
 
     def sums(self) -> list[str]:
         """The SHA-256 of all bytes that they are made of, a sum or several."""
@@ -67,8 +74,8 @@ class Picture:
 class Files(Gallery):
     """Pictures that lie in files. All are decoded once, so that what is broken is known; those that fit are kept."""
 
-    def __init__(self, paths: Sequence[Path], size: Size, told: Callable[[int], object] = lambda _: None) -> None:
-        self.paths, self.size = list(paths), size
+    def __init__(self, paths: Sequence[Path], size: Size, processor: Processor | None = None) -> None:
+        self.paths, self.size, self.processor = list(paths), size, processor
         self.kept: list[Pixels | None] = [None] * len(self.paths)
         self.broken: dict[int, str] = {}
         self.digests = np.zeros(len(self.paths), np.uint64)
@@ -84,7 +91,7 @@ class Files(Gallery):
     def tried(self, path: Path) -> tuple[Pixels | str, int]:
         """The picture of a file and the digest of its pixels, or what is wrong with it."""
         try:
-            made = picture(path, self.size)
+            made = picture(path, self.size, self.processor)
             return made, digest(made.tobytes())
         except Broken as broken:
             return str(broken), 0
@@ -101,14 +108,18 @@ class Files(Gallery):
     def one(self, at: int) -> Pixels:
         """The picture of a place."""
         kept = self.kept[at]
-        return picture(self.paths[at], self.size) if kept is None else kept
+        return picture(self.paths[at], self.size, self.processor) if kept is None else kept
 
 
 def of_files(
-    found: Sequence[tuple[Path, str]], size: Size, broken: Literal["refuse", "skip"], what: str
+    found: Sequence[tuple[Path, str]],
+    size: Size,
+    broken: Literal["refuse", "skip"],
+    what: str,
+    processor: Processor | None = None,
 ) -> list[Picture]:
     """The pictures of files with their labels; those that cannot be read are named, and refused or left out."""
-    gallery = Files([path for path, _ in found], size)
+    gallery = Files([path for path, _ in found], size, processor)
     if gallery.broken:
         names = [f"{gallery.paths[at]} ({why})" for at, why in gallery.broken.items()]
         said = f"{what}: {len(names):,} of {len(found):,} images cannot be read:"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from heedful.data.batches import Splits
 from heedful.data.images.decode import Size
 from heedful.data.images.gallery import Gallery, Picture
 from heedful.data.spec import DataSpec
+
+if TYPE_CHECKING:
+    from heedful.inputs.images import Processor
 
 Floats = NDArray[np.float32]
 FINE = 2  # points along the side of a pixel, so that edges are smooth
@@ -26,13 +30,13 @@ SHAPES: dict[str, Callable[[Floats, Floats], NDArray[np.bool_]]] = {  # which po
 }
 
 
-def shapes(data: DataSpec, seed: int, size: Size) -> Splits[Picture]:
+def shapes(data: DataSpec, seed: int, size: Size, processor: Processor | None = None) -> Splits[Picture]:
     """Pictures of circles, crosses, rings, squares and triangles, as a pure function of the seed."""
     random = np.random.default_rng([seed, 3])
     counts = [max(data.held_out // 4, 1), data.held_out, data.samples]  # those to learn from last: any number of them
     labels = random.integers(0, len(SHAPES), sum(counts))
     drawn = [draw(labels[at : at + AT_ONCE], size, random) for at in range(0, len(labels), AT_ONCE)]
-    gallery, names = Gallery(np.concatenate(drawn)), list(SHAPES)
+    gallery, names = Gallery(np.concatenate(drawn), processor), list(SHAPES)
     made = [Picture(gallery, at, names[label], f"shape {at}") for at, label in enumerate(labels.tolist())]
     return Splits(made[counts[0] + counts[1] :], made[: counts[0]], made[counts[0] : counts[0] + counts[1]])
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from heedful.data.near_duplicates import by_side, digests, held_together
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
 
+if TYPE_CHECKING:
+    from heedful.inputs.images import Processor
+
 SETS = ("shapes", "cifar10", "fashion-mnist")  # by name
 FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
 
@@ -33,27 +36,30 @@ def size_of(data: DataSpec) -> Size:
     return Size(data.channels or 3, high, wide)
 
 
-def opened_pictures(data: DataSpec, seed: int) -> Splits[Picture]:
-    """Pictures to learn from, to choose by and to test on."""
+def opened_pictures(data: DataSpec, seed: int, processor: Processor | None = None) -> Splits[Picture]:
+    """Pictures to learn from, to choose by and to test on, brought to their shape as a processor says."""
     if data.name == "shapes":
-        return shapes(data, seed, size_of(data))
+        return shapes(data, seed, size_of(data), processor)
     folder = public.home(data.name) if data.name in SETS else Path(data.name)
     if sets.has_cifar(folder):
-        return halves(sets.read_cifar(folder), folder, sets.CIFAR, data)
+        return halves(sets.read_cifar(folder), folder, sets.CIFAR, data, processor)
     if sets.has_idx(folder):
-        return halves(sets.read_idx(folder), folder, sets.CLOTHES if data.name == "fashion-mnist" else [], data)
+        known = sets.CLOTHES if data.name == "fashion-mnist" else []
+        return halves(sets.read_idx(folder), folder, known, data, processor)
     if data.name in SETS:
         raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
     if data.name != "files" and (sides := sides_of(folder)):
-        return of_halves(sides, data)
+        return of_halves(sides, data, processor)
 
     def divide(all: Sequence[Picture], what: str) -> Splits[Picture]:
         return answerable(apart(all, what, data), what)
 
-    return opened(data, lambda place: read(place, data), divide, SETS)
+    return opened(data, lambda place: read(place, data, processor), divide, SETS)
 
 
-def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -> Splits[Picture]:
+def halves(
+    found: sets.Halves, folder: Path, known: list[str], data: DataSpec, processor: Processor | None = None
+) -> Splits[Picture]:
     """A set that comes in two halves, some of the first held out to choose by."""
     classes = 1 + max(int(labels.max()) for _, labels in found.values())
     names, made = sets.names_of(folder, known, classes), []
@@ -63,10 +69,11 @@ def halves(found: sets.Halves, folder: Path, known: list[str], data: DataSpec) -
         raise Refusal(
             f"{folder} has images of {shape(own)} to learn from and of {shape(tested)} to test on; use one size"
         )
-    if (data.pixels and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
+    sized = data.pixels and not processor
+    if (sized and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
         raise Refusal(f"{folder} has images of {shape(own)}; leave data.pixels and data.channels out, or set them so")
     for half, (pixels, labels) in found.items():
-        gallery = Gallery(pixels)
+        gallery = Gallery(pixels, processor)
         made.append([Picture(gallery, at, names[n], f"{folder} {half} {at}") for at, n in enumerate(labels.tolist())])
     return held_out(made[0], made[1], data)
 
@@ -93,13 +100,13 @@ def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
     return taught(splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class")
 
 
-def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Picture]:
+def of_halves(sides: Sequence[Path | None], data: DataSpec, processor: Processor | None) -> Splits[Picture]:
     """The folders of `sides_of`, each a folder of folders.
 
     Where there is but one beside that to learn from, whatever its name, it is tested on, as ImageNet's `val` is, and
     some of those to learn from are held out to choose by.
     """
-    train, valid, test = (read(str(place), data) if place else [] for place in sides)
+    train, valid, test = (read(str(place), data, processor) if place else [] for place in sides)
     return Splits(train, valid, test) if valid and test else held_out(train, valid or test, data)
 
 
@@ -108,7 +115,7 @@ def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Pict
     return divided(pictures, lambda one: sum_of(Path(one.place)), what, data.split_seed, lambda one: one.content)
 
 
-def read(place: str | Sides, data: DataSpec) -> list[Picture]:
+def read(place: str | Sides, data: DataSpec, processor: Processor | None = None) -> list[Picture]:
     """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label."""
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
@@ -116,7 +123,7 @@ def read(place: str | Sides, data: DataSpec) -> list[Picture]:
     found = in_folders(path) if path.is_dir() else list(listed(path))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
-    return of_files(found, size_of(data), data.broken, str(path))
+    return of_files(found, size_of(data), data.broken, str(path), processor)
 
 
 def in_folders(folder: Path) -> list[tuple[Path, str]]:

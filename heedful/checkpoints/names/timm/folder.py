@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from torch import Tensor
 
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
+from heedful.inputs.images import BILINEAR, FILTERS, TimmProcessor
+from heedful.models.words import said as word
 
+SCALE = {"mean": ("mean", [0.485, 0.456, 0.406]), "deviation": ("std", [0.229, 0.224, 0.225])}
+MOST = 1e6  # numbers beyond it are none of pixels
 PARTS = {  # of a block
     "attention.project.to_qkv": "attn.qkv",
     "attention.join": "attn.proj",
@@ -52,9 +57,7 @@ class Timm(Layout):
             if name not in there or there[name].dim() != axes or not there[name].numel():
                 why = f"its files should hold {name!r}, of {axes} axes; copy the folder again"
                 raise config.refusal("architecture", why)
-        scale = {"mean": told.get("mean"), "deviation": told.get("std")}
-        scale = {key: list(value) for key, value in scale.items() if isinstance(value, list | tuple)}
-        said = self.sizes(there, size) | (scale if len(scale) == 2 else {})
+        said = self.sizes(there, size) | (pixels(config, told, size) if told else {})
         labels = config.take("label_names", None)
         named = isinstance(labels, list) and len(labels) == said["classes"]
         return said | ({"labels": [str(label) for label in labels]} if named else {})
@@ -62,6 +65,35 @@ class Timm(Layout):
     def sizes(self, there: Mapping[str, Tensor], size: Sequence[int]) -> dict[str, Any]:
         """Numbers and words of our spec, of images of such a size."""
         raise NotImplementedError
+
+
+def pixels(config: Config, told: Mapping[str, Any], size: Sequence[int]) -> dict[str, Any]:
+    """What timm does to pictures to be tested, by the keys of a pretrained_cfg; its defaults where that is silent."""
+    filled = told.get("crop_pct") or 0.875
+    filter, mode = told.get("interpolation") or "bicubic", told.get("crop_mode") or "center"
+    if mode not in ("center", "squash"):
+        raise config.refusal("pretrained_cfg", f"its crop_mode {str(mode)[:20]!r} is not supported; center, squash are")
+    if filter not in FILTERS:
+        raise config.refusal(
+            "pretrained_cfg", f"its interpolation {str(filter)[:20]!r} is not one of {', '.join(FILTERS)}"
+        )
+    if type(filled) not in (int, float) or not 0.01 <= filled <= 100:
+        raise config.refusal("pretrained_cfg", "its crop_pct should be a number from 0.01 to 100")
+    try:
+        made = TimmProcessor(size[1], size[2], FILTERS.index(filter), float(filled), mode == "squash")
+    except ValueError as error:
+        raise config.refusal("pretrained_cfg", f"its input_size or crop_pct is of no picture: {error}") from None
+    if made.scaled[0] != made.scaled[1] and not made.squash:  # whatever it says, timm takes this one then
+        made = replace(made, resample=BILINEAR)
+    scale = {}
+    for ours, (theirs, usual) in SCALE.items():
+        each = told.get(theirs) or usual
+        if not isinstance(each, list) or not all(type(one) in (int, float) and abs(one) < MOST for one in each):
+            raise config.refusal("pretrained_cfg", f"its {theirs} should be a list of numbers")
+        if theirs == "std" and min(each) < 1 / MOST:
+            raise config.refusal("pretrained_cfg", f"its std should be {1 / MOST} or more")
+        scale[ours] = [float(one) for one in each]
+    return {**scale, "processor": word("timm", **vars(made))}
 
 
 def depth(there: Mapping[str, Tensor], pattern: str) -> int:
