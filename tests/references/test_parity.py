@@ -67,6 +67,7 @@ def states(own: nn.Module, theirs: Any) -> Pair:
 
 
 def images(own: Any) -> Tensor:
+    """Two images of the size that a model is for, or smaller."""
     high, wide = (min(side, 40) for side in (own.spec.high, own.spec.wide))
     return torch.randn(2, own.spec.channels, high, wide, generator=torch.Generator().manual_seed(1))
 
@@ -88,9 +89,8 @@ def rebuilds(own: Any, theirs: Any) -> Pair:
     cells, channels = (own.spec.high // 4) * (own.spec.wide // 4), own.spec.channels
     noise = torch.rand(2, cells, generator=torch.Generator().manual_seed(2))
     order = torch.arange(16 * channels).view(4, 4, channels).permute(2, 0, 1).flatten()
-    return own(x, noise.argsort(1)[:, : int(cells * (1 - theirs.config.mask_ratio))]), theirs(x, noise=noise).logits[
-        ..., order
-    ]
+    seen = noise.argsort(1)[:, : int(cells * (1 - theirs.config.mask_ratio))]
+    return own(x, seen), theirs(x, noise=noise).logits[..., order]
 
 
 def guesses(own: Any, theirs: Any) -> Pair:
@@ -174,6 +174,7 @@ def build(kind: str, made: Any, numbers: dict[str, Any]) -> Any:
     kept = {key: value for key, value in numbers.items() if key not in OWN}
     kept |= {"tie_word_embeddings": True} if "vocab_size" in kept and made.__name__.endswith("Model") else {}
     more = next((one for end, one in FITTING.items() if made.__name__.endswith(end)), {"num_labels": 3})
+    torch.manual_seed(0)
     try:
         theirs = made(auto.CONFIG_MAPPING[kind](**kept | more))
     except (TypeError, ValueError):
