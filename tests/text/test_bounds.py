@@ -11,7 +11,7 @@ import tokenizers
 from tokenizers import decoders, normalizers, pre_tokenizers, processors
 
 from heedful.errors import Refusal
-from heedful.text import Tokenizer, bounds
+from heedful.text import Broken, Tokenizer, bounds
 from heedful.text.converted import converted
 from heedful.text.protobuf import parse
 from heedful.text.reading import panicked
@@ -172,6 +172,10 @@ def damaged(parts: dict[str, Any], dice: random.Random) -> dict[str, Any]:
 def use(made: Tokenizer) -> None:
     """Everything that is asked of a tokenizer."""
     rows = [*made.encode_all(LINES), list(range(min(len(made), 30)))]
+    assert all(0 <= at < len(made) for row in rows for at in row)  # or a model would look up rows that it has not
+    assert len({*made.layout.known.values()}) == len(made.layout.known)
+    if made.kind in ("bpe", "bpe_characters"):
+        Broken(made, LINES, 0.3, seed=1).at(1, 0)
     made.encode("a b c d e", longest=5)
     for row in rows:
         made.decode(row), made.pieces(row), made.words(row), list(made.stream(row))
