@@ -111,6 +111,20 @@ def test_what_two_processes_left_goes_on_with_one_and_with_four(
     assert done.stderr.count("report    ") == 1 and "4 processes" in done.stderr
 
 
+def test_a_job_that_is_asked_to_end_finishes_the_step_and_saves_it(tmp_path: Path) -> None:
+    out, more = tmp_path / "run", ["training.steps=9000", "training.save_every=9000", "training.evaluate_every=9000"]
+    command = torchrun(2, *words(out, *more))
+    with subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as job:
+        until = time.monotonic() + 120
+        while not (out / "metrics.jsonl").exists() or not (out / "metrics.jsonl").read_bytes():
+            assert job.poll() is None and time.monotonic() < until
+            time.sleep(0.02)
+        job.send_signal(signal.SIGTERM)
+        said = job.communicate(timeout=60)[1]
+    assert 5 <= saved(out) < 9000
+    assert said.count("finishing this step") == said.count("heedful: stopped and saved; go on with: ") == 1
+
+
 def test_two_processes_that_were_killed_go_on_to_the_same_bits(
     killed: tuple[Path, list[int], str, float], tmp_path: Path
 ) -> None:
