@@ -15,6 +15,7 @@ from heedful.bench.measure import Case, interleave
 from heedful.decoding.generate import generate
 from heedful.errors import Failure
 from heedful.models import build
+from heedful.terminal import say
 
 PEERS = ("transformers",)  # where it is not installed, speeds alone are told
 LENGTH = 32  # of a prompt
@@ -147,4 +148,4 @@ def compare(title: str, contenders: Contenders, batch: int, new: int) -> None:
             raise Failure(f"{name} wrote {[len(row) for row in wrote]} tokens and not {new}; nothing can be compared")
         first = first or wrote
         same = sum(a == b for row, other in zip(wrote, first, strict=True) for a, b in zip(row, other, strict=True))
-        print(f"{title}: {name}: {warmed:.1f} s at first, {same / batch / new:.1%} of its tokens those of the first")
+        say(f"{title}: {name}: {warmed:.1f} s at first, {same / batch / new:.1%} of its tokens those of the first")

@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from heedful.terminal import say
+
 PEERS = ("transformers",)
 OURS, NATIVE, THEIRS = "heedful, Hugging Face's layout", "heedful, own layout", "transformers"
 MODEL: dict[str, Any] = {"family": "gpt", "size": "gpt2"}
@@ -110,4 +112,4 @@ def memory(key: str) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], sys.argv[2])))
+    say(json.dumps(measure(sys.argv[1], sys.argv[2])))

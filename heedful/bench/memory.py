@@ -20,6 +20,7 @@ from heedful.models.transformer import TransformerSpec
 from heedful.outputs import NextToken
 from heedful.tasks import TASKS
 from heedful.tasks.losses import cross_entropy
+from heedful.terminal import say
 from heedful.training import forecast
 from heedful.training.loop import Loop
 from heedful.training.parallel import ONE
@@ -119,10 +120,8 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("heedful: this measures a GPU, and none is found; run it where there is one")
     for row in compare():
-        print(
-            f"{row.what:<36} predicted {row.predicted / 1e9:6.3f} GB  measured {row.measured / 1e9:6.3f} GB", end="  "
-        )
-        print(f"{100 * row.off:+.1f} %")
+        say(f"{row.what:<36} predicted {row.predicted / 1e9:6.3f} GB  measured {row.measured / 1e9:6.3f} GB", end="  ")
+        say(f"{100 * row.off:+.1f} %")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from pathlib import Path
 import tokenizers
 
 from heedful.bench.measure import Case, interleave
+from heedful.terminal import say
 from heedful.text import Tokenizer, train
 
 BASE, INSIDE, OURS = "tokenizers alone", "tokenizers, ids not taken out", "heedful"
@@ -96,4 +97,4 @@ def memory(kind: str, megabytes: int = MEGABYTES) -> int:
 if __name__ == "__main__":
     for one in sys.argv[1:] or ("bpe", "unigram"):
         most = memory(one)
-        print(f"{one}: {most / 1e9:.2f} GB to train on {MEGABYTES} MB; {'fits' if most < LIMIT else 'TOO MUCH'}")
+        say(f"{one}: {most / 1e9:.2f} GB to train on {MEGABYTES} MB; {'fits' if most < LIMIT else 'TOO MUCH'}")

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 from heedful.errors import Refusal
+from heedful.terminal import clean, say
 
 NAMED = {"/dev/stdout": 1, "/dev/stderr": 2}
 NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,6})")  # as a shell names the pipe of >(command)
@@ -45,7 +45,7 @@ def write(path: str | Path, data: str | bytes) -> None:
     number = stream(path)
     try:
         if number is not None or is_null(path):
-            sys.stdout.flush()  # what was said before comes before
+            say(end="", flush=True)  # what was said before comes before
             pour(raw, os.dup(number) if number is not None else os.open(path, os.O_WRONLY))
         else:
             replace(path, raw)
@@ -70,7 +70,7 @@ def is_null(path: Path) -> bool:
 def pour(raw: bytes, handle: int) -> None:
     """Writes bytes into an open stream, and closes it."""
     with os.fdopen(handle, "wb") as file:
-        file.write(raw)
+        file.write(clean(raw.decode("utf-8", "replace")).encode() if file.isatty() else raw)
 
 
 def replace(path: Path, raw: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
 import warnings
@@ -11,6 +10,7 @@ from typing import Any
 
 import typer
 
+from heedful import terminal
 from heedful.cli import (
     align,
     attention,
@@ -31,6 +31,7 @@ from heedful.cli import (
 )
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
+from heedful.terminal import note, say
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever was asked for
@@ -67,33 +68,33 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
     if version:
         from heedful import __version__
 
-        typer.echo(f"heedful {__version__}")
+        say(f"heedful {__version__}")
         raise typer.Exit
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
+    terminal.hold()
     try:
         run(arguments)
     except SystemExit as left:
+        gone = isinstance(left.__context__, BrokenPipeError)  # so rich leaves, which prints the help
+        status = terminal.flushed(left.code if isinstance(left.code, int) and not gone else 0)
         if "RANK" not in os.environ:
-            raise
+            sys.exit(status)
         from heedful.training.parallel import leave
 
-        leave(left.code if isinstance(left.code, int) else 0)
+        leave(status)
 
 
 def run(arguments: list[str] | None) -> None:
     """Runs the program, up to the status that it leaves with."""
     warnings.showwarning = one_line
     warnings.filterwarnings("ignore", "Image size .* decompression bomb")  # Pillow's; such images are refused
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a sign is no reason to stop
     command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments
     try:
         with command.make_context("heedful", texts(given)) as context:  # and not `main`, which has its own statuses
             command.invoke(context)
-        sys.stdout.flush()
         sys.exit(0)
     except UsageError as error:
         stop(*usage(error, command))
@@ -104,8 +105,7 @@ def run(arguments: list[str] | None) -> None:
     except (KeyboardInterrupt, typer.Abort):
         stop("stopped", 130)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the last flush does not complain
-        sys.exit(0)
+        sys.exit(0)  # who reads has heard enough
     except Exception as error:
         stop(*of_the_machine(error))
 
@@ -121,7 +121,7 @@ def texts(arguments: list[str]) -> list[str]:
 def stop(line: str, status: int) -> None:
     """Says why on one line, where there is something to say, and leaves."""
     if line:
-        print(f"heedful: {' '.join(line.split())}", file=sys.stderr)
+        note(f"heedful: {' '.join(line.split())}")
     sys.exit(status)
 
 
@@ -150,4 +150,4 @@ def of_the_machine(error: Exception) -> tuple[str, int]:
 
 def one_line(message: Warning | str, *where: Any, **more: Any) -> None:
     """A warning without the place in the code that it came from."""
-    print(f"heedful: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    note(f"heedful: warning: {' '.join(str(message).split())}")

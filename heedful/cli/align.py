@@ -13,6 +13,7 @@ import typer
 from heedful.cli.arguments import Device, Folder, warn_of
 from heedful.cli.predict import lines_of_input
 from heedful.errors import Refusal
+from heedful.terminal import note, say
 
 if TYPE_CHECKING:
     from torch import nn
@@ -75,7 +76,7 @@ def align(
     warn_of(task, [source for source, _ in asked])
     found = []
     for number, one in enumerate(task.align(model.to(run.device(device)), asked), 1):
-        typer.echo(alignments.write(one.links))
+        say(alignments.write(one.links))
         found.append(compared(one, given, f"{gold}", number))
     if out is not None:
         write(found, out)
@@ -113,8 +114,8 @@ def tell(found: Sequence[Alignment]) -> None:
     gold = [one.gold for one in found if one.gold is not None]
     scores = asdict(agreement([one.links for one in found], [one.sure for one in gold], [one.possible for one in gold]))
     for name, value in scores.items():
-        typer.echo(f"{name:20s} {value:.4f}   on {len(found):,} pairs", err=True)
-    typer.echo(json.dumps({"pairs": len(found), **scores}))
+        note(f"{name:20s} {value:.4f}   on {len(found):,} pairs")
+    say(json.dumps({"pairs": len(found), **scores}))
 
 
 def write(found: Sequence[Alignment], out: Path) -> None:

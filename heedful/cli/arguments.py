@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from heedful.terminal import note
+
 Folder = Annotated[
     Path, typer.Argument(metavar="DIR", help="A run folder, the model/ in it, or a folder in Hugging Face's layout.")
 ]
@@ -24,7 +26,7 @@ def warn_of(task: Any, inputs: list[str]) -> None:
     """Says of inputs that may be answered badly why; of many, of the first."""
     doubts = list(islice(filter(None, map(task.doubt, inputs)), 2))
     for doubt in doubts[:1]:
-        typer.echo(f"heedful: warning: {doubt}{', and more inputs do' if len(doubts) > 1 else ''}", err=True)
+        note(f"heedful: warning: {doubt}{', and more inputs do' if len(doubts) > 1 else ''}")
 
 
 class Asking(TyperCommand):

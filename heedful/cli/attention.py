@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.terminal import say
+
 if TYPE_CHECKING:
     from heedful.looking.maps import Map
     from heedful.models.kinds import Kind
@@ -30,14 +32,14 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     found = kinds.every().values()
     if as_json:
         every = [{**kind.to_json(), "overtakes": recorded.crossings(kind.name)} for kind in found]
-        typer.echo(json.dumps(every, indent=1))
+        say(json.dumps(every, indent=1))
         return
     wide = max(len(kind.name) for kind in found)
-    typer.echo(f"{'name':{wide}s} kind      tier  year  {'cost':21s}causal  {'overtakes softmax at T':34s}  paper")
+    say(f"{'name':{wide}s} kind      tier  year  {'cost':21s}causal  {'overtakes softmax at T':34s}  paper")
     for kind in found:
         card = kind.card
         over = ", ".join(f"{NAMED[at]} {shown(recorded.crossing(kind.name, at))}" for at in recorded.DEVICES)
-        typer.echo(
+        say(
             f"{kind.name:{wide}s} {kind.role:9s} {card.tier:4s}  {card.year}  {card.cost:21s}"
             f"{'yes' if card.causal else 'no':6s}  {over:34s}  {card.paper}"
         )
@@ -60,17 +62,17 @@ def explain(
         draw.known(out)
         kind.can_be_drawn()
     card = kind.card
-    typer.echo(f"{kind.name}: {card.paper}\n\n{kind.about}\n")
-    typer.echo(f"kind    {kind.role}, tier {card.tier}")
-    typer.echo(f"cost    {card.cost}, in the length T of a sequence")
-    typer.echo(f"causal  {'yes: it can hide the future' if card.causal else 'no: it needs the whole sequence'}")
-    typer.echo(f"limits  {card.limits}")
-    typer.echo(f"pays    {paying(kind)}")
+    say(f"{kind.name}: {card.paper}\n\n{kind.about}\n")
+    say(f"kind    {kind.role}, tier {card.tier}")
+    say(f"cost    {card.cost}, in the length T of a sequence")
+    say(f"causal  {'yes: it can hide the future' if card.causal else 'no: it needs the whole sequence'}")
+    say(f"limits  {card.limits}")
+    say(f"pays    {paying(kind)}")
     word = kind.said or f'{kind.key}="{kind.word()}"'
-    typer.echo(f"use     heedful train {'sets' if kind.role == 'pool' else 'RECIPE'} {word}")
+    say(f"use     heedful train {'sets' if kind.role == 'pool' else 'RECIPE'} {word}")
     if out is not None:
         drawn(kind, out)
-        typer.echo(f"{out}: words of a sentence, whose vectors are by chance; nothing here was trained")
+        say(f"{out}: words of a sentence, whose vectors are by chance; nothing here was trained")
 
 
 def shown(length: int | str) -> str:

@@ -15,6 +15,7 @@ import typer
 from heedful.bench.measure import installed, lacking
 from heedful.checkpoints import outfile
 from heedful.errors import Refusal, unknown
+from heedful.terminal import Bars, say
 
 
 def bench(
@@ -46,7 +47,7 @@ def bench(
         outfile.check(file, "--json")
     if not names:
         for name, bench in known.items():
-            typer.echo(f"{name:10s} {bench.about}")
+            say(f"{name:10s} {bench.about}")
         return
     import torch
 
@@ -108,20 +109,19 @@ def drawn(cases: list[Any], path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, format=path.suffix[1:], dpi=120)
     outfile.write(path, picture.getvalue())
-    typer.echo(path)
+    say(path)
 
 
 def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Each case, and the same as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
     for peer in peers(name):
         if lacks := lacking(peer):
             without = "is not installed and" if lacks[0] == peer else f"does not start without {lacks[0]} and"
-            typer.echo(f"{peer} {without} is left out; to measure it too: pip install {' '.join(lacks)}")
+            say(f"{peer} {without} is left out; to measure it too: pip install {' '.join(lacks)}")
     columns = SpinnerColumn(), "{task.description}: {task.completed} calls", TimeElapsedColumn()
-    console = Console(stderr=True)
+    console = Bars()
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
     task = bar.add_task(name, total=None)
     more = [changes] if "changes" in measurable()[name].takes else []
@@ -131,5 +131,5 @@ def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, 
             case, base = next(cases, (None, ""))
         if case is None:
             return
-        typer.echo(case.table(base))
+        say(case.table(base))
         yield case, case.to_json(base)

@@ -11,6 +11,7 @@ import typer
 from heedful.cli.arguments import Device, Folder
 from heedful.cli.predict import lines_of_input
 from heedful.errors import Refusal
+from heedful.terminal import is_terminal, note, say
 
 if TYPE_CHECKING:
     from heedful.decoding.chat import Chat
@@ -46,15 +47,15 @@ def chat(
     decoding = Decoding().but(temperature=temperature, **words)
     model = store.load(folder).to(run.device(device))
     for text in talk(Chat(model, decoding), said(), seed):
-        print(text, end="", flush=True)
+        say(text, end="", flush=True)
 
 
 def said() -> Iterator[str]:
     """What is typed, or the lines of standard input."""
-    if not sys.stdin.isatty():
+    if not is_terminal(sys.stdin):
         yield from lines_of_input()
         return
-    typer.echo(HELP, err=True)
+    note(HELP)
     while True:
         try:
             yield input("> ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from heedful.cli.arguments import Folder
+from heedful.terminal import say
 
 
 def check(folder: Folder) -> None:
@@ -14,7 +15,7 @@ def check(folder: Folder) -> None:
 
     failed = 0
     for law in checks(store.load(folder)):
-        typer.echo(f"{law.said:6s} {law.name}: {law.detail}")
+        say(f"{law.said:6s} {law.name}: {law.detail}")
         failed += not law.holds
     if failed:
         raise typer.Exit(1)

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.terminal import say
+
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="SRC", help="A folder with a model, or hub:OWNER/NAME.")],
@@ -25,4 +27,4 @@ def convert(
     from heedful.checkpoints import store
 
     kind, count = store.convert(source, folder, to)
-    typer.echo(f"{folder}: {kind}, {count:,} weights")
+    say(f"{folder}: {kind}, {count:,} weights")

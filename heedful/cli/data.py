@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.terminal import Bars, note, say
+
 app = typer.Typer(help="List and fetch data sets.", no_args_is_help=True)
 MADE = {
     "reverse": "sequences of digits and letters, and the same backwards",
@@ -40,15 +42,15 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
             {"name": s.name, "what": s.what, "licence": s.licence, "found": str(sets.find(s.name) or "")}
             for s in published.PUBLIC.values()
         ]
-        typer.echo(json.dumps(rows, indent=1))
+        say(json.dumps(rows, indent=1))
         return
-    typer.echo("made on the fly, nothing to download:")
+    say("made on the fly, nothing to download:")
     for name, what in MADE.items():
-        typer.echo(f"  {name:16s} {what}")
-    typer.echo("public, fetched by `heedful data get NAME`:")
+        say(f"  {name:16s} {what}")
+    say("public, fetched by `heedful data get NAME`:")
     for s in published.PUBLIC.values():
         found = sets.find(s.name)
-        typer.echo(f"  {s.name:16s} {s.what} ({s.licence}){f'; found in {found}' if found else ''}")
+        say(f"  {s.name:16s} {s.what} ({s.licence}){f'; found in {found}' if found else ''}")
 
 
 @app.command("get")
@@ -57,17 +59,16 @@ def get(
     into: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put it in.")] = Path("data"),
 ) -> None:
     """Fetch a public set, checked by its SHA-256: from the folder HEEDFUL_DATA if it is there, else from its home."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
     from heedful.data import sets
 
     public, columns = sets.known(name), ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    console = Console(stderr=True)
+    console = Bars()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=public.bytes)
         said: list[str] = []
         place = sets.get(name, into, lambda count: bar.update(task, advance=count), said.append)
     for line in said:
-        typer.echo(line, err=True)
-    typer.echo(place)
+        note(line)
+    say(place)

@@ -11,6 +11,7 @@ import typer
 
 from heedful.cli.arguments import Device, Folder, Other
 from heedful.errors import Refusal, unknown
+from heedful.terminal import Bars, note, say
 
 KEY = "model.mechanism="
 
@@ -18,10 +19,9 @@ KEY = "model.mechanism="
 @contextmanager
 def answering(count: int) -> Iterator[Callable[[int], object]]:
     """A bar for so many answers, on a terminal; gives the function that moves it."""
-    from rich.console import Console
     from rich.progress import Progress
 
-    console = Console(stderr=True)
+    console = Bars()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("answering", total=count)
         yield lambda more: bar.advance(task, more)
@@ -52,8 +52,8 @@ def evaluate(
     for name, value in scores.items():
         if isinstance(value, float):
             was = f", {scores['as_trained'][name]:.4f} as trained" if others else ""
-            typer.echo(f"{name:20s} {value:.4f}{was}   on {len(samples):,} samples of {split}", err=True)
-    typer.echo(json.dumps({"task": task.name, "split": split, "samples": len(samples), **scores}))
+            note(f"{name:20s} {value:.4f}{was}   on {len(samples):,} samples of {split}")
+    say(json.dumps({"task": task.name, "split": split, "samples": len(samples), **scores}))
 
 
 def instead(model: Any, word: str, task: Any, samples: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.arguments import Device, Folder, warn_of
+from heedful.terminal import say
 
 
 def look(
@@ -91,7 +92,7 @@ def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: flo
         overlay.draw(over, out)
     else:
         draw.write(shown, out, seen.name, [*words, *over])
-    typer.echo(f"{seen.name}\n{out}")
+    say(f"{seen.name}\n{out}")
 
 
 def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | None, out: Path) -> None:
@@ -105,7 +106,7 @@ def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | No
         draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
     else:
         draw.write(maps, out, f"What {word} looks at")
-    typer.echo("\n".join([*(one.name for one in seen), str(out)]))
+    say("\n".join([*(one.name for one in seen), str(out)]))
 
 
 def numbers(text: str) -> list[float]:
@@ -137,4 +138,4 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens
     pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
-    typer.echo(f"{text}\n{out}")
+    say(f"{text}\n{out}")

@@ -9,6 +9,7 @@ import typer
 
 from heedful.cli.arguments import Changes
 from heedful.errors import Refusal
+from heedful.terminal import say
 
 UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -32,14 +33,14 @@ def plan(
     from heedful.training import forecast
 
     spec = recipes.resolve(recipe, changes or [])
-    typer.echo(f"{'layout':<18} weights  gradients  optimiser  activations     total  sent a step  fits {memory}")
+    say(f"{'layout':<18} weights  gradients  optimiser  activations     total  sent a step  fits {memory}")
     for layout, need in forecast.needs(spec, gpus):
         if isinstance(need, Refusal):
-            typer.echo(f"{layout:<18} {need}")
+            say(f"{layout:<18} {need}")
             continue
         cells = [need.weights, need.gradients, need.optimiser, need.activations, need.peak, need.sent]
         columns = "  ".join(shown(cell).rjust(width) for cell, width in zip(cells, (7, 9, 9, 11, 8, 11), strict=True))
-        typer.echo(f"{layout:<18} {columns}  {'yes' if need.peak <= room else 'no'}")
+        say(f"{layout:<18} {columns}  {'yes' if need.peak <= room else 'no'}")
 
 
 def bytes_of(text: str) -> int:

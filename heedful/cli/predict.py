@@ -13,6 +13,7 @@ import typer
 
 from heedful.cli.arguments import Device, Folder, is_text, warn_of
 from heedful.errors import RECODED, Refusal
+from heedful.terminal import Bars, is_terminal, note, say
 
 if TYPE_CHECKING:
     from torch import nn
@@ -126,7 +127,7 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
         line = (
             f"heedful: warning: there is room for {least} of the {len(examples)} examples, the last ones of each answer"
         )
-        typer.echo(line, err=True)
+        note(line)
     return (shown.chosen(texts)[:best] for texts in inputs)
 
 
@@ -169,18 +170,17 @@ def lines(answers: list[tuple[str, float]], best: int) -> list[str]:
 
 def tell(answers: Iterable[list[str]], count: int) -> None:
     """Prints the lines of each of `count` answers; where they go into a file, they are counted on the terminal."""
-    if sys.stdout.isatty() or not sys.stderr.isatty():
+    if is_terminal(sys.stdout) or not is_terminal(sys.stderr):
         for answer in answers:
-            print(*answer, sep="\n")
+            say("\n".join(answer))
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     # what is redirected would go where the bar is
-    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+    with Progress(*columns, console=Bars(), transient=True, redirect_stdout=False) as bar:
         for answer in bar.track(answers, total=count):
-            print(*answer, sep="\n")
+            say("\n".join(answer))
 
 
 def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
@@ -189,8 +189,8 @@ def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decodin
 
     for pieces in read_all(enumerate(asked), lambda one: task.stream(model, one[1], decoding, seed, one[0])):
         for piece in pieces:
-            print(piece, end="", flush=True)
-        print(flush=True)
+            say(piece, end="", flush=True)
+        say(flush=True)
 
 
 def lines_of_input() -> list[str]:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.terminal import say
+
 
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
@@ -21,15 +23,15 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         for name, run in found.items():
             others = {word: version.model_dump()["expected"] for word, version in versions[name].items()}
             told.append({"name": name, **run.model_dump(include={"about", "task", "expected"}), "sets": others})
-        typer.echo(json.dumps(told, indent=1))
+        say(json.dumps(told, indent=1))
         return
     wide = max(map(len, names))
     for name, run in found.items():
-        typer.echo(f"{name:{wide}s} {run.about}")
+        say(f"{name:{wide}s} {run.about}")
         for word, version in {"": run, **versions[name]}.items():
             if version.expected:
                 score = ", ".join(f"{key} {shown(key, value)}" for key, value in version.expected.score.items())
                 told_of = f"data={word}: " if word else ""
                 time = f"in about {version.expected.seconds:.0f} s on {version.expected.where}"
-                typer.echo(f"{'':{wide}s} {told_of}{score} {time}")
-        typer.echo(f"{'':{wide}s} heedful train {name}    on your own files: heedful train {name} data=FILE")
+                say(f"{'':{wide}s} {told_of}{score} {time}")
+        say(f"{'':{wide}s} heedful train {name}    on your own files: heedful train {name} data=FILE")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from heedful.terminal import say
+
 
 def table(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of finished runs.")],
@@ -22,6 +24,6 @@ def table(
     if out is not None:
         known(out, runs.ENDINGS)
     header, found, cells = runs.table(folders)
-    typer.echo(runs.markdown(header, cells), nl=False)
+    say(runs.markdown(header, cells), end="")
     if out is not None:
         runs.save(out, header, found, cells)

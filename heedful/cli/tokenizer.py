@@ -14,6 +14,7 @@ import typer
 
 from heedful.cli.arguments import Asking
 from heedful.errors import RECODED, Refusal
+from heedful.terminal import Bars, note, say
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -59,9 +60,9 @@ def train(
         raise Refusal(f"--out {out} is one of the files to learn from; choose another")
     how: dict[str, Any] = {"digits": digits, "punctuation": punctuation, "lower": lower}
     with progress(files) as heard:
-        made = train_files(files, kind, size, special or (), alphabet=alphabet, said=say, heard=heard, **how)
+        made = train_files(files, kind, size, special or (), alphabet=alphabet, said=tell, heard=heard, **how)
     made.write(out)
-    typer.echo(f"{out}: {kind}, {len(made):,} tokens", err=outfile.stream(out) is not None)
+    (say if outfile.stream(out) is None else note)(f"{out}: {kind}, {len(made):,} tokens")
 
 
 @app.command("encode", cls=Asking)
@@ -83,9 +84,9 @@ def encode(
         for text, ids in zip(batch, made.encode_all(batch, longest), strict=True):
             if as_json:
                 row = {"text": text, "ids": ids, "pieces": made.pieces(ids)}
-                typer.echo(json.dumps(row, ensure_ascii=False))
+                say(json.dumps(row, ensure_ascii=False))
             else:
-                typer.echo(joined(tuple(made.pieces(ids))) if pieces else " ".join(map(str, ids)))
+                say(joined(tuple(made.pieces(ids))) if pieces else " ".join(map(str, ids)))
 
 
 @app.command("decode", cls=Asking)
@@ -105,7 +106,7 @@ def decode(
     made = opened(tokenizer)
     for batch in batches([" ".join(ids)] if ids else lines()):
         for text in made.decode_all([numbers(line) for line in batch]):
-            typer.echo(text)
+            say(text)
 
 
 @app.command("explain", cls=Asking)
@@ -117,7 +118,7 @@ def explain(tokenizer: Given, texts: Texts = None) -> None:
     """
     made = opened(tokenizer)
     for at, text in enumerate(texts if texts else lines()):
-        typer.echo("\n".join([*([""] if at else []), *made.explain(text).lines()]))
+        say("\n".join([*([""] if at else []), *made.explain(text).lines()]))
 
 
 def opened(path: Path) -> Tokenizer:
@@ -130,18 +131,17 @@ def opened(path: Path) -> Tokenizer:
         raise Refusal(f"{refused}; train one with `heedful tokenizer train`") from None
 
 
-def say(line: str) -> None:
-    """Tells what happens, beside the answer."""
-    typer.echo(f"heedful: {line}", err=True)
+def tell(line: str) -> None:
+    """Says what happens, beside the answer."""
+    note(f"heedful: {line}")
 
 
 @contextmanager
 def progress(files: list[Path]) -> Iterator[Callable[[int], object]]:
     """A bar on a terminal that fills as files are read, and then says that pieces are learnt."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeElapsedColumn
 
-    console, total = Console(stderr=True), sum(file.stat().st_size for file in files if file.is_file())
+    console, total = Bars(), sum(file.stat().st_size for file in files if file.is_file())
     columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("counting words", total=total)

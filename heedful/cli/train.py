@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.arguments import Changes, Device
+from heedful.terminal import note, say
 
 
 def train(
@@ -45,7 +46,7 @@ def train(
             raise typer.Exit(130) from None
         where = ["--out", str(folder), *(["--device", device] if device else [])]
         again = shlex.join(["heedful", "train", recipe, *changes, *where, "--resume"])
-        typer.echo(f"heedful: stopped and saved; go on with: {again}", err=True)
+        note(f"heedful: stopped and saved; go on with: {again}")
         raise typer.Exit(130) from None
     if already and ranks.first:
-        typer.echo(f"{folder} is finished; its report is {folder / 'report.html'}")
+        say(f"{folder} is finished; its report is {folder / 'report.html'}")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from heedful.cli.arguments import Changes, Device
+from heedful.terminal import Bars, note, say
 
 
 def verify_resume(
@@ -29,8 +30,6 @@ def verify_resume(
     with --resume; then compares every byte of both. Takes twice the run's time and a few seconds a cut: `data=toy` and
     a small training.steps make it short. Status 0 where both are bit-equal, 1 where they are not.
     """
-    from rich.console import Console
-
     from heedful import recipes
     from heedful.errors import Failure, Refusal
     from heedful.training import run
@@ -40,11 +39,11 @@ def verify_resume(
     place = run.device(device)
     if out is not None and out.exists():
         raise Refusal(f"{out} exists; choose another --out")
-    console = Console(stderr=True, highlight=False)
+    console = Bars()
     where = chosen(cuts, spec.training.steps, seed)
     with TemporaryDirectory() as spare, console.status("training"):
         words = [recipe, *(changes or []), "--device", place.type]
-        differs = verify(words, out or Path(spare), where, lambda line: console.print(line, markup=False))
+        differs = verify(words, out or Path(spare), where, note)
     if differs:
         raise Failure(f"not bit-equal: {differs}")
-    typer.echo("bit-equal")
+    say("bit-equal")

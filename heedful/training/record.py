@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
 from heedful.checkpoints.files import replace_file
 from heedful.checkpoints.opening import content, inside
@@ -20,6 +19,7 @@ from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import refusal
+from heedful.terminal import Bars, note
 
 KINDS: dict[str, tuple[type, ...]] = {"split": (str,), "device": (str,)}  # of values that are no numbers
 LARGEST = 1 << 28  # bytes of a file of lines: millions of evaluations
@@ -42,7 +42,7 @@ class Record:
         from torch.utils.tensorboard import SummaryWriter
 
         self.folder, self.steps, self.device = folder, steps, device
-        self.console = Console(file=sys.stderr, highlight=False)
+        self.console = Bars()
         self.score = ""
         cut_back(folder / "metrics.jsonl", start)
         times = cut_back(folder / "timing.jsonl", start)
@@ -102,7 +102,10 @@ class Record:
 
     def say(self, line: str) -> None:
         """A line for people, above the bar."""
-        self.console.print(line, markup=False, soft_wrap=True)
+        if self.console.is_terminal:
+            self.console.print(Text(line), soft_wrap=True)
+        else:
+            note(line)
 
     def _write(self, name: str, row: dict[str, Any]) -> None:
         with (self.folder / name).open("a", encoding="utf-8") as file:
