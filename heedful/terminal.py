@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from traceback import format_exception
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+PATIENCE = 5.0  # seconds in which long work says something
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all that is no sign, but tabs and the ends of lines
 
 
@@ -49,6 +51,21 @@ def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person sees what is printed into a stream."""
     below = getattr(stream, "rich_proxied_file", stream)  # while a bar moves, rich stands before the stream
     return below is not None and not below.closed and below.isatty()
+
+
+@contextmanager
+def progress(what: str, total: int = 0) -> Iterator[Callable[[int], object]]:
+    """Says every few seconds how much of long work is done; gives the function that hears of each piece of it."""
+    done, last = 0, time.monotonic()
+
+    def heard(more: int) -> None:
+        nonlocal done, last
+        done += more
+        if time.monotonic() - last > PATIENCE:
+            last = time.monotonic()
+            note(f"heedful: {what}: {f'{min(1, done / total):.0%}' if total else f'{done:,} characters'}")
+
+    yield heard
 
 
 class Bars(Console):

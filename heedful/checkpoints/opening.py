@@ -38,9 +38,12 @@ def within(path: Path, folder: Path) -> bool:
 def content(path: Path, largest: int) -> bytes:
     """The bytes of a plain file; a ValueError, before one is read, where it is another thing or too large.
 
-    A pipe would be waited for, and a device may have no end: neither is opened.
+    A pipe would be waited for, and a device may have no end: neither is opened. Nor is a file without a size: it is
+    empty, or one of the system's own (/proc), which may have no end either.
     """
     size = size_of(path)
+    if not size:
+        return b""
     if size <= largest:
         with path.open("rb") as file:
             data = file.read(largest + 1)

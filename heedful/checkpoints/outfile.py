@@ -14,7 +14,7 @@ from pathlib import Path
 from heedful.errors import Refusal
 from heedful.terminal import clean, say
 
-NAMED = {"/dev/stdout": 1, "/dev/stderr": 2}
+NAMED = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 NUMBERED = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,6})")  # as a shell names the pipe of >(command)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heedful import terminal
 from heedful.cli.arguments import Asking
 from heedful.errors import RECODED, Refusal
 from heedful.terminal import Bars, note, say
@@ -143,7 +144,11 @@ def progress(files: list[Path]) -> Iterator[Callable[[int], object]]:
 
     console, total = Bars(), sum(file.stat().st_size for file in files if file.is_file())
     columns = ("{task.description}", BarColumn(), DownloadColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        with terminal.progress("counting words", total) as told:
+            yield told
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("counting words", total=total)
 
         def heard(read: int) -> None:

@@ -10,9 +10,13 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from heedful.checkpoints.opening import amount, content, size_of
 from heedful.errors import RECODED, Refusal
+from heedful.terminal import note
 
 GZIP = b"\x1f\x8b"  # what every gzipped file begins with
+MOST = 1 << 32  # bytes of a file that is read whole
+TOLD = 1 << 26  # bytes from which on a file is told of, since reading it takes its time
 LARGEST = 1e15  # sums of squares of such are still numbers in single precision
 NO_NUMBER = f"no finite number below {LARGEST:g}"
 
@@ -33,11 +37,15 @@ def decoded(path: str | Path) -> str:
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
     try:
-        data = path.read_bytes()
+        if (size := size_of(path)) > TOLD:
+            note(f"heedful: reading {path}, {amount(size)}")
+        data = content(path, MOST)
     except FileNotFoundError:
         raise Refusal(f"{path} does not exist; check the path") from None
     except OSError as error:
         raise Refusal(f"{path} cannot be read: {error.strerror}; name another file") from None
+    except ValueError as error:
+        raise Refusal(f"{path} cannot be read: {error}; name another file") from None
     if data.startswith(GZIP):
         data = unzipped(data, path)
     if not data.removeprefix(codecs.BOM_UTF8).strip():
@@ -52,9 +60,12 @@ def decoded(path: str | Path) -> str:
 def unzipped(data: bytes, path: Path) -> bytes:
     """What a gzipped file holds."""
     try:
-        return gzip.decompress(data)
+        whole = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise Refusal(f"{path} is gzipped but not whole: {error}; copy or compress it again") from None
+    if len(whole) > MOST:
+        raise Refusal(f"{path} unfolds to more than {amount(MOST)}; divide it into several files")
+    return whole
 
 
 def numbers(path: str | Path, labelled: int = 0) -> Iterator[tuple[int, list[str], list[float]]]:

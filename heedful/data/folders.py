@@ -31,8 +31,13 @@ def sides_of(folder: Path) -> list[Path | None]:
 
 
 def is_home(path: Path) -> bool:
-    """Whether a path is a folder that is not hidden."""
-    return path.is_dir() and not path.name.startswith(".")
+    """Whether a path is a folder that is not hidden, nor a link back to what holds it."""
+    return path.is_dir() and not path.name.startswith(".") and not leads_back(path)
+
+
+def leads_back(path: Path) -> bool:
+    """Whether a path is a link to a folder that it lies in: one to `/` would be all that the machine has."""
+    return path.is_symlink() and path.parent.resolve().is_relative_to(path.resolve())
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ class Classes:
             "files of other kinds": self.others,
             f"{self.kind} in no folder of a class": self.loose,
             f"hidden {self.kind}": self.hidden,
+            "links to folders that they lie in": [path for path in sorted(self.folder.iterdir()) if leads_back(path)],
         }
         for what, paths in passed.items():
             if paths:
@@ -83,6 +89,6 @@ def below(folder: Path, is_one: Callable[[Path], bool], above: tuple[Path, ...] 
         raise Refusal(f"{folder} cannot be read: {error.strerror}; let it be read, or move it away") from None
     for path in paths:
         if path.is_dir() and not is_one(path):
-            yield from below(path, is_one, (*above, here))
+            yield from below(path, is_one, (*above, here)) if not leads_back(path) else ()
         else:
             yield path

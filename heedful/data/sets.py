@@ -101,6 +101,8 @@ def _holds(home: Path, file: PublicFile, progress: Callable[[int], None]) -> boo
     path = home / file.path
     if not path.exists():
         return False
+    if not path.is_file():
+        raise Refusal(f"{path} is no plain file; remove it to get it anew")
     _check(path, file, path, "remove it to get it anew")
     progress(file.bytes)
     return True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,9 +26,13 @@ from heedful.models import Spec
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.parallel import tokenizer_of
 from heedful.tasks.task import Batch, Task
+from heedful.terminal import progress
 from heedful.text import Tokenizer
+from heedful.text.parts import by_tokens
 
 Whole = NDArray[np.int64]
+Small = NDArray[np.int32]
+TOGETHER, AT_ONCE = 1 << 23, 8  # characters of texts that are encoded together, and parts of one that is longer
 MANY = 10_000_000  # tokens, at most, that a file may say a context has
 
 
@@ -51,7 +56,7 @@ class Stream:
         whole = [one.text for one in found]
         rows = [framed(ids) for ids in encoded(whole, tokenizer)]
         lengths = [len(row) for row in rows]
-        ids = np.concatenate([*rows, np.full(room, PAD)])
+        ids = np.concatenate([*rows, np.full(room, PAD)], dtype=np.int64)
         owners = np.repeat(np.arange(len(rows) + 1), [*lengths, room])
         characters = sum(map(len, whole))
         words = worded(whole, tokenizer, room) if whole_words else ids[:0]
@@ -66,13 +71,40 @@ def worded(found: Sequence[str], tokenizer: Tokenizer, room: int) -> Whole:
     return np.repeat(np.arange(len(sizes) + 1), [*sizes, room])
 
 
-def encoded(found: Sequence[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
+def encoded(found: Sequence[str], tokenizer: Tokenizer) -> Iterator[Sequence[int] | Small]:
     """The ids of each text; where tokens are whole words each line ends in END, and blanks are nothing."""
-    if tokenizer.kind != "words":
-        yield from tokenizer.encode_all(found)
-        return
-    for one in found:
-        yield [at for ids in tokenizer.encode_all(lines(one)) for at in (*ids, END)]
+    with progress("texts become tokens", sum(map(len, found))) as heard:
+        for group in groups(found):
+            if tokenizer.kind == "words":
+                yield from ([at for ids in tokenizer.encode_all(lines(one)) for at in (*ids, END)] for one in group)
+                heard(sum(map(len, group)))
+            elif len(group) > 1:
+                yield from tokenizer.encode_all(group)
+                heard(sum(map(len, group)))
+            else:
+                yield in_parts(group[0], tokenizer, heard)
+
+
+def groups(found: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Texts in order, as many at once as are encoded together."""
+    start = room = 0
+    for at, text in enumerate(found):
+        if at > start and room + len(text) > TOGETHER:
+            yield found[start:at]
+            start, room = at, 0
+        room += len(text)
+    if found:
+        yield found[start:]
+
+
+def in_parts(text: str, tokenizer: Tokenizer, heard: Callable[[int], object]) -> Small:
+    """The ids of a text, which may be too long to be encoded at once."""
+    made: list[Small] = []
+    parts = by_tokens(text, tokenizer.encode_all)
+    while some := list(islice(parts, AT_ONCE)):
+        made += [np.array(ids, dtype=np.int32) for ids in tokenizer.encode_all(some)]
+        heard(sum(map(len, some)))
+    return np.concatenate(made)
 
 
 def lines(text: str) -> list[str]:
@@ -80,10 +112,10 @@ def lines(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.removesuffix("\n").split("\n")]
 
 
-def framed(ids: Sequence[int]) -> Whole:
+def framed(ids: Sequence[int] | Small) -> Small:
     """The tokens of a text between BEGIN and END."""
-    ended = bool(ids) and ids[-1] == END
-    return np.array([BEGIN, *ids] if ended else [BEGIN, *ids, END], dtype=np.int64)
+    ended = len(ids) > 0 and ids[-1] == END
+    return np.concatenate([[BEGIN], ids, [END] * (not ended)], dtype=np.int32, casting="unsafe")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from heedful.text.layout import SPECIAL
+from heedful.text.parts import BETWEEN, by_words
 
 MOST = 1_500_000  # different words that are kept in mind at once: about 300 MB
 KEPT = 500_000  # and that are learnt from: the trainers take about 1 kB for each
-BETWEEN = re.compile(r"(?<=\S) (?=\S)")
 
 
 @dataclass
@@ -55,10 +56,11 @@ class Letters(Texts):
         super().__init__(special, lower)
         self.characters: Counter[str] = Counter()
 
-    def add(self, text: str) -> None:
+    def add(self, text: str, heard: Callable[[int], object] = lambda count: None) -> None:
         """Counts the characters of a text."""
         for part in self.between(text):
             self.characters.update(part)
+            heard(len(part))
 
     def add_lines(self, block: str) -> None:
         """Counts the characters of many lines, each of them a text."""
@@ -78,16 +80,17 @@ class Words(Texts):
         self.characters: Counter[str] = Counter()  # of the words that were let go
         self.let_go, self.most = 0, most
 
-    def add(self, text: str) -> None:
-        """Counts the words of a text."""
-        for part in self.between(text):
+    def add(self, text: str, heard: Callable[[int], object] = lambda count: None) -> None:
+        """Counts the words of a text; `heard` is told how many characters were read since it was last told."""
+        for part in chain.from_iterable(map(by_words, self.between(text))):
             words = part.split(" ")
             if words == part.split():
                 self.counts.update(words)
             elif part:
                 self.counts.update(BETWEEN.split(part))
-        if len(self.counts) > self.most:
-            self._let_go()
+            if len(self.counts) > self.most:
+                self._let_go()
+            heard(len(part))
 
     def add_lines(self, block: str) -> None:
         """Counts the words of many lines, each of them a text."""

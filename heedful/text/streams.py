@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from heedful.checkpoints import outfile
 from heedful.errors import RECODED, Refusal
 
 BLOCK = 1 << 20  # bytes that are read at once
@@ -72,6 +73,11 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """A file to read from, unpacked where it is gzipped, and the file as it lies on the disk."""
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
+    if outfile.stream(path) is None and path.exists():  # what a shell hands over, as in <(zcat *.gz), comes as it comes
+        if not path.is_file():
+            raise Refusal(f"{path} is no plain file; name another, or hand over what it gives by <(command)")
+        if not path.stat().st_size:  # a file of the system's own (/proc) may have no end
+            raise Refusal(f"{path} is empty; it needs at least one line")
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2)[:2] == GZIPPED

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from heedful.errors import Refusal
+from heedful.terminal import progress
 from heedful.text import engines
 from heedful.text.counting import Letters, Words
 from heedful.text.learning import LEARNERS, alphabet_of
@@ -33,8 +34,9 @@ def train(
     """
     plan = Plan(kind, size, tuple(special), digits, punctuation, alphabet, lower)
     counted = counter(plan)
-    for text in texts:
-        counted.add(text)
+    with progress("counting words") as heard:
+        for text in texts:
+            counted.add(text, heard)
     return learn(plan, counted, said)
 
 

@@ -164,14 +164,14 @@ def test_bytes_that_a_lenient_locale_lets_through_are_refused_too(workshop: Path
 
 @pytest.mark.usefixtures("kept")
 def test_a_file_that_may_not_be_read_is_refused(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    monkeypatch.setattr("heedful.data.files.content", forbidden)
     answer = heedful("train", "reverse", "data=pairs.tsv", "--out", "new")
     monkeypatch.undo()
     assert answer.status == 2
     assert answer.err == "heedful: pairs.tsv cannot be read: Permission denied; name another file\n"
 
 
-def forbidden(path: Path) -> bytes:
+def forbidden(path: Path, largest: int) -> bytes:
     raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 

@@ -10,9 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import Refusal
-from heedful.text import streams, train_files
+from heedful.text import streams, train, train_files
 from heedful.text.counting import Letters, Words
 from heedful.text.engines import splitter
+from heedful.text.parts import by_tokens, by_words
 from heedful.text.streams import lines_of
 from tests.text.corpus import TEXTS
 
@@ -182,3 +183,30 @@ def test_the_rarest_words_are_let_go_where_there_are_too_many():
     assert list(counts.words) == [" often", " 0", " 1", " 2", " 3"]
     assert counts.let_go == 5000 + 8 - 5
     assert counts.characters["w"] == 5000  # what they were written in is not forgotten
+
+
+LONG = "".join(
+    f"{word}{' ' * (at % 7 == 0)} {word[::-1]}{chr(10) * (1 + at % 3)}"
+    for at, word in enumerate(["the", "cat,", "42", "sat!", "日本", "é", "on", "it's", "mat"] * 40)
+)
+
+
+@pytest.mark.parametrize("kind", ["characters", "bpe", "bpe_characters", "wordpiece", "unigram"])
+def test_a_long_text_has_the_same_tokens_in_parts(kind):
+    tokenizer = train([LONG], kind, size=400)
+    parts = list(by_tokens(LONG, tokenizer.encode_all, 300))
+    assert len(parts) > 2
+    assert [at for ids in tokenizer.encode_all(parts) for at in ids] == tokenizer.encode(LONG)
+
+
+def test_a_text_is_not_cut_where_its_tokens_would_change():
+    assert len(list(by_tokens("ab\ncd " * 99, lambda texts: [[len(one)] for one in texts], 20))) == 1
+
+
+@pytest.mark.parametrize("long", [5, 50])
+def test_a_long_text_has_the_same_words_in_parts(long):
+    whole, parted = Words(), Words()
+    whole.add(LONG)
+    for part in by_words(LONG, long):
+        parted.add(part)
+    assert whole.counts == parted.counts and len(list(by_words(LONG, long))) > 10

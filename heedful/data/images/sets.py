@@ -160,7 +160,7 @@ def sheet(folder: Path, name: str) -> Bytes:
     if path is None:
         raise Refusal(f"{folder} has no sheet {name}; copy it again")
     try:
-        with Image.open(path, formats=("JPEG", "PNG", "WEBP")) as image:
+        with Image.open(io.BytesIO(bytes_of(path, BATCH)), formats=("JPEG", "PNG", "WEBP")) as image:
             if image.size != (SHEET, SHEET):
                 raise Refusal(f"{path} is {image.size[0]} x {image.size[1]} pixels, not {SHEET} x {SHEET}")
             pixels = np.asarray(image.convert("RGB"))
