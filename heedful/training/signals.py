@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from heedful.terminal import note
 from heedful.training.parallel import ONE, Ranks, launched
 
 SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]  # not all systems have all
@@ -90,7 +90,7 @@ def stopping() -> Iterator[None]:
         raise KeyboardInterrupt
 
     terminals = [handle for handle in (1, 2) if os.isatty(handle)]
-    with handling(stop), Ear(lambda: print(f"heedful: {STOPPING}", file=sys.stderr), PATIENCE):
+    with handling(stop), Ear(lambda: note(f"heedful: {STOPPING}"), PATIENCE):
         yield
 
 
