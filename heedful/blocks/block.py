@@ -55,6 +55,8 @@ class ScaledBlock(Block):
         first: float = 1e-5,
     ) -> None:
         super().__init__(width, attention, feedforward, norm, dropout)
+        if not abs(first) < 1e30:
+            raise ValueError(f"what a block adds cannot be scaled by {first}; give a number near 0, such as 1e-5")
         self.scale1, self.scale2 = (nn.Parameter(torch.full((width,), first)) for _ in range(2))
 
     def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Stride = Annotated[int, Field(ge=0, lt=2**31)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 OUTER = re.compile(r",\s*(?![^()]*\))")  # commas between words; YAML cuts a list at those within a word's brackets too
 
@@ -36,7 +38,7 @@ class DataSpec(BaseModel):
     shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))
     horizon: Many = 24  # steps of a series to forecast
     dimensions: Many = 5  # of inputs to maps that are drawn
-    split_seed: Annotated[int, Field(ge=0)] = 0  # of the division of one file into samples to learn, choose and test
+    split_seed: Seed = 0  # of the division of one file into samples to learn, choose and test
     languages: str = ""  # of a public set of translations: en-de
     form: Literal["raw", "tok", "sentences", "phrases", "glue"] | None = (
         None  # of a public set: translations as written (raw), or lower-cased and tokenised (tok); parts of sst
@@ -55,7 +57,7 @@ class DataSpec(BaseModel):
     document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
     apart: bool = True  # texts that stand in one row see nothing of one another
     divide: Literal["auto", "file", "share"] = "auto"  # one path of texts: by file (auto: from 20 files on) or by share
-    stride: Annotated[int, Field(ge=0)] = 0  # tokens between two windows that are scored; 0: they do not overlap
+    stride: Stride = 0  # tokens between two windows that are scored; 0: they do not overlap
     noise: Share | None = None  # of tokens that are hidden while learning; where not given, as the task's paper has it
     whole_words: bool = False  # are hidden as one, where tokens are parts of them
     near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from

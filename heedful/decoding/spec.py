@@ -19,6 +19,7 @@ from heedful.decoding.sample import sample
 from heedful.decoding.writers import Writer
 from heedful.models import refusal
 
+Whole = Annotated[int, Field(ge=0, lt=2**31)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 CHANCE = {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}  # what sampling has, and where it is left alone
 WEIGHED = {"beams": 1, "length_penalty": 0.0}  # the same of beam search
@@ -32,12 +33,12 @@ class Decoding(BaseModel):
     beams: Annotated[int, Field(ge=1, le=1000)] = 1  # 1 without a temperature: greedy
     length_penalty: Annotated[Finite, Field(ge=-10.0, le=10.0)] = 0.0  # above 0 favours long answers (GNMT's)
     temperature: Annotated[Finite, Field(ge=0.0)] = 0.0  # 0: nothing is left to chance
-    top_k: Annotated[int, Field(ge=0)] = 0  # draws among so many of the likeliest; 0: all
+    top_k: Whole = 0  # draws among so many of the likeliest; 0: all
     top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0  # draws among the likeliest that have this share together
     min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0  # draws among what has this share of the likeliest's chance
-    max_new_tokens: Annotated[int, Field(ge=1)] | None = None  # 50 more than the source has where not given
+    max_new_tokens: Annotated[Whole, Field(ge=1)] | None = None  # 50 more than the source has where not given
     repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0  # above 1: what stands there already is less likely
-    no_repeat_ngram: Annotated[int, Field(ge=0)] = 0  # no row of so many tokens is written twice; 0: it may be
+    no_repeat_ngram: Whole = 0  # no row of so many tokens is written twice; 0: it may be
     weights: Weights = "float32"  # float16: matrices rounded and packed, twice as fast on a CPU
     steps: Literal["called", "captured", "compiled"] = "called"  # on a GPU: as graphs, which compile first or do not
 

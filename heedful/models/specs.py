@@ -47,7 +47,7 @@ class Spec(BaseModel):
     groups: Count | None = None  # of heads that share keys and values; as many as heads where not given
     key: Count | None = None  # the width of a head; the model's shared out among the heads where not given
     hidden: Count | None = None  # of the feed-forward; four widths where not given
-    length: Count = 512  # the longest sequence
+    length: Annotated[int, Field(ge=1, lt=2**31)] = 512  # the longest sequence; kernels count positions in 32 bits
     dropout: Share = 0.0
     mechanism: str = "softmax"
     project: str = "heads"  # what heads share: heads, collaborative

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from heedful.errors import Failure, short_of_memory
+from heedful.errors import Failure, Refusal, short_of_memory
+from heedful.models import Spec
 from heedful.training.spec import RunSpec
 
 UNITS = {"b": 1, "bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 AMOUNT = r"([\d.]+) (bytes|[KMGT]iB)"
+HALF = 2  # bytes of a number, at the least
 LEARNING = ("forward", "backward", "forward and backward")  # these take less of a smaller batch
 
 
@@ -24,6 +27,21 @@ def answered(part: str, run: RunSpec) -> Iterator[None]:
         if isinstance(error, Failure) or not short_of_memory(error):
             raise
         raise Failure(sentence(part, str(error), run)) from None
+
+
+def check_batch(run: RunSpec, spec: Spec, lengths: Sequence[int]) -> None:
+    """Refuses batches whose states alone, which every block keeps for its gradient, no memory here could hold."""
+    training, there = run.training, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = sum(lengths)  # tokens of an epoch: no step has more
+    given = training.tokens or most * min(training.batch, len(lengths)) // len(lengths)
+    pieces = training.accumulate * int(os.environ.get("WORLD_SIZE", "1"))
+    needed = HALF * min(given, most) // pieces * spec.width * max(spec.stacked.values(), default=1)
+    if needed > there:
+        key, one = ("tokens", training.tokens) if training.tokens else ("batch", training.batch)
+        raise Refusal(
+            f"training.{key}={one} would take {size(needed)} for the states of one step and there are {size(there)}; "
+            f"set training.accumulate={training.accumulate * 4 * -(-needed // there)}, or a smaller training.{key}"
+        )
 
 
 def sentence(part: str, said: str, run: RunSpec) -> str:

@@ -22,7 +22,7 @@ from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
-from heedful.training.memory import answered
+from heedful.training.memory import answered, check_batch
 from heedful.training.precision import working_dtype
 from heedful.training.spec import RunSpec
 from heedful.training.start import Begun, begin, check_learns, check_tokens, inherited
@@ -50,6 +50,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
     teach(run, task, spec, place)
     splits = fitting(splits, task, spec, run.data.too_long)
     longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
+    check_batch(run, spec, [task.length(sample) for sample in splits.train])
     seed_step(run.seed, -1, 0)
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):

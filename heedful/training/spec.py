@@ -15,8 +15,10 @@ from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import refusal
 
-Count = Annotated[int, Field(ge=1)]
-Whole = Annotated[int, Field(ge=0)]
+MOST = 1_000_000_000  # steps, samples or tokens: decades of them
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Whole = Annotated[int, Field(ge=0, le=MOST)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -121,7 +123,7 @@ class RunSpec(BaseModel):
     start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
     compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
-    seed: Whole = 1
+    seed: Seed = 1
     expected: Expected | None = None
 
     @field_validator("compare", mode="before")

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 import heedful
-from heedful import recipes
+from heedful import models, recipes
 from heedful.checkpoints import plain
 from heedful.errors import Refusal
 from heedful.training import record, table
+from heedful.training.memory import check_batch
 from tests.parsers.attack import Attack
 from tests.parsers.doors import DOORS
 
@@ -87,3 +88,39 @@ def test_a_module_of_ones_own_is_not_saved_as_a_model(tmp_path: Path) -> None:
         with pytest.raises(Refusal, match=r"^a Linear is no model of heedful's"):
             heedful.save(torch.nn.Linear(2, 2), tmp_path / "model", layout=layout)
     assert not list(tmp_path.iterdir())
+
+
+ABSURD = [
+    *("seed=" + "9" * 23, "training.steps=1e30", "training.steps=" + "1" * 20, "training.batch=10000000000"),
+    *("training.save_every=" + "9" * 20, "training.accumulate=" + "9" * 12, "training.tokens=" + "9" * 14),
+    *("data.split_seed=" + "9" * 23, "data.stride=" + "9" * 15, "data.samples=100000000", "decoding.top_k=" + "9" * 12),
+    *("decoding.max_new_tokens=" + "9" * 12, "training.warmup=" + "9" * 12, "training.lora={rank: " + "9" * 12 + "}"),
+]
+
+
+@pytest.mark.parametrize("change", ABSURD)
+def test_an_absurd_number_is_refused_where_it_is_said(change: str) -> None:
+    with pytest.raises(Refusal, match=r"does not fit: it should be (less than|a whole number)"):
+        recipes.resolve("reverse", [change])
+
+
+@pytest.mark.parametrize("length", [2**31, 99999999999999, 10**30])
+def test_no_model_takes_more_positions_than_kernels_count(length: int) -> None:
+    with pytest.raises(Refusal, match=r"^model.length=\d+ does not fit: it should be less than 2147483648$"):
+        models.spec("gpt", vocab=9, length=length)
+
+
+@pytest.mark.parametrize("change", ["training.batch=100000000", "training.tokens=900000000"])
+def test_a_batch_that_no_memory_holds_is_refused_with_what_it_would_take(change: str) -> None:
+    run = recipes.resolve("reverse", [change])
+    spec = models.spec("gpt", vocab=9, width=4096, heads=8, depth=48)
+    with pytest.raises(Refusal, match=r"would take .* GiB for the states of one step and there are .* GiB; set"):
+        check_batch(run, spec, [1 << 12] * 100_000)
+    check_batch(run, spec, [1 << 12] * 10)  # no more is read than there is
+
+
+@pytest.mark.parametrize("word", ["nystromformer", "informer", "linformer", "clustered"])
+def test_a_spec_of_a_writer_whose_attention_cannot_write_is_refused_when_it_is_asked(word: str) -> None:
+    model = models.build("transformer", vocab=9, width=8, heads=2, depth=1, length=16, mechanism=word)
+    with pytest.raises(Refusal, match=f"^{word} looks at the whole sequence, the future too; use .* where that hides$"):
+        model(torch.ones(1, 3, dtype=torch.long), torch.ones(1, 3, dtype=torch.long))

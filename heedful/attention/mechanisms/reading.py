@@ -25,7 +25,7 @@ class Reading:
 def read(sight: Sight, name: str, hides: str = "padding and the future", other: str = "softmax") -> Reading:
     """The reading of a sight, or a refusal in the mechanism's name with an `other` that can; made once per forward."""
     if sight.bias is not None:
-        raise ValueError(f"{name} adds nothing to its scores; use {other} with a bias, or {name} without one")
+        raise Refusal(f"{name} adds nothing to its scores; use {other} with a bias, or {name} without one")
     return sight.once("reading", lambda: _read(sight, name, hides, other))
 
 
@@ -33,11 +33,11 @@ def _read(sight: Sight, name: str, hides: str, other: str) -> Reading:
     parts = sight.mask.all_of()
     others = {type(part) for part in parts} - {Causal, Padding}
     if others == {Documents}:
-        raise ValueError(
+        raise Refusal(
             f"{name} cannot keep texts in one row apart; use {other}, or let them see one another with data.apart=false"
         )
     if others:
-        raise ValueError(f"{name} can hide {hides} alone; use {other} with any other mask")
+        raise Refusal(f"{name} can hide {hides} alone; use {other} with any other mask")
     return Reading(any(isinstance(part, Causal) for part in parts), present(sight, sight.columns))
 
 
@@ -54,7 +54,7 @@ def read_whole(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     hidden = {type(part) for part in sight.mask.all_of()}
     if Causal in hidden:
         can = f"linear or {other}" if other == "softmax" and hidden <= {Causal, Padding} else other
-        raise ValueError(f"{name} looks at the whole sequence, the future too; use {can} where that hides")
+        raise Refusal(f"{name} looks at the whole sequence, the future too; use {can} where that hides")
     return read(sight, name, "padding", other).there
 
 
@@ -62,7 +62,7 @@ def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     """The same for a mechanism that needs rows and columns to be one sequence: which of its members are there."""
     there = read_whole(sight, name, other)
     if sight.rows is not sight.columns:
-        raise ValueError(f"{name} is for a sequence that looks at itself as a whole; use {other} elsewhere")
+        raise Refusal(f"{name} is for a sequence that looks at itself as a whole; use {other} elsewhere")
     return there
 
 

@@ -64,8 +64,9 @@ SPECS = {f"code for a mechanism: {code[:40]}": Bad(says("spec.json", mechanism=c
     "a width beyond all": spec("the model cannot be built", width=10**30),
     "an absurd hidden width": Bad(says("spec.json", hidden=10**12), r"tensor '.*' is \[.*\], not \[10{12}, 8\]"),
     "absurd heads": spec(".*", heads=10**18),
-    "an absurd length": Bad(
-        says("spec.json", length=10**15, position="learned"), r"model.safetensors: tensor .* is missing"
+    "an absurd length": spec("model.length=1000000000000000 does not fit: .* less than", length=10**15),
+    "an absurd length that positions have": Bad(
+        says("spec.json", length=2**31 - 1, position="learned"), r"model.safetensors: tensor .* is missing"
     ),
     "an absurd network": Bad(says("spec.json", position="network(hidden=1000000000)"), r"tensor .* is missing"),
     "no number": Bad(rewritten("dropout", "NaN"), r"spec.json cannot be read as JSON: NaN is no number"),
