@@ -16,7 +16,7 @@ from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import answers, tables
 from heedful.models import specs as parts
-from heedful.models.answers import AskedSpec
+from heedful.models.answers import NEXT, AskedSpec, asked
 from heedful.models.cases import Pairs
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
 from heedful.models.family import Family
@@ -92,6 +92,8 @@ class Bart(EncoderDecoder):
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = output(s, self.inputs.table if s.tied else None)
+        if s.tied and asked(s) == NEXT:
+            parts.init_tied(self.decoder)
 
     @staticmethod
     def tokens(s: BartSpec, vocab: int) -> Tokens:

@@ -13,7 +13,7 @@ from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
 from heedful.models import answers, tables
 from heedful.models import specs as parts
-from heedful.models.answers import AskedSpec
+from heedful.models.answers import NEXT, AskedSpec, asked
 from heedful.models.cases import Continuations
 from heedful.models.family import Family
 from heedful.models.special import Special
@@ -61,6 +61,8 @@ class Decoder(nn.Module):
         self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
         self.drop = Dropout(s.output_dropout)
         self.outputs = output(s, self.inputs.table if s.tied else None)
+        if s.tied and asked(s) == NEXT:
+            parts.init_tied(self.decoder)
 
     def read(
         self,

@@ -29,6 +29,7 @@ PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every
 Count = Annotated[int, Field(ge=1)]
 Id = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+QUIET = 0.8  # of the last norm's gain, with which a fresh model is sure of nothing, be it of few tokens
 ATTENTION = ("mechanism", "project", "join", "stack", "bias", "groups", "key", "key_norm")  # keys of attention alone
 
 
@@ -227,3 +228,15 @@ def cross_block(spec: Spec) -> CrossBlock:
 def last_norm(spec: Spec) -> nn.Module | None:
     """The norm after a stack, where its blocks leave the stream unnormed."""
     return norm(spec)(spec.width) if words.parse(spec.order)[0] != "post" else None
+
+
+@torch.no_grad()
+def init_tied(decoder: Stack) -> None:
+    """The initialisation of a decoder whose output is tied: its last norm turns every second channel around.
+
+    Fresh states resemble the tokens just read, and a table that is read backwards would be sure that each comes again.
+    Turned so, they resemble no token more than another.
+    """
+    norms: list[Any] = [part for part in decoder.modules() if isinstance(part, tuple(tables.NORMS.values()))]
+    norms[-1].weight *= QUIET
+    norms[-1].weight[1::2] *= -1

@@ -89,6 +89,8 @@ class T5(EncoderDecoder):
                 part.to_q.weight *= key**-0.5
         if self.spec.tied and self.spec.scaled:
             self.inputs.table.weight *= self.spec.width**0.5
+        if self.spec.tied:
+            parts.init_tied(self.decoder)
 
 
 FAMILY = Family(T5Spec, T5, {"vocab": 11, "tied": False}, Pairs)

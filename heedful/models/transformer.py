@@ -58,6 +58,8 @@ class Transformer(EncoderDecoder):
         self.mask = parts.mask(s)
         self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
+        if s.tied:
+            parts.init_tied(self.decoder)
 
 
 FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs)

@@ -13,17 +13,21 @@ import yaml
 from torch import nn
 
 import heedful
-from heedful import recipes
+from heedful import models, recipes
 from heedful.cli.data import MADE
 from heedful.data.batches import Splits
+from heedful.models import BEiT
 from heedful.models.specs import PAD
 from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
 from heedful.training import run
+from heedful.training.portions import Portions
 from heedful.training.report import SHARES, is_share
+from tests.laws.initial_loss import OTHER_LOSS, largest
 from tests.recipes.toys import Trained, toy
 
+OTHER_ANSWERS = {"answer": "spans of a text", "classify-several": "the classes of one question, of many questions"}
 LOADING = ("href", "src", "action", "srcset", "data", "poster")  # what makes a browser look elsewhere
 
 
@@ -128,6 +132,25 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
     assert trained.spec.expected is not None, "the toy states no score"
     for name, score in trained.spec.expected.score.items():
         assert trained.result["scores"][name] >= score, name
+
+
+def test_a_fresh_model_of_a_recipe_begins_near_uniform_chances(trained: Trained, opened: Opened) -> None:
+    """Mean of three seeds, on the first batch that each learns from; a model of other answers is asked nothing."""
+    spec = models.spec(**recipes.validated(yaml.safe_load((trained.out / "run.yaml").read_text())).model)
+    if spec.family in OTHER_LOSS or trained.spec.task in OTHER_ANSWERS:
+        return
+    losses, task = [], opened.task
+    if isinstance(opened.model, BEiT):
+        task.teacher = opened.model.coder
+    for seed in (1, 2, 3):
+        torch.manual_seed(seed)
+        model = models.assemble(spec)
+        task.prepare(model)
+        run = trained.spec.model_copy(update={"seed": seed, "model": spec.model_dump()})
+        with torch.no_grad():
+            total, count = task.loss(model, Portions(run, task, opened.splits.train).at(0).batches[0])
+        losses.append(float(total / count))
+    assert sum(losses) / len(losses) <= largest(spec)
 
 
 def test_no_model_that_does_not_read_fills_gaps_as_well_as_the_toy_of_t5_states() -> None:
