@@ -77,6 +77,7 @@ def evil(workshop: Path, tmp_path: Path) -> Path:
     state = json.loads(told.read_text(encoding="utf-8"))
     state["labels"] = [f"{EVIL}{label}" for label in state["labels"]]
     told.write_text(json.dumps(state), encoding="utf-8")
+    (told.parent / "manifest.json").unlink()  # whoever made it would have sealed it so
     pairs = "".join(f"{n:03d}{EVIL[:-1]}\t{EVIL[:-1]}{n:03d}\n" for n in range(120))
     (place / "pairs.tsv").write_text(pairs, encoding="utf-8")
     return place
