@@ -153,4 +153,4 @@ def test_the_policy_of_sac_learns_whom_to_see_by_policy_gradient_alone(policy, l
         optimiser.step()
     unseen = task.batch(coins)
     right = float((net.eval()(unseen["x"]).argmax(-1) == unseen["y"]).float().mean())
-    assert right > 0.95 if learns else right < 0.7
+    assert right > 0.95 if learns else right < 0.8
