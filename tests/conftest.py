@@ -4,7 +4,10 @@ import gc
 import os
 
 import torch
+from hypothesis import settings
 
+settings.register_profile("untimed", deadline=None)  # how fast a machine is, and how busy, proves nothing
+settings.load_profile("untimed")
 os.environ["OMP_NUM_THREADS"] = "1"
 torch.set_num_threads(1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from heedful.decoding import Decoding
+    from heedful.results import Result, Text, Vector
     from heedful.tasks import Use
 
 
@@ -60,6 +61,10 @@ def predict(
         Path | None,
         typer.Option(metavar="FILE", help="For models that go on with a text: inputs with answers, to choose among."),
     ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="One JSON object a line: the answer, its kind, chances and scores."),
+    ] = False,
     device: Device = None,
 ) -> None:
     """Ask a trained model: one answer a line, in order.
@@ -79,20 +84,22 @@ def predict(
     asked = inputs or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
+    if stream and as_json:
+        raise Refusal("--stream prints an answer as it is written and --json when it is whole; leave one of them out")
     warn_of(task, asked)
     if examples is not None:
         for key in (*given, *(key for key in besides if key != "best")):
             raise Refusal(f"{option(key)} is for answers that are searched for, and --examples has them; leave it out")
-        tell((lines(found, best) for found in few(model, examples, asked, best)), len(asked))
+        tell((lines(found, best, as_json) for found in few(model, examples, asked, best)), len(asked))
     elif similar:
-        tell(([line] for line in nearness(task, model, asked)), len(asked))
+        tell((lines([row], 1, as_json) for row in nearness(task, model, asked)), len(asked))
     elif decoding is None:
-        tell(([answer] for answer in task.predict(model, asked)), len(asked))
+        tell((lines([answer], 1, as_json) for answer in task.predict(model, asked)), len(asked))
     elif stream:
         tell_pieces(task, model, asked, decoding, seed or 0)
     else:
         found = cast(Any, task).best(model, asked, decoding, best, seed or 0)
-        tell((lines(answers, best) for answers in found), len(asked))
+        tell((lines(answers, best, as_json) for answers in found), len(asked))
 
 
 def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | None:
@@ -110,10 +117,11 @@ def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | No
     return decoding
 
 
-def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[list[tuple[str, float]]]:
+def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[list[Text]]:
     """The answers of a file of examples, the best first, to each input that stands behind them in a prompt."""
     from heedful.data.sentences import read
     from heedful.decoding.few import Few
+    from heedful.results import Text
 
     examples = [(one.texts, one.label) for one in read(str(path))]
     shown, inputs = Few(model, examples), [tuple(text.split("\t")) for text in asked]
@@ -128,18 +136,19 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
             f"heedful: warning: there is room for {least} of the {len(examples)} examples, the last ones of each answer"
         )
         note(line)
-    return (shown.chosen(texts)[:best] for texts in inputs)
+    return ([Text(answer, score) for answer, score in shown.chosen(texts)[:best]] for texts in inputs)
 
 
-def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[str]:
+def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[Vector]:
     """How near each input is to each, a row a line, where the model gives vectors."""
+    from heedful.results import Vector
     from heedful.tasks import Vectors
 
     if not isinstance(task, Vectors):
         raise Refusal(f"--similar is for models that give vectors, and this one's task is {task.name}; leave it out")
     if len(asked) < 2:
         raise Refusal("--similar compares inputs with each other; give two or more")
-    return (json.dumps([round(near, 4) for near in row]) for row in task.similar(model, asked).tolist())
+    return (Vector(tuple(round(near, 4) for near in row)) for row in task.similar(model, asked).tolist())
 
 
 def contradiction(decoding: Decoding, given: dict[str, Any], also: dict[str, Any]) -> str | None:
@@ -163,9 +172,11 @@ def option(key: str) -> str:
     return f"--{key.replace('_', '-')}"
 
 
-def lines(answers: list[tuple[str, float]], best: int) -> list[str]:
+def lines(answers: Sequence[Result], best: int, as_json: bool) -> list[str]:
     """The answers to one input as they are printed: with their scores where there are several."""
-    return [f"{answer}\t{score:.4f}" if best > 1 else answer for answer, score in answers]
+    if as_json:
+        return [json.dumps(one.json(), ensure_ascii=False) for one in answers]
+    return [f"{one.plain()}\t{cast(Any, one).score:.4f}" if best > 1 else one.plain() for one in answers]
 
 
 def tell(answers: Iterable[list[str]], count: int) -> None:

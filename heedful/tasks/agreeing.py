@@ -16,6 +16,7 @@ from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models.dino import DINO, DINOSpec, crowding
+from heedful.results import Label, Result, Vector
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, learned, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
@@ -101,9 +102,7 @@ class Agreeing(Images):
         self.tell(len(pictures))
         return precise(torch.cat(made))
 
-    def answers(
-        self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500
-    ) -> list[tuple[str, float]]:
+    def answers(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500) -> list[Label]:
         """What the nearest others of each picture are, by their votes, and the share of the votes."""
         near, close = neighbours(self.vectors(model, pictures))
         made = []
@@ -112,13 +111,13 @@ class Agreeing(Images):
             for at, weight in zip(places, weights, strict=True):
                 one = pictures[at]
                 votes[one.label if isinstance(one, Picture) else self.labels[0]] += weight
-            best = max(votes, key=lambda label: votes[label])
-            made.append((best, votes[best] / max(1e-12, sum(votes.values()))))
+            best, all_of = max(votes, key=lambda label: votes[label]), max(1e-12, sum(votes.values()))
+            made.append(Label(best, votes[best] / all_of, tuple((name, vote / all_of) for name, vote in votes.items())))
         return made
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (",".join(f"{number:.4f}" for number in row) for row in self.vectors(model, group).tolist())
+            yield from (Vector(tuple(row)) for row in self.vectors(model, group).tolist())
 
     def look(self, model: nn.Module, text: str) -> Example:
         return self.looked(model, text)

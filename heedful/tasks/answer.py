@@ -86,7 +86,7 @@ class Answer(Answering, Fitted):
     def said(self, model: nn.Module, samples: Sequence[Asked]) -> list[str]:
         """The answer to each sample."""
         given = self.given(model, [sample.joined for sample in samples])
-        return [self.answer(one.joined, scores) for one, scores in zip(samples, given, strict=True)]
+        return [self.answer(one.joined, scores).text for one, scores in zip(samples, given, strict=True)]
 
     def score(self, model: nn.Module, samples: Sequence[Asked]) -> dict[str, float]:
         pairs = [judged(one.read, said) for one, said in zip(samples, self.said(model, samples), strict=True)]

@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.answers import AskedSpec
+from heedful.results import Label, Labels, Result, Score, Span, Tags, Text
 from heedful.tasks.reading import Reading
 from heedful.text import Joined
 from heedful.text.pieces import goals_of
@@ -53,11 +54,10 @@ class Classification(Reading):
         given, learned = ("one text", "pairs") if len(texts) == 1 else ("a pair", "single texts")
         return f"{given}, and {learned} were learned from"
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Result:
         if self.several:
-            chances = given.sigmoid().tolist()
-            return "\t".join(f"{label} {chance:.4f}" for label, chance in zip(self.labels, chances, strict=True))
-        return f"{float(given):.4f}" if len(self.labels) == 1 else self.labels[int(given.argmax())]
+            return Labels(tuple(zip(self.labels, given.sigmoid().tolist(), strict=True)))
+        return Score(float(given)) if len(self.labels) == 1 else Label.among(self.labels, given.softmax(-1))
 
 
 class Tagging(Reading):
@@ -70,10 +70,11 @@ class Tagging(Reading):
     def known(self, text: str) -> tuple[str, ...]:
         return (super().known(text.replace("\t", " "))[0],)
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Tags:
         best, places = given.argmax(-1).tolist(), first_tokens(joined)
-        words = range(len(joined.texts[0].split()))
-        return " ".join(self.labels[best[places[word]]] if word in places else NO_TAG for word in words)
+        words = tuple(joined.texts[0].split())
+        found = (self.labels[best[places[at]]] if at in places else NO_TAG for at in range(len(words)))
+        return Tags(words, tuple(found))
 
 
 def first_tokens(joined: Joined) -> dict[int, int]:
@@ -100,7 +101,7 @@ class Answering(Reading):
             raise Refusal(f"the input has no tab; give {self.input}")
         return texts
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Span:
         start, end = given.unbind(-1)
         read = torch.tensor([side == 1 for side in joined.sides])
         both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
@@ -108,9 +109,12 @@ class Answering(Reading):
         scores = both.masked_fill(~(near & (read[:, None] & read[None, :]).to(near.device)), -torch.inf)
         best = float(scores.max()) if len(scores) else -torch.inf
         if best == -torch.inf or (not self.always and best <= float(both[0, 0])):  # the first token stands for none
-            return ""
+            return Span()
         first, last = divmod(int(scores.argmax()), len(scores))
-        return joined.texts[1][joined.spans[first][0] : joined.spans[last][1]].strip()
+        begins, ends = joined.spans[first][0], joined.spans[last][1]
+        text = joined.texts[1][begins:ends]
+        begins += len(text) - len(text.lstrip())
+        return Span(text.strip(), begins, begins + len(text.strip()))
 
 
 class Filling(Reading):
@@ -136,6 +140,7 @@ class Filling(Reading):
     def seen(self, text: str) -> tuple[str, ...]:
         return super().known(text)  # with a mask or without one
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Text:
         mask, best = self.mask[1], given.argmax(-1).tolist()
-        return self.tokenizer.decode([new if at == mask else at for at, new in zip(joined.ids, best, strict=True)])
+        ids = [new if at == mask else at for at, new in zip(joined.ids, best, strict=True)]
+        return Text(self.tokenizer.decode(ids))

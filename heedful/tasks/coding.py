@@ -14,6 +14,7 @@ from heedful.data.images import Picture, Pixels
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
 from heedful.models.dvae import DVAE
+from heedful.results import ImageTokens, Result
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
@@ -65,11 +66,11 @@ class Coding(Images):
         return made
 
     @torch.no_grad()
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         assert isinstance(model, DVAE)
         for group in several(read_all(inputs, self.known)):
             images = levels(torch.from_numpy(pixels_of(group)).to(device_of(model)))
-            yield from (" ".join(map(str, row)) for row in model.eval().tokens(images).tolist())
+            yield from (ImageTokens(tuple(row)) for row in model.eval().tokens(images).tolist())
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         rows = tuple(

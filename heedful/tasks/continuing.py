@@ -13,6 +13,7 @@ from heedful.decoding import Decoding, search, stream
 from heedful.decoding.prompts import Asked
 from heedful.looking import look
 from heedful.looking.page import Example
+from heedful.results import Result, Text
 from heedful.tasks.task import maps, read_all, several
 from heedful.tasks.use import Use
 from heedful.text import folders
@@ -27,19 +28,19 @@ class Continuing(Use):
     input: ClassVar[str] = "a text"
     writes: ClassVar[bool] = True
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        return (answers[0][0] for answers in self.best(model, inputs, self.decoding))
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
+        return (answers[0] for answers in self.best(model, inputs, self.decoding))
 
     def best(
         self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
-    ) -> Iterator[list[tuple[str, float]]]:
+    ) -> Iterator[list[Text]]:
         """The n best answers to each input, with their scores."""
         read_all(texts := list(inputs), lambda text: Asked(model, text))  # so that a bad one is told by its number
         for first, group in enumerate(several(texts, AT_ONCE)):
             asked = Asked(model, list(group))
             numbers = [AT_ONCE * first + at for at in range(len(group))]
             for answers in search(asked.writer, asked.source, decoding, best, seed, numbers):
-                yield [(asked.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+                yield [Text(asked.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer to one input in pieces, as they are written; `number` is its place among several."""

@@ -24,6 +24,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.specs import LanguageSpec
+from heedful.results import Text
 from heedful.tasks.continuing import AT_ONCE, Continuing
 from heedful.tasks.losses import cross_entropy
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, nonempty, read_all, several, stack, to
@@ -162,7 +163,7 @@ class Conversation(Continuing, Task):
 
     def best(
         self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
-    ) -> Iterator[list[tuple[str, float]]]:
+    ) -> Iterator[list[Text]]:
         """The n best answers to what a user says, each without what was said before, with their scores."""
         prompts = read_all(inputs, lambda text: self.prompt(nonempty(text, self.input)))
         rules = replace(decoding.rules, also=self.script.ends)
@@ -170,7 +171,7 @@ class Conversation(Continuing, Task):
             asked = Asked(model, list(group))
             numbers = [AT_ONCE * first + at for at in range(len(group))]
             for answers in search(asked.writer, asked.source, decoding, best, seed, numbers, rules=rules):
-                yield [(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+                yield [Text(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer in pieces, as they are written."""
@@ -191,7 +192,7 @@ class Conversation(Continuing, Task):
     def show(self, model: nn.Module, samples: Sequence[Spoken]) -> Samples:
         model.eval()
         turns = [one.read.turns[0] for one in samples]
-        said = [found[0][0] for found in self.best(model, [user for user, _ in turns], self.shown)]
+        said = [found[0].text for found in self.best(model, [user for user, _ in turns], self.shown)]
         rows = tuple((user, answer, one) for (user, answer), one in zip(turns, said, strict=True))
         return Samples("Questions it never saw", ("said", "answer", "written"), rows)
 

@@ -19,6 +19,7 @@ from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
 from heedful.models.beit import BEiT, BEiTSpec
 from heedful.models.dvae import DVAE
+from heedful.results import Result, Score
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.rebuilding import some_can_be_hidden
@@ -94,9 +95,9 @@ class Guessing(Images):
             self.tell(len(images))
         return made
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (f"{share:.4f}" for share in self.shares(model, group))
+            yield from map(Score, self.shares(model, group))
 
     def look(self, model: nn.Module, text: str) -> Example:
         return self.looked(model, text)

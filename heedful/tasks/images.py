@@ -20,6 +20,7 @@ from heedful.looking.calibration import bins
 from heedful.looking.page import Example, Samples, Section
 from heedful.models import Spec
 from heedful.models.autoformer import AutoFormerSpec
+from heedful.results import Label, Result
 from heedful.tasks.pictured import Pictured, levels, pixels_of
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
 from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
@@ -75,32 +76,30 @@ class Images(Pictured):
     # ------------------------------------------------------------------ answering
 
     def score(self, model: nn.Module, samples: Sequence[Picture]) -> dict[str, float]:
-        right = [one.label == said for one, (said, _) in zip(samples, self.answers(model, samples), strict=True)]
+        right = [one.label == said.name for one, said in zip(samples, self.answers(model, samples), strict=True)]
         return {"accuracy": sum(right) / max(1, len(right))}
 
-    def answers(
-        self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500
-    ) -> list[tuple[str, float]]:
+    def answers(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500) -> list[Label]:
         """The likeliest class of each picture and its chance."""
-        made: list[tuple[str, float]] = []
+        made: list[Label] = []
         with answering(model):
             for some in several(pictures, size):
                 images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
-                likeliest, places = precise(model(images)).softmax(-1).max(-1)
-                made += zip([self.labels[at] for at in places.tolist()], likeliest.tolist(), strict=True)
-                self.tell(len(places))
+                chances = precise(model(images)).softmax(-1).cpu()
+                made += [Label.among(self.labels, row) for row in chances]
+                self.tell(len(chances))
         return made
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (label for label, _ in self.answers(model, group))
+            yield from self.answers(model, group)
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         if not attends(model):
             raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]
-        label, chance = self.answers(model, [self.known(text)])[0]
-        return self.looked(model, text, f" → {label} ({100 * chance:.0f} %)")
+        said = self.answers(model, [self.known(text)])[0]
+        return self.looked(model, text, f" → {said.name} ({100 * said.chance:.0f} %)")
 
     @torch.no_grad()
     def looked(self, model: nn.Module, text: str, said: str = "") -> Example:
@@ -115,8 +114,8 @@ class Images(Pictured):
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         answers = self.answers(model, samples)
         rows = tuple(
-            (Path(one.place).name if one.is_file else one.place, one.label, answer, f"{chance:.2f}")
-            for one, (answer, chance) in zip(samples, answers, strict=True)
+            (Path(one.place).name if one.is_file else one.place, one.label, said.name, f"{said.chance:.2f}")
+            for one, said in zip(samples, answers, strict=True)
         )
         right = tuple(label == answer for _, label, answer, _ in rows)
         return Samples("Images it never saw", ("image", "class", "said", "chance"), rows, right)
@@ -124,10 +123,10 @@ class Images(Pictured):
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         counts = np.zeros((len(self.labels), len(self.labels)), dtype=np.int64)
         answers = self.answers(model, samples)
-        for one, (said, _) in zip(samples, answers, strict=True):
-            counts[self.numbered[one.label], self.numbered[said]] += 1
-        right = [one.label == said for one, (said, _) in zip(samples, answers, strict=True)]
-        figures, table, diagram = classes.told(self.labels, counts, bins([chance for _, chance in answers], right))
+        for one, said in zip(samples, answers, strict=True):
+            counts[self.numbered[one.label], self.numbered[said.name]] += 1
+        right = [one.label == said.name for one, said in zip(samples, answers, strict=True)]
+        figures, table, diagram = classes.told(self.labels, counts, bins([said.chance for said in answers], right))
         layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, SHOWN)] if attends(model) else []
         more: list[Section] = [table, diagram, *mistakes(samples, answers), *overlays(examples)]

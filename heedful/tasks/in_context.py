@@ -18,6 +18,7 @@ from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Curve, Curves, Example, Figures, Samples
+from heedful.results import Number, Result
 from heedful.tasks import task as tasks
 from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, precise, read_all, several
 
@@ -121,9 +122,9 @@ class InContext(Task):
 
     # ------------------------------------------------------------------ asking
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for asked in read_all(inputs, self.known):
-            yield f"{self.answer(model, asked):.6g}"
+            yield Number(self.answer(model, asked))
 
     @torch.no_grad()
     def answer(self, model: nn.Module, series: Numbers) -> float:

@@ -16,6 +16,7 @@ from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.answers import AskedSpec, asked
+from heedful.results import Result
 from heedful.tasks.task import Batch, device_of, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
@@ -40,7 +41,7 @@ class Reading(Use):
         self.tokenizer = tokenizer
 
     @abstractmethod
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Result:
         """The answer to one input, of what the model gives for it: T ..., or what it gives for all of it."""
 
     def suits(self, spec: Spec) -> None:
@@ -53,7 +54,7 @@ class Reading(Use):
         self.longest, self.letters = min(self.longest or spec.length, spec.length), letters_of(spec)
         self.labels = spec.labels or [str(at) for at in range(spec.classes or 0)]
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         return (self.answer(*read) for read in self.read_by(model, read_all(inputs, self.known)))
 
     def known(self, text: str) -> tuple[str, ...]:
@@ -109,7 +110,7 @@ class Reading(Use):
             given = given_by(model, joined)[0]
         pieces = self.pieces(joined[0])
         answer = self.answer(joined[0], given)
-        return Example(self.titled(text, answer), maps(seen, lambda path: (pieces, pieces)))
+        return Example(self.titled(text, answer.plain()), maps(seen, lambda path: (pieces, pieces)))
 
     def pieces(self, joined: Joined) -> list[str]:
         """The tokens as maps name them; one that the model knows by its letters alone is told as it is spelt."""

@@ -20,6 +20,7 @@ from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
 from heedful.models.mae import MAE
 from heedful.models.vit import ViTSpec, stem
+from heedful.results import Result, Score
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, maps_seen
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
@@ -72,9 +73,9 @@ class Rebuilding(Images):
             self.tell(len(images))
         return made
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (f"{skill([pair]):.4f}" for pair in self.errors(model, group))
+            yield from (Score(skill([pair])) for pair in self.errors(model, group))
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:

@@ -23,6 +23,7 @@ from heedful.looking.patches import distances, filters, segments, similarity
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.mae import MAE
 from heedful.models.vit import ViT
+from heedful.results import Label
 from heedful.tasks.task import maps
 
 CELLS = 64  # positions that are shown
@@ -244,12 +245,12 @@ def overlays(examples: Sequence[Example]) -> Iterator[Section]:
         yield from (replace(part, title=f"{seen.name}: {part.title}") for part in parts)
 
 
-def mistakes(samples: Sequence[Picture], answers: Sequence[tuple[str, float]]) -> tuple[Pictures, ...]:
+def mistakes(samples: Sequence[Picture], answers: Sequence[Label]) -> tuple[Pictures, ...]:
     """The pictures of which the model was most sure and wrong, where there are some."""
-    wrong = [(chance, one, said) for one, (said, chance) in zip(samples, answers, strict=True) if one.label != said]
-    worst = sorted(wrong, key=lambda mistake: -mistake[0])[:MOST]
+    wrong = [(one, said) for one, said in zip(samples, answers, strict=True) if one.label != said.name]
+    worst = sorted(wrong, key=lambda mistake: -mistake[1].chance)[:MOST]
     shown = tuple(
-        (f"{one.label}, said {said} ({100 * chance:.0f} %)", coloured(one.pixels)) for chance, one, said in worst
+        (f"{one.label}, said {said.name} ({100 * said.chance:.0f} %)", coloured(one.pixels)) for one, said in worst
     )
     return (Pictures("Where it was most sure and wrong", shown, "Of the images it never saw."),) if shown else ()
 

@@ -25,6 +25,7 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
+from heedful.results import Label, Result
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -135,18 +136,17 @@ class Sequences(Task):
 
     def score(self, model: nn.Module, samples: Sequence[Line]) -> dict[str, float]:
         answers = self.answers(model, [line.places for line in samples])
-        right = sum(line.label == answer for line, (answer, _) in zip(samples, answers, strict=True))
+        right = sum(line.label == said.name for line, said in zip(samples, answers, strict=True))
         return {"accuracy": right / max(1, len(samples))}
 
     @torch.no_grad()
-    def answers(self, model: nn.Module, rows: Sequence[NDArray[Any]]) -> list[tuple[str, float]]:
+    def answers(self, model: nn.Module, rows: Sequence[NDArray[Any]]) -> list[Label]:
         """The likeliest class of each sequence and its chance."""
         model.eval()
-        made: list[tuple[str, float]] = []
+        made: list[Label] = []
         for group in several(rows, AT_ONCE):
             batch = to({"tokens": self.tokens(group)}, device_of(model))
-            chances, places = model(batch["tokens"]).float().softmax(-1).max(-1)
-            made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
+            made += [Label.among(self.labels, row) for row in model(batch["tokens"]).float().softmax(-1).cpu()]
             self.tell(len(group))
         return made
 
@@ -158,14 +158,14 @@ class Sequences(Task):
         strange = [word for word in text.split() if word not in self.word]
         return f"{strange[0]!r} is a word that was never seen in training" if strange else None
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (label for label, _ in self.answers(model, group))
+            yield from self.answers(model, group)
 
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         places = self.known(text)
-        answer = self.answers(model, [places])[0][0]
+        answer = self.answers(model, [places])[0].name
         tokens = stack([FIRST + places.astype(np.int64)], first=(BEGIN,)).to(device_of(model))
         with look(model) as seen:
             model(tokens)
@@ -181,8 +181,8 @@ class Sequences(Task):
     def show(self, model: nn.Module, samples: Sequence[Line]) -> Samples:
         answers = self.answers(model, [line.places for line in samples])
         rows = tuple(
-            (shortened(self.write_input(line)), line.label, answer, f"{chance:.3f}")
-            for line, (answer, chance) in zip(samples, answers, strict=True)
+            (shortened(self.write_input(line)), line.label, said.name, f"{said.chance:.3f}")
+            for line, said in zip(samples, answers, strict=True)
         )
         right = tuple(label == answer for _, label, answer, _ in rows)
         return Samples("Sequences it never saw", ("sequence", "class", "said", "chance"), rows, right)

@@ -20,6 +20,8 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models.forecaster import Forecaster
+from heedful.results import Result
+from heedful.results import Series as Forecast
 from heedful.tasks.numbers import read_rows, words, write_rows
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all
 
@@ -123,9 +125,9 @@ class Series(Task):
             self.tell(len(batch))
         return np.concatenate(made)
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for past in read_all(inputs, self.known):
-            yield write_rows(self.answer(model, past))
+            yield Forecast(tuple(map(tuple, self.answer(model, past).tolist())))
 
     def answer(self, model: nn.Module, past: Numbers) -> Numbers:
         """The next steps after one past that somebody asked for."""

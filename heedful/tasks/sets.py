@@ -21,6 +21,7 @@ from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
+from heedful.results import Label, Result
 from heedful.tasks.numbers import read_rows, words, write_rows
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all, several, to
 
@@ -83,24 +84,24 @@ class Sets(Task):
 
     def score(self, model: nn.Module, samples: Sequence[Labelled]) -> dict[str, float]:
         answers = self.answers(model, [sample.vectors for sample in samples])
-        right = sum(sample.label == answer for sample, (answer, _) in zip(samples, answers, strict=True))
+        right = sum(sample.label == said.name for sample, said in zip(samples, answers, strict=True))
         return {"accuracy": right / max(1, len(samples))}
 
     @torch.no_grad()
-    def answers(self, model: nn.Module, sets: Sequence[Any], size: int = 500) -> list[tuple[str, float]]:
+    def answers(self, model: nn.Module, sets: Sequence[Any], size: int = 500) -> list[Label]:
         """The likeliest class of each set and its chance."""
         model.eval()
-        made: list[tuple[str, float]] = []
+        made: list[Label] = []
         for start in range(0, len(sets), size):
             batch = to(pad(sets[start : start + size]), device_of(model))
-            chances, places = model(batch["vectors"], batch["lengths"]).float().softmax(-1).max(-1)
-            made += [(self.labels[at], chance) for at, chance in zip(places.tolist(), chances.tolist(), strict=True)]
-            self.tell(len(places))
+            chances = model(batch["vectors"], batch["lengths"]).float().softmax(-1).cpu()
+            made += [Label.among(self.labels, row) for row in chances]
+            self.tell(len(chances))
         return made
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         for group in several(read_all(inputs, self.known)):
-            yield from (label for label, _ in self.answers(model, group))
+            yield from self.answers(model, group)
 
     def known(self, text: str) -> Numbers:
         """The vectors of an input: T C."""
@@ -109,7 +110,7 @@ class Sets(Task):
     @torch.no_grad()
     def look(self, model: nn.Module, text: str) -> Example:
         vectors = self.known(text)
-        answer = self.answers(model, [vectors])[0][0]
+        answer = self.answers(model, [vectors])[0].name
         batch = to(pad([vectors]), device_of(model))
         with look(model) as seen:
             model(batch["vectors"], batch["lengths"])
@@ -118,8 +119,8 @@ class Sets(Task):
     def show(self, model: nn.Module, samples: Sequence[Labelled]) -> Samples:
         answers = self.answers(model, [sample.vectors for sample in samples])
         rows = tuple(
-            (self.write_input(sample), sample.label, answer, f"{chance:.3f}")
-            for sample, (answer, chance) in zip(samples, answers, strict=True)
+            (self.write_input(sample), sample.label, said.name, f"{said.chance:.3f}")
+            for sample, said in zip(samples, answers, strict=True)
         )
         right = tuple(label == answer for _, label, answer, _ in rows)
         return Samples("Sets it never saw", ("vectors", "class", "said", "chance"), rows, right)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from heedful.data.sentences import Sentence
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
+from heedful.results import Result
 from heedful.tasks.classify import Classify
 from heedful.tasks.fitted import Asked
 from heedful.tasks.task import Batch
@@ -101,7 +102,7 @@ class SeveralTasks(Classify):
         tasks = torch.tensor([one.joined.task for one in samples])
         return self.among(given, tasks).softmax(-1).cpu().numpy()
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Result:
         return super().answer(joined, self.among(given, torch.tensor(joined.task)))
 
     def scored(self, chances: NDArray[np.float64], samples: Sequence[Asked]) -> dict[str, float]:

@@ -16,6 +16,7 @@ from heedful.data.columns import GOES_ON, OUTSIDE, Span, Tagged, spans, tagged
 from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.looking.page import Confusion, Figures, Samples
+from heedful.results import Tags
 from heedful.tasks.asking import Tagging, first_tokens
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding, stack
@@ -65,18 +66,18 @@ class Tag(Tagging, Fitted):
 
     # ------------------------------------------------------------------ answering
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
+    def answer(self, joined: Joined, given: Tensor) -> Tags:
         """The likeliest row of tags in which no span goes on that was not begun (Viterbi, 1967)."""
         places = first_tokens(joined)
         chances = given.double().log_softmax(-1).cpu().numpy()[list(places.values())]
         row = dict(zip(places, likeliest(chances, follows(self.labels)), strict=True))
-        words = range(len(joined.texts[0].split()))
-        return " ".join(self.labels[row[word]] if word in row else OUTSIDE for word in words)
+        words = tuple(joined.texts[0].split())
+        return Tags(words, tuple(self.labels[row[at]] if at in row else OUTSIDE for at in range(len(words))))
 
-    def tagged(self, model: nn.Module, samples: Sequence[Asked]) -> list[list[str]]:
+    def tagged(self, model: nn.Module, samples: Sequence[Asked]) -> list[tuple[str, ...]]:
         """The tags of each sample's words."""
         given = self.given(model, [sample.joined for sample in samples])
-        return [self.answer(one.joined, scores).split() for one, scores in zip(samples, given, strict=True)]
+        return [self.answer(one.joined, scores).tags for one, scores in zip(samples, given, strict=True)]
 
     def score(self, model: nn.Module, samples: Sequence[Asked]) -> dict[str, float]:
         said = [spans(tags) for tags in self.tagged(model, samples)]

@@ -146,7 +146,7 @@ class Translation(Pairs):
     def align(self, model: nn.Module, pairs: Sequence[tuple[str, str | None]]) -> Iterator[Alignment]:
         """Which words belong together in each pair, in order; a source without a target is translated first."""
         sources = [source for source, target in pairs if target is None]
-        written = iter(list(self.predict(model, sources)))
+        written = iter([answer.plain() for answer in self.predict(model, sources)])
         whole = [(source, next(written) if target is None else target) for source, target in pairs]
         for start in range(0, len(whole), LOOKED_AT):
             some = [Pair(source, target) for source, target in whole[start : start + LOOKED_AT]]

@@ -13,6 +13,7 @@ from torch import nn
 from heedful.decoding.spec import Decoding
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.results import Result
 
 
 class Use(ABC):
@@ -38,7 +39,7 @@ class Use(ABC):
         return
 
     @abstractmethod
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         """One answer for each input, in order."""
 
     def doubt(self, text: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from heedful.checkpoints.opening import content, inside
 from heedful.checkpoints.plain import json_of
 from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
+from heedful.results import Vector
 from heedful.tasks.reading import Reading
 from heedful.tasks.task import read_all
 from heedful.text import Joined
@@ -39,8 +39,8 @@ class Vectors(Reading):
     pool: str = "mean"
     unit: bool = False  # whether vectors are brought to a length of one
 
-    def answer(self, joined: Joined, given: Tensor) -> str:
-        return json.dumps([round(number, 8) for number in self.vector(given).tolist()])
+    def answer(self, joined: Joined, given: Tensor) -> Vector:
+        return Vector(tuple(self.vector(given).tolist()))
 
     def vector(self, states: Tensor) -> Tensor:
         """The vector of one sentence's states: T M -> M."""

@@ -20,6 +20,7 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.specs import UNKNOWN
 from heedful.models.word_vectors import WordVectors
+from heedful.results import Neighbours, Result
 from heedful.tasks.corpus import Corpus, Stream
 from heedful.tasks.task import read_all
 
@@ -93,10 +94,10 @@ class Words(Corpus):
         """The words, by their ids."""
         return [piece.strip() for piece in self.tokenizer.pieces(range(len(self.tokenizer)))]
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         names = self.names
         for ids in read_all(inputs, self.known):
-            yield ", ".join(f"{names[at]} {alike:.3f}" for at, alike in self.found(model, ids, BEST))
+            yield Neighbours(tuple((names[at], alike) for at, alike in self.found(model, ids, BEST)))
 
     @torch.no_grad()
     def found(self, model: nn.Module, ids: Sequence[int], count: int) -> list[tuple[int, float]]:
@@ -118,7 +119,7 @@ class Words(Corpus):
         vectors = normalize(model.vectors[shown].float())
         words = tuple(self.names[at] for at in shown)
         cosines = (vectors @ vectors.T).clamp(0, 1).cpu()[None]
-        return Example(f"{text} → {next(self.predict(model, [text]))}", (Map("cosine", cosines, words, words),))
+        return Example(f"{text} → {next(self.predict(model, [text])).plain()}", (Map("cosine", cosines, words, words),))
 
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
         names, words = self.names, list[int]()

@@ -20,6 +20,7 @@ from heedful.models import Spec
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec
 from heedful.models.special import Special
 from heedful.models.transformer import SPECIAL
+from heedful.results import Result, Text
 from heedful.tasks.task import Ids, device_of, maps, nonempty, read_all, stack
 from heedful.tasks.use import Use
 from heedful.text import Tokenizer, folders
@@ -62,16 +63,16 @@ class Writes(Use):
                 self.tell(len(places))
             yield from (made[at] for at in range(len(window)))
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
-        return (answers[0][0] for answers in self.best(model, inputs, self.decoding))
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
+        return (answers[0] for answers in self.best(model, inputs, self.decoding))
 
     def best(
         self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0
-    ) -> Iterator[list[tuple[str, float]]]:
+    ) -> Iterator[list[Text]]:
         """The n best answers to each input, with their scores."""
         sources = read_all(inputs, self.known)
         for ids, answers in zip(sources, self.searched(model, sources, decoding, best, seed), strict=True):
-            yield [(self.said(ids, one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
+            yield [Text(self.said(ids, one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def said(self, source: Ids, tokens: Sequence[int]) -> str:
         """What the tokens of an answer say to a source."""

@@ -365,6 +365,17 @@ def test_predict_gives_the_best_answers_with_their_scores(heedful: Program, work
     assert alone.lines == [answers[0], answers[3]]
 
 
+def test_predict_says_its_answers_as_json(heedful: Program, workshop: Path) -> None:
+    vectors = heedful("predict", "runs/sets", "0.1,0.2; 0.3,0.4", "--json")
+    [label] = map(json.loads, vectors.lines)
+    assert label["kind"] == "label" and label["name"] in dict(label["chances"])
+    assert sum(chance for _, chance in label["chances"]) == pytest.approx(1.0)
+    best = heedful("predict", "runs/reverse", "12", "--beams", "2", "--best", "2", "--json")
+    assert [(one["kind"], one["score"] < 0) for one in map(json.loads, best.lines)] == [("text", True)] * 2
+    streamed = heedful("predict", "runs/reverse", "12", "--json", "--stream")
+    assert streamed.status == 2 and "leave one of them out" in streamed.err
+
+
 def test_predict_forecasts_a_file_as_it_does_its_numbers(heedful: Program, workshop: Path) -> None:
     rows = (workshop / "series.csv").read_text().splitlines()[1:]
     file, numbers = heedful("predict", "runs/series", "series.csv"), heedful("predict", "runs/series", ";".join(rows))

@@ -18,6 +18,7 @@ from heedful.cli.data import MADE
 from heedful.data.batches import Splits
 from heedful.models import BEiT
 from heedful.models.specs import PAD
+from heedful.results import Result
 from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.task import pick
@@ -169,6 +170,13 @@ def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) 
         return
     learned, tested = ({write(sample) for sample in part} for part in (opened.splits.train, opened.splits.test))
     assert learned and tested and not learned & tested
+
+
+def test_an_answer_has_a_type_and_reads_back_from_its_json(opened: Opened) -> None:
+    asked = [opened.task.write_input(sample) for sample in pick(opened.splits.test, 2)]
+    for one in opened.task.predict(opened.model, asked):
+        assert isinstance(one.plain(), str) and one.section().html()
+        assert Result.read(json.loads(json.dumps(one.json()))) == one
 
 
 # ---------------------------------------------------------------------- the folder

@@ -11,6 +11,7 @@ import heedful
 from heedful.checkpoints.names.vit import PIXELS
 from heedful.data.images.decode import Size, picture
 from heedful.training import run
+from tests.answered import plain
 
 NAMES = ["cat", "crane", "crane"]  # as ImageNet has it, a name twice
 SCALE = {"mean": [0.5, 0.4, 0.3], "deviation": [0.2, 0.3, 0.4]}
@@ -62,7 +63,7 @@ def test_a_picture_is_answered_alike_and_by_name(kind, tmp_path):
     again, use = run.usable(tmp_path / "there")
     assert {key: getattr(again.spec, key) for key in SIDES} == SIDES
     assert torch.equal(again(seen(path, model.spec)), model(seen(path, model.spec)))
-    assert list(use.predict(again, [str(path)])) == [NAMES[int(one.argmax())]]
+    assert plain(use.predict(again, [str(path)])) == [NAMES[int(one.argmax())]]
 
 
 def test_a_pipeline_says_what_predict_says_and_the_middle_of_a_wide_picture_is_kept(tmp_path):
@@ -73,7 +74,7 @@ def test_a_pipeline_says_what_predict_says_and_the_middle_of_a_wide_picture_is_k
     _, path = photo(tmp_path, 16, 40)  # of the same height, so that nothing is resized
     said = transformers.pipeline("image-classification", model=str(tmp_path / "there"))(str(path))[0]
     again, use = run.usable(tmp_path / "there")
-    assert list(use.predict(again, [str(path)])) == [said["label"]]
+    assert plain(use.predict(again, [str(path)])) == [said["label"]]
     assert use.answers(again, [use.known(str(path))])[0][1] == pytest.approx(said["score"], abs=1e-5)
 
 

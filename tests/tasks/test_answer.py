@@ -145,6 +145,6 @@ def test_where_every_question_has_an_answer_one_is_always_given(tmp_path: Path) 
     scores[0] = 9.0
     scores[6], scores[5, 0], scores[5, 1] = -1.0, 1.0, 1.0
     (one,) = made.splits.train
-    assert made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]) != ""
+    assert made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]).text
     made.task.always = False
-    assert made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]) == ""
+    assert not made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]).text

@@ -20,6 +20,7 @@ from heedful.tasks.classify import Classify, f1
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.trained import trained
+from tests.answered import plain
 from tests.tasks.encoders import folder
 
 CPU = torch.device("cpu")
@@ -153,7 +154,7 @@ def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: 
     result = run.train(spec(place, f"start={tmp_path / 'one'}", *small[:2]), tmp_path / "two", False, CPU)
     model, task = trained(tmp_path / "two")
     assert isinstance(task, Classify)
-    said = list(task.predict(model, [line.split("\t")[0] for line in ROWS]))
+    said = plain(task.predict(model, [line.split("\t")[0] for line in ROWS]))
     right = sum(one == line.split("\t")[1] for one, line in zip(said, ROWS, strict=True))
     assert result["scores"]["accuracy"] == right / len(ROWS)
 
@@ -177,9 +178,9 @@ def test_a_model_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path)
         run.train(spec(rows(place, lines), *small), place / "run", False, CPU)
         model, task = trained(place / "run")
         (unfit,) = {text for _, text in cases.values()} - {fits}
-        assert len(list(task.predict(model, [fits]))) == 1
+        assert len(plain(task.predict(model, [fits]))) == 1
         with pytest.raises(Refusal, match=said):
-            list(task.predict(model, [unfit]))
+            plain(task.predict(model, [unfit]))
         (place / "test.tsv").write_text(f"{unfit}\tyes\n")
         with pytest.raises(Refusal, match=r"test\.tsv, line 1: .* were learned from; give every sample as many texts"):
             Classify.open(spec(place).data, 1)
@@ -194,16 +195,16 @@ def test_a_folder_that_tells_no_number_of_texts_is_asked_about_any(tmp_path: Pat
     kept.write_text(json.dumps(told))
     (kept.parent / "manifest.json").unlink()
     model, task = trained(tmp_path / "run")
-    assert len(list(task.predict(model, ["a cat", "a\tcat"]))) == 2
+    assert len(plain(task.predict(model, ["a cat", "a\tcat"]))) == 2
     kept.write_text(json.dumps(told | {"texts": {"": 3}}))
     with pytest.raises(Refusal, match=r"task\.json"):
         trained(tmp_path / "run")
 
 
 def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path) -> None:
-    plain = ["model.order=post", "model.norm=layer(eps=1e-12)", "model.feedforward=gelu", "model.output=classes"]
+    others = ["model.order=post", "model.norm=layer(eps=1e-12)", "model.feedforward=gelu", "model.output=classes"]
     small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
-    run.train(spec(rows(tmp_path), *small, *plain), tmp_path / "run", False, CPU)
+    run.train(spec(rows(tmp_path), *small, *others), tmp_path / "run", False, CPU)
     store.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
     (model, task), (same, again) = trained(tmp_path / "run"), trained(tmp_path / "hf")
@@ -213,7 +214,7 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
         assert (ours.ids, ours.segments) == (found.ids, found.type_ids)
         assert again.tokenizer.join([texts]) == [ours]
     asked = ["the cat sat", "a mat"]
-    assert list(task.predict(model, asked)) == list(again.predict(same, asked))
+    assert plain(task.predict(model, asked)) == plain(again.predict(same, asked))
 
 
 # ---------------------------------------------------------------------- noise

@@ -145,5 +145,5 @@ def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
     assert isinstance(own, Continuation) and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
     asked = own.decoding.but(temperature=0.0, max_new_tokens=5)
     (found,) = own.best(model, ["The cat"], asked)
-    assert found[0][0] == heedful.generate(model, "The cat", 5)
+    assert found[0].text == heedful.generate(model, "The cat", 5)
     assert own.look(model, "The cat").maps[0].rows[0].strip() == "The"

@@ -60,7 +60,7 @@ def test_a_run_chats_as_it_answers(tmp_path: Path) -> None:
     model, task = trained(tmp_path / "run")
     how = Decoding(max_new_tokens=5)
     said = "".join(Chat(model, how).say("where is the cat"))
-    assert said == next(iter(task.best(model, ["where is the cat"], how)))[0][0]  # type: ignore[attr-defined]
+    assert said == next(iter(task.best(model, ["where is the cat"], how)))[0].text  # type: ignore[attr-defined]
     assert said == "".join(task.stream(model, "where is the cat", how))  # type: ignore[attr-defined]
 
 

@@ -14,6 +14,7 @@ from heedful.models.gpt import ReadingGPT
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.trained import samples, trained, usable
+from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
 
@@ -50,7 +51,7 @@ def test_a_decoder_learns_classes_and_is_asked_scored_and_written(tmp_path: Path
     result = run.train(spec(rows(tmp_path), f"start={start}", *changes), tmp_path / "run", False, CPU)
     model, task = trained(tmp_path / "run")
     assert isinstance(model, ReadingGPT) and model.spec.output == "classes" and model.spec.labels == ["no", "yes"]
-    said = list(task.predict(model, TEXTS))
+    said = plain(task.predict(model, TEXTS))
     assert said == [line.split("\t")[1] for line in ROWS] and result["scores"]["accuracy"] == 1.0
     assert task.score(model, samples(tmp_path / "run", task, [], "test"))["accuracy"] == 1.0
     store.convert(tmp_path / "run", tmp_path / "hf", "hf")
@@ -61,7 +62,7 @@ def test_a_decoder_learns_classes_and_is_asked_scored_and_written(tmp_path: Path
         assert theirs.config.id2label[int(logits.argmax())] == label
     (tmp_path / "hf" / "task.json").unlink()
     again, use = usable(tmp_path / "hf")
-    assert use.name == "classification" and list(use.predict(again, TEXTS)) == said
+    assert use.name == "classification" and plain(use.predict(again, TEXTS)) == said
 
 
 def test_what_a_decoder_has_learned_is_taken_over_and_its_last_token_asked(tmp_path: Path) -> None:
@@ -89,7 +90,7 @@ def test_where_several_classes_may_hold_each_is_told_with_its_chance(tmp_path: P
     place = folder(tmp_path / "bert", "classes", classes=3, labels=["a", "b", "c"], several=True)
     assert json.loads((place / "config.json").read_text())["problem_type"] == "multi_label_classification"
     model, use = usable(place)
-    (answer,) = use.predict(model, ["the cat sat"])
+    (answer,) = plain(use.predict(model, ["the cat sat"]))
     ((_, given),) = use.read_by(model, [("the cat sat",)])
     chances = [float(part.split()[1]) for part in answer.split("\t")]
     assert [part.split()[0] for part in answer.split("\t")] == ["a", "b", "c"]

@@ -14,6 +14,7 @@ from heedful.models.transformer import BEGIN, END
 from heedful.tasks import Translation
 from heedful.tasks.gaze import Gaze
 from heedful.tasks.pairs import Encoded
+from tests.answered import plain
 from tests.tasks.conftest import Translator
 
 Links = set[tuple[int, int]]
@@ -124,7 +125,7 @@ def test_pairs_are_aligned_in_order_and_as_they_are_alone(
 
 def test_a_source_without_a_target_is_translated_first(translator: Translator) -> None:
     source = translator.sources[0]
-    (written,) = translator.task.predict(translator.model, [source])
+    (written,) = plain(translator.task.predict(translator.model, [source]))
     mixed = list(translator.task.align(translator.model, [(source, None), (source, "bate ."), (source, None)]))
     assert [" ".join(one.target) for one in mixed] == [written, "bate .", written]
     (given_target,) = translator.task.align(translator.model, [(source, written)])

@@ -17,6 +17,7 @@ from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.images import Images, pixels_of
 from heedful.tasks.task import Terms
 from heedful.training.parallel import Ranks
+from tests.answered import plain
 
 WORDS = ["flip", "crop(padding=2)", "trivial", "erase", "mixup", "cutmix"]
 
@@ -96,11 +97,11 @@ def test_files_are_answered_as_the_pictures_in_them(tmp_path):
     for at, one in enumerate(samples[:5]):
         Image.fromarray(one.pixels.transpose(1, 2, 0)).save(tmp_path / f"{at}.png")
         paths.append(str(tmp_path / f"{at}.png"))
-    wanted = [label for label, _ in task.answers(model, samples[:5])]
-    assert list(task.predict(model, paths)) == wanted
-    assert list(task.predict(model, [task.write_input(one) for one in samples[:5]])) == wanted
+    wanted = [said.name for said in task.answers(model, samples[:5])]
+    assert plain(task.predict(model, paths)) == wanted
+    assert plain(task.predict(model, [task.write_input(one) for one in samples[:5]])) == wanted
     with pytest.raises(Refusal, match=r"input 2: .*no\.png cannot be read: it does not exist"):
-        list(task.predict(model, [paths[0], str(tmp_path / "no.png")]))
+        plain(task.predict(model, [paths[0], str(tmp_path / "no.png")]))
 
 
 def test_what_is_looked_at_is_shown_over_the_image(tmp_path):

@@ -11,6 +11,7 @@ from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.tasks.in_context import InContext
+from tests.answered import plain
 
 SMALL = DataSpec(name="maps", samples=40, held_out=20, dimensions=3, longest=6)
 
@@ -64,7 +65,9 @@ def test_a_prompt_is_read_as_it_is_written() -> None:
     series = task.known(task.write_input(splits.test[0]))
     np.testing.assert_allclose(series, task.batch(splits.test[:1])["series"][0, :-1].numpy(), rtol=1e-5)
     model = build("forecaster", channels=4, width=16, depth=1, heads=2, position="rotary").eval()
-    assert next(task.predict(model, ["1,2,3,4; 0,1,0"])) == f"{task.answer(model, task.known('1,2,3,4; 0,1,0')):.6g}"
+    assert (
+        plain(task.predict(model, ["1,2,3,4; 0,1,0"]))[0] == f"{task.answer(model, task.known('1,2,3,4; 0,1,0')):.6g}"
+    )
     assert [map.rows for map in task.look(model, "1,2,3,4; 0,1,0").maps] == [("x1", "y1", "x2")]
 
 

@@ -17,6 +17,7 @@ from heedful.text.letters import LENGTHS, MOST, grams, spelt
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.trained import trained
+from tests.answered import plain
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
 
 SMALL = ("data.tokenizer=words", "model.width=32", "model.hidden=32", "model.depth=1", "model.dropout=0.0")
@@ -107,7 +108,7 @@ def test_words_that_nobody_has_seen_are_told_by_their_letters(tmp_path: Path) ->
         scores[letters] = result["scores"]["accuracy"]
     assert scores[0] <= 0.6 and scores[500] >= 0.95
     model, task = trained(tmp_path / "500")
-    assert list(task.predict(model, ["it was zopgraful", "it was zopgraless"])) == ["good", "bad"]
+    assert plain(task.predict(model, ["it was zopgraful", "it was zopgraless"])) == ["good", "bad"]
 
 
 @pytest.mark.parametrize(("letters", "told"), [(40, "hyenas"), (0, "<unknown>")])

@@ -14,6 +14,7 @@ from heedful.errors import Refusal
 from heedful.tasks import READINGS, Vectors, use_of
 from heedful.tasks.reading import given_by
 from heedful.training.trained import trained, usable
+from tests.answered import plain
 from tests.tasks.encoders import WORDS, folder, modules
 
 TEXTS = ["the cat sat .", "a mat", "where is the cat sat on the mat . the cats sat on a mat ."]
@@ -33,7 +34,7 @@ class Says(nn.Module):
 def asked(place: Path, said: Tensor, text: str) -> str:
     """The answer of a use to what an encoder is made to say."""
     model, use = usable(place)
-    return next(iter(use.predict(Says(model, said), [text])))
+    return plain(use.predict(Says(model, said), [text]))[0]
 
 
 def minilm() -> Path:
@@ -66,7 +67,7 @@ def test_a_mini_lm_gives_the_vectors_of_transformers():
 
 def test_a_vector_is_printed_with_the_digits_it_has(tmp_path):
     model, use = usable(folder(tmp_path / "model", "states"))
-    printed = torch.tensor([json.loads(line) for line in use.predict(model, TEXTS)])
+    printed = torch.tensor([json.loads(line) for line in plain(use.predict(model, TEXTS))])
     torch.testing.assert_close(printed, use.vectors(model, TEXTS), rtol=0.0, atol=1e-7)
 
 
@@ -202,7 +203,7 @@ def test_a_text_without_a_mask_is_looked_into_all_the_same(tmp_path):
 def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, said):
     model, use = usable(folder(tmp_path / "model", output))
     with pytest.raises(Refusal, match=f"input 2: {said}"):
-        list(use.predict(model, ["where is\tthe [MASK]", text]))
+        plain(use.predict(model, ["where is\tthe [MASK]", text]))
 
 
 def test_every_output_has_a_use():

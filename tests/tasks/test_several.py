@@ -12,6 +12,7 @@ from heedful.checkpoints import store
 from heedful.errors import Refusal
 from heedful.training import run
 from heedful.training.trained import trained
+from tests.answered import plain
 
 CPU = torch.device("cpu")
 PAIRS = [(one, two) for one in "abcdef" for two in "abcdef"]
@@ -57,7 +58,7 @@ def test_an_encoder_looks_as_each_texts_task_would_have_it() -> None:
 def test_only_the_classes_of_a_task_answer_it_whatever_the_model_knows(tmp_path: Path, ending: str) -> None:
     model, task = trained(learned(tmp_path, ending=ending))
     asked = [f"{row['task']}\t{row['text']}" for row in ROWS]
-    said = list(task.predict(model, asked))
+    said = plain(task.predict(model, asked))
     assert {"yes", "no"} >= set(said[:36]) and set("abcdef") >= set(said[36:])
     assert task.look(model, asked[0]).name.endswith(f"→ {said[0]}")
 
@@ -104,13 +105,13 @@ def test_an_answer_to_another_task_and_a_task_unheard_of_are_refused_with_their_
 def test_an_input_without_a_known_task_is_refused(tmp_path: Path, text: str, said: str) -> None:
     model, task = trained(learned(tmp_path))
     with pytest.raises(Refusal, match=said):
-        list(task.predict(model, [text]))
+        plain(task.predict(model, [text]))
 
 
 def test_each_task_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path) -> None:
     pairs = [{"text": row["text"], "pair": "a", "task": "pair", "label": row["label"]} for row in ROWS[:36]]
     model, task = trained(learned(tmp_path, ending="jsonl", rows=[*ROWS, *pairs]))
-    assert len(list(task.predict(model, ["same\ta b", "pair\ta\tb"]))) == 2
+    assert len(plain(task.predict(model, ["same\ta b", "pair\ta\tb"]))) == 2
     for text, said in (("same\ta\tb", "a pair, and single texts were"), ("pair\ta b", "one text, and pairs were")):
         with pytest.raises(Refusal, match=said):
-            list(task.predict(model, [text]))
+            plain(task.predict(model, [text]))

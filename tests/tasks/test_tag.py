@@ -15,6 +15,7 @@ from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.tag import counted, follows, likeliest, scores
 from heedful.training.prepare import prepare
+from tests.answered import plain
 from tests.tasks.encoders import folder
 
 CPU = torch.device("cpu")
@@ -119,6 +120,6 @@ def test_only_the_first_token_of_a_word_is_judged_and_a_word_of_no_token_is_outs
     ready = prepare(recipes.resolve("tag", [*named, f"start={start}"]), CPU)
     one, two = ready.splits.train
     assert one.answer == [0, 1, 2, 3, 0] and two.answer == [0, 2, 0, 0]
-    said = next(iter(ready.task.predict(ready.model, [ready.task.write_input(one)]))).split()
+    said = plain(ready.task.predict(ready.model, [ready.task.write_input(one)]))[0].split()
     assert len(said) == 4 and said[2] == "O"
     assert ready.task.noted(ready.splits) == "spans     a 3, among 5 words"

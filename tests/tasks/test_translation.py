@@ -16,6 +16,7 @@ from heedful.models.transformer import BEGIN, END
 from heedful.tasks import Translation
 from heedful.tasks.gaze import Gaze
 from heedful.training import run
+from tests.answered import plain
 from tests.tasks.conftest import Translator
 
 ASKED = ["A dog runs .", "The old men watched two birds .", "Three cats sleep near the house ."]
@@ -29,7 +30,7 @@ def test_the_score_is_what_sacrebleu_says_of_what_predict_writes(
     translator: Translator, monkeypatch: pytest.MonkeyPatch, tokenize: str
 ) -> None:
     monkeypatch.setattr(translator.task, "bleu", tokenize)
-    written = list(translator.task.predict(translator.model, translator.sources))
+    written = plain(translator.task.predict(translator.model, translator.sources))
     said = translator.task.score(translator.model, translator.splits.test)
     bleu = sacrebleu.BLEU(tokenize=tokenize, force=True).corpus_score(written, [translator.targets])
     assert said["bleu"] == bleu.score and 80 < bleu.score < 100
@@ -59,35 +60,35 @@ def test_the_result_of_the_run_is_this_score(translator: Translator) -> None:
 
 def test_answers_come_in_order_and_are_those_that_come_alone(translator: Translator) -> None:
     mixed = [text for pair in zip(translator.sources[:30], ASKED * 10, strict=True) for text in pair]
-    together = list(translator.task.predict(translator.model, mixed))
+    together = plain(translator.task.predict(translator.model, mixed))
     assert len(together) == 60 and len(set(together)) > 25
-    alone = [next(iter(translator.task.predict(translator.model, [text]))) for text in mixed[:16]]
+    alone = [plain(translator.task.predict(translator.model, [text]))[0] for text in mixed[:16]]
     assert together[:16] == alone
     assert together[1::2] == together[1:6:2] * 10
 
 
 def test_more_lines_than_a_window_keep_their_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list(translator.task.predict(translator.model, translator.sources[:40]))
+    whole = plain(translator.task.predict(translator.model, translator.sources[:40]))
     monkeypatch.setattr("heedful.tasks.writing.WINDOW", 7)
     monkeypatch.setattr("heedful.tasks.writing.ROWS", 90)  # a few sources at once
-    assert list(translator.task.predict(translator.model, translator.sources[:40])) == whole
+    assert plain(translator.task.predict(translator.model, translator.sources[:40])) == whole
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\t", "\u3000"])
 def test_a_blank_line_is_translated_by_a_blank_line(translator: Translator, blank: str) -> None:
     lines = [ASKED[0], blank, ASKED[1], blank]
-    written = list(translator.task.predict(translator.model, lines))
+    written = plain(translator.task.predict(translator.model, lines))
     assert written[1] == written[3] == ""
-    assert [written[0], written[2]] == list(translator.task.predict(translator.model, ASKED[:2]))
+    assert [written[0], written[2]] == plain(translator.task.predict(translator.model, ASKED[:2]))
     best = list(translator.task.best(translator.model, lines, Decoding(beams=3), 3))
-    assert [answer for answer, _ in best[1]] == ["", "", ""]
+    assert [answer.text for answer in best[1]] == ["", "", ""]
 
 
 @pytest.mark.parametrize("text", ["", "  ", ASKED[0]])
 def test_a_stream_joins_to_what_predict_writes(translator: Translator, text: str) -> None:
     pieces = list(translator.task.stream(translator.model, text, Decoding()))
-    ((answer, _),) = next(translator.task.best(translator.model, [text], Decoding()))
-    assert "".join(pieces) == answer
+    (answer,) = next(translator.task.best(translator.model, [text], Decoding()))
+    assert "".join(pieces) == answer.text
     assert len(pieces) > 2 or not text.strip()
 
 
@@ -96,9 +97,9 @@ def test_the_best_are_as_many_as_were_asked_for_and_their_scores_fall(translator
     found = list(translator.task.best(translator.model, ASKED, Decoding(beams=5), best))
     assert [len(answers) for answers in found] == [best] * len(ASKED)
     for answers in found:
-        scores = [score for _, score in answers]
+        scores = [answer.score for answer in answers]
         assert scores == sorted(scores, reverse=True) and scores[0] < 0
-        assert len({answer for answer, _ in answers}) == best
+        assert len({answer.text for answer in answers}) == best
 
 
 def test_a_score_is_the_log_probability_of_the_answer(translator: Translator) -> None:
@@ -113,7 +114,7 @@ def test_a_score_is_the_log_probability_of_the_answer(translator: Translator) ->
 
 def test_samples_are_shown_with_their_reference_and_what_was_written(translator: Translator) -> None:
     shown = translator.task.show(translator.model, translator.splits.test[:5])
-    written = list(translator.task.predict(translator.model, translator.sources[:5]))
+    written = plain(translator.task.predict(translator.model, translator.sources[:5]))
     assert shown.header == ("source", "reference", "written")
     assert list(shown.rows) == list(zip(translator.sources[:5], translator.targets[:5], written, strict=True))
 
@@ -177,7 +178,7 @@ def test_a_gaze_that_the_model_does_not_have_is_refused(
 
 def test_looking_shows_first_which_words_belong_together_and_then_every_layer(translator: Translator) -> None:
     example = translator.task.look(translator.model, ASKED[0])
-    (answer,) = translator.task.predict(translator.model, ASKED[:1])
+    (answer,) = plain(translator.task.predict(translator.model, ASKED[:1]))
     (found,) = translator.task.align(translator.model, [(ASKED[0], answer)])
     assert example.name == f"{ASKED[0]} → {answer}"
     first, *rest = example.maps

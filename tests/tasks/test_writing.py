@@ -11,6 +11,7 @@ from heedful.errors import Refusal
 from heedful.tasks.writing import Writing
 from heedful.text import train
 from heedful.training.trained import trained, usable
+from tests.answered import plain
 from tests.text.corpus import TEXTS
 
 ASKED = [TEXTS[0], TEXTS[5], TEXTS[1]]
@@ -35,13 +36,13 @@ def test_it_answers_as_generate_does_and_in_pieces_and_with_beams(folder):
     model, use = usable(folder)
     assert isinstance(use, Writing) and use.special == model.special
     short = Decoding(max_new_tokens=8)
-    answers = [found[0][0] for found in use.best(model, ASKED, short)]
+    answers = [found[0].text for found in use.best(model, ASKED, short)]
     assert answers == [heedful.generate(model, text, max_new_tokens=8) for text in ASKED]
     assert answers == ["".join(use.stream(model, text, short)) for text in ASKED]
     assert len(set(answers)) > 1 and all(answers)
     for text, found in zip(ASKED, use.best(model, ASKED, short.but(beams=3), best=2), strict=True):
-        assert found[0][1] >= found[1][1]
-        assert found[0][0] == heedful.generate(model, text, max_new_tokens=8, beams=3)
+        assert found[0].score >= found[1].score
+        assert found[0].text == heedful.generate(model, text, max_new_tokens=8, beams=3)
 
 
 def test_it_is_looked_into(folder):
@@ -66,7 +67,7 @@ def test_what_cannot_be_asked_is_refused(folder, tmp_path):
         trained(folder)
     model, use = usable(folder)
     with pytest.raises(Refusal, match="a text"):
-        list(use.predict(model, [" "]))
+        plain(use.predict(model, [" "]))
     assert use.doubt("a" * 2000) and not use.doubt("a")
     shutil.copytree(folder, tmp_path / "bare")
     (tmp_path / "bare" / "tokenizer.json").unlink()
