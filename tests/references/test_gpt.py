@@ -55,6 +55,6 @@ def test_weights_keep_the_precision_of_their_file(dtype):
 @pytest.mark.parametrize("size", ["gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"])
 def test_named_sizes_have_as_many_weights_as_published(size):
     with torch.device("meta"):
-        ours = heedful.models.assemble(heedful.models.specs("gpt", size))
+        ours = heedful.models.assemble(heedful.models.spec("gpt", size))
     published = {"gpt2": 124_439_808, "gpt2-medium": 354_823_168, "gpt2-large": 774_030_080, "gpt2-xl": 1_557_611_200}
     assert sum(parameter.numel() for parameter in ours.parameters()) == published[size]

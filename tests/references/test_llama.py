@@ -152,5 +152,5 @@ def test_what_is_not_supported_is_refused_by_name(kind, more, said, tmp_path):
 )
 def test_named_sizes_have_as_many_weights_as_published(size, count):
     with torch.device("meta"):
-        ours = heedful.models.assemble(heedful.models.specs("llama", size))
+        ours = heedful.models.assemble(heedful.models.spec("llama", size))
     assert sum(parameter.numel() for parameter in ours.parameters()) == count
