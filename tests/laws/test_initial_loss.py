@@ -9,7 +9,7 @@ from heedful import models
 from tests.laws.initial_loss import OTHER_LOSS, largest
 
 SEEDS = 3
-WIDE = {"width": 512, "heads": 8, "hidden": 32, "depth": 1}  # where the row of the token just read stands out most
+WIDE = {"width": 256, "hidden": 32, "depth": 1}  # where the row of the token just read stands out most
 SCALED = ("swin", "resnet", "lenet")  # have sizes of their own
 WRITERS = ("transformer", "t5", "bart", "marian")
 IMAGE, TEXT, CHOICE = {"channels": 3, "high": 16, "wide": 16}, {"vocab": 400}, {"classes": 10}
@@ -18,8 +18,6 @@ CASES = {
     **{name: (name, TEXT | {"tied": True}) for name in (*WRITERS, "gpt", "llama")},
     **{f"{name}, rotary": (name, TEXT | {"position": "rotary"}) for name in ("transformer", "gpt")},
     **{f"{name}, post-norm": (name, TEXT | {"order": "post"}) for name in ("transformer", "gpt")},
-    "bart, pre-norm": ("bart", TEXT | {"order": "pre"}),
-    "transformer, batch norm": ("transformer", TEXT | {"norm": "batch"}),
     "transformer, untied": ("transformer", TEXT | {"tied": False}),
     "transformer, few tokens": ("transformer", {"vocab": 16}),
     "gpt, few tokens": ("gpt", {"vocab": 16}),
@@ -30,7 +28,8 @@ CASES = {
     **{name: (name, PATCHED | CHOICE) for name in ("vit", "autoformer")},
     "convit": ("convit", PATCHED | CHOICE | {"depth": 2, "local": 1}),
     "swin": ("swin", PATCHED | CHOICE | {"width": 32, "heads": 2, "depths": [1, 1], "window": 2}),
-    **{name: (name, IMAGE | CHOICE) for name in ("resnet", "lenet")},
+    "resnet": ("resnet", IMAGE | CHOICE | {"width": 16, "depths": [1, 1], "stem": "small"}),
+    "lenet": ("lenet", IMAGE | CHOICE),
 }
 
 
@@ -56,7 +55,7 @@ def scores(model: torch.nn.Module) -> Tensor:
     """What a model says of random inputs."""
     spec = model.spec
     if hasattr(spec, "high"):
-        images = torch.randn(32, 3, 16, 16)
-        return model.guess(images, torch.rand(32, 16) < 0.4) if getattr(spec, "vocab", None) else model(images)
+        images = torch.randn(16, 3, 16, 16)
+        return model.guess(images, torch.rand(16, 16) < 0.4) if getattr(spec, "vocab", None) else model(images)
     tokens = torch.randint(4, spec.vocab, (2, 8, 24))
     return model(tokens[0]) if spec.family not in WRITERS or getattr(spec, "classes", None) else model(*tokens)
