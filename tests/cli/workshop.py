@@ -24,7 +24,7 @@ from tests.tasks.encoders import modules
 
 SMALL = ["data=toy", "data.samples=80", "data.held_out=12", "training.steps=2", "training.batch=8"]
 RECIPES = ("reverse", "sort", "sets", "series", "translate")
-SMALLER = {"translate": ["data.tokenizer=bpe(size=320)", "decoding.max_new_tokens=9"]}
+SMALLER = {"translate": ["data.tokenizer=bpe(size=320)", "decoding.max_new_tokens=9", "training.steps=20"]}
 
 PAIRS = [f"{n:03d}\t{f'{n:03d}'[::-1]}" for n in range(120)]
 SETS = [f"{n // 3},{'even' if n // 3 % 2 == 0 else 'odd'},{n % 7},{n % 5}" for n in range(360)]
