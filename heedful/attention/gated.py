@@ -20,6 +20,7 @@ from heedful.attention.memory import Memory
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.seeing import Bias
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 class Places(Bias):
@@ -62,7 +63,7 @@ class Gated(Mechanism):
     def placed(self, sight: Sight) -> Tensor:
         """Weights by place alone: B|1 H T S."""
         if sight.scores is None:
-            raise ValueError("gated attention weighs by place, and the sight tells of none; use softmax")
+            raise Refusal("gated attention weighs by place, and the sight tells of none; use softmax")
         return safe_softmax(sight.scores, sight)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
@@ -99,5 +100,5 @@ class GatedAttention(Attention):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading:
-            raise ValueError("gated attention looks at the cells of a grid, and this sequence is none; use softmax")
+            raise Refusal("gated attention looks at the cells of a grid, and this sequence is none; use softmax")
         return super().forward(x, sight.plus(Places(self.likes, sight.shape[1])))

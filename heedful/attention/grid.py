@@ -8,6 +8,7 @@ from torch import Tensor
 from heedful.attention.positions import Rotary
 from heedful.attention.seeing import Bias, Everything, Mask
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 class GridSight(Sight):
@@ -35,9 +36,9 @@ class Rotary2D(Rotary):
     def __call__(self, x: Tensor, at: Tensor, sight: Sight) -> Tensor:
         """x (B H T D), the tokens of a grid, turned; the angles are made once per forward."""
         if not isinstance(sight, GridSight):
-            raise ValueError("rotary_2d turns by row and column, and this sequence is no grid; use rotary")
+            raise Refusal("rotary_2d turns by row and column, and this sequence is no grid; use rotary")
         if x.shape[-1] % 4:
-            raise ValueError(f"rotary_2d turns pairs of pairs of channels, and a head has {x.shape[-1]}; use 4, 8, ...")
+            raise Refusal(f"rotary_2d turns pairs of pairs of channels, and a head has {x.shape[-1]}; use 4, 8, ...")
         cos, sin = sight.once(("rotary 2-D", self.base, x.shape[-1], x.dtype), lambda: self.angles(sight, x))
         one, two = x.chunk(2, -1)
         return torch.cat((one * cos - two * sin, one * sin + two * cos), -1)

@@ -11,6 +11,7 @@ from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.memory import Memory
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 class TableAttention(Attention):
@@ -22,5 +23,5 @@ class TableAttention(Attention):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading != 1:
-            raise ValueError("ways from cell to cell want a grid with one token before it; use softmax")
+            raise Refusal("ways from cell to cell want a grid with one token before it; use softmax")
         return super().forward(x, sight.plus(self.bias.sized(sight.shape)))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 class Rotary:
@@ -30,7 +31,7 @@ class Rotary:
     def kept(self, at: Tensor, sight: Sight, x: Tensor) -> tuple[Tensor, Tensor]:
         """The turns of such an x, which are made once per forward."""
         if x.shape[-1] % 2:
-            raise ValueError(f"rotary positions turn pairs of channels and a head has {x.shape[-1]}; make it even")
+            raise Refusal(f"rotary positions turn pairs of channels and a head has {x.shape[-1]}; make it even")
         key = (*self.kind, x.shape[-1], x.dtype, at is sight.rows)
         return sight.once(key, lambda: self.turns(at, x.shape[-1], x.dtype))
 

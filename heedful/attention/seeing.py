@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch._guards import detect_fake_mode
 
 from heedful.attention.card import Card
+from heedful.errors import Refusal
 
 if TYPE_CHECKING:
     from heedful.attention.memory import Memory
@@ -129,7 +130,7 @@ class Joined(Mask):
     def __init__(self, one: Mask, two: Mask, how: Callable[[Tensor, Tensor], Tensor]) -> None:
         for what, a, b in (("sequences", one.batch, two.batch), ("heads", one.heads, two.heads)):
             if a > 1 < b != a:
-                raise ValueError(f"one mask speaks of {a} {what} and the other of {b}; make both for the same {what}")
+                raise Refusal(f"one mask speaks of {a} {what} and the other of {b}; make both for the same {what}")
         self.one, self.two, self.how = one, two, how
         self.batch, self.heads = max(one.batch, two.batch), max(one.heads, two.heads)
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from heedful.attention.lasting import Made, kept, lasting
 from heedful.attention.order import Order
 from heedful.attention.seeing import LONG, Bias, Causal, Everything, Mask, numbers, signature
+from heedful.errors import Refusal
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -41,12 +42,12 @@ class Sight:
     ) -> None:
         for what, told in (("mask", mask.batch), ("bias", 1 if bias is None else bias.batch)):
             if told not in (1, batch):
-                raise ValueError(
+                raise Refusal(
                     f"the {what} speaks of {told} sequences and the batch has {batch}; make it for this batch"
                 )
         if bias is not None and mask.heads > 1 < bias.heads != mask.heads:
             said = f"the mask speaks of {mask.heads} heads and the bias of {bias.heads}"
-            raise ValueError(f"{said}; make both for the same heads")
+            raise Refusal(f"{said}; make both for the same heads")
         self.mask, self.rows, self.columns, self.batch = mask, rows, columns, batch
         self.bias, self.order, self.counted = bias, order, counted
         self.heads = max(mask.heads, 1 if bias is None else bias.heads)

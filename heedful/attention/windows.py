@@ -15,6 +15,7 @@ from heedful.attention.memory import Memory
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.seeing import Everything, Mask
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 
 class WindowAttention(Attention):
@@ -34,7 +35,7 @@ class WindowAttention(Attention):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading:
-            raise ValueError("windows are cut out of a grid, and this sequence is none; use softmax")
+            raise Refusal("windows are cut out of a grid, and this sequence is none; use softmax")
         side = min(sight.shape)
         windows = Windows(side, 0) if side <= self.window else Windows(self.window, self.shift)
         cut = windows.cut(x.unflatten(1, sight.shape))

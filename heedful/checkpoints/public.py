@@ -28,7 +28,7 @@ from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import cure, read_json
 from heedful.checkpoints.weights import check_depths, state
 from heedful.errors import Refusal
-from heedful.models import Spec, assemble, check_size
+from heedful.models import Spec, check_size, imagined
 from heedful.models import spec as spec_of
 from heedful.models.answers import NEXT, asked
 from heedful.models.images import ImageSpec
@@ -52,8 +52,7 @@ def read(folder: Path) -> nn.Module:
     described = files.described
     spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
     check_depths(spec, len(there), config.where)
-    with torch.device("meta"):
-        own = state(assemble(spec))
+    own = state(imagined(spec))
     rules = rules_of(own, layout.table(spec))
     ties = layout.ties(spec)
     compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, ties, str(folder))

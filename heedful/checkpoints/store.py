@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 
 from heedful.checkpoints import exporting, hub, pixels, public
@@ -19,7 +18,7 @@ from heedful.checkpoints.placing import placed
 from heedful.checkpoints.reading import LARGEST, cure, read_json
 from heedful.checkpoints.weights import check_depths, compare, state
 from heedful.errors import Refusal, unknown
-from heedful.models import Spec, assemble, check_size
+from heedful.models import Spec, check_size, imagined
 from heedful.models import spec as spec_of
 from heedful.text import folders
 
@@ -192,8 +191,7 @@ def native(place: Path) -> nn.Module:
     """The model of a folder in our own layout."""
     spec, files = read_spec(place / SPEC), Files([place / WEIGHTS])
     check_depths(spec, len(files.where), str(place / SPEC))
-    with torch.device("meta"):  # names and shapes, before any memory is asked for
-        compare(state(assemble(spec)), files.described, str(place / WEIGHTS))
+    compare(state(imagined(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
     check_size(spec)
     return placed(spec, {name: files.tensor(name) for name in files.where})
 

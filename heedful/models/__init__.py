@@ -66,6 +66,7 @@ FAMILIES: Registry[Family] = Registry(
         "word_vectors": "heedful.models.word_vectors:FAMILY",
     },
 )
+IMPOSSIBLE = RuntimeError, TypeError, OverflowError  # torch, of a tensor of such a shape
 OVERHEAD = 20_000  # bytes that a block takes beside its weights
 
 
@@ -79,8 +80,8 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
             return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
     except ValidationError as error:
         raise refusal(error, "model", kind) from None
-    except (RuntimeError, TypeError, OverflowError) as error:  # torch, of a tensor of such a shape
-        raise Refusal(f"the model cannot be built: {first_line(error)}; choose other numbers for it") from None
+    except IMPOSSIBLE as error:
+        raise impossible(error) from None
 
 
 def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
@@ -95,6 +96,20 @@ def assemble(spec: Spec) -> nn.Module:
     family = FAMILIES[spec.family]
     made = family.model if asked(spec) == NEXT else family.reading or family.model
     return Members(spec, made) if isinstance(spec, AskedSpec) and spec.members > 1 else made(spec)
+
+
+def imagined(spec: Spec) -> nn.Module:
+    """The model that a spec describes, of tensors on the meta device, which have shapes and take no memory."""
+    try:
+        with torch.device("meta"):
+            return assemble(spec)
+    except IMPOSSIBLE as error:
+        raise impossible(error) from None
+
+
+def impossible(error: Exception) -> Refusal:
+    """The refusal of a model that has a tensor of a shape that torch cannot make."""
+    return Refusal(f"the model cannot be built: {first_line(error)}; choose other numbers for it")
 
 
 def check_size(spec: Spec) -> None:
@@ -112,8 +127,7 @@ def check_size(spec: Spec) -> None:
 
 def bytes_of(spec: Spec) -> int:
     """What a model's weights take; none are made."""
-    with torch.device("meta"):
-        return sum(tensor.numel() * tensor.element_size() for tensor in assemble(spec).parameters())
+    return sum(tensor.numel() * tensor.element_size() for tensor in imagined(spec).parameters())
 
 
 def first_line(error: Exception) -> str:
@@ -143,6 +157,7 @@ __all__ = [
     "WordVectors",
     "assemble",
     "build",
+    "imagined",
     "refusal",
     "spec",
 ]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Self
+
+import torch
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
@@ -24,6 +28,12 @@ class WriterSpec(LanguageSpec):
     def special(self) -> Special:
         """The ids of the special tokens."""
         return Special(self.pad, self.begin, self.end)
+
+    @model_validator(mode="after")
+    def _decoder_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            decoder(self.model_copy(update={"depth": 1, "decoder_depth": 1}))
+        return self
 
 
 def encoder(spec: Spec) -> Stack:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.blocks.convolutions import Convolved, Residual
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.specs import ATTENTION, Count
+from heedful.models.specs import ATTENTION, Count, Stages
 
 DEPTHS = [2, 2, 2, 2]
 
@@ -29,7 +29,7 @@ class ResNetSpec(ImageSpec):
     lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["resnet"] = "resnet"
     width: Count = 64
-    depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # blocks of each stage
+    depths: Stages = DEPTHS  # blocks of each stage
     block: Literal["basic", "bottleneck"] = "basic"
     stem: Literal["large", "small"] = "large"  # large halves the image twice at first; small keeps its size
 

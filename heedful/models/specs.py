@@ -27,7 +27,8 @@ from heedful.models import tables, words
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
 Count = Annotated[int, Field(ge=1)]
-Id = Annotated[int, Field(ge=0)]
+Id = Annotated[int, Field(ge=0, lt=2**31)]
+Stages = Annotated[list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=16)]  # blocks of each
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 QUIET = 0.8  # of the last norm's gain, with which a fresh model is sure of nothing, be it of few tokens
 ATTENTION = ("mechanism", "project", "join", "stack", "bias", "groups", "key", "key_norm")  # keys of attention alone

@@ -18,7 +18,7 @@ from heedful.models import tables, words
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.images import ImageSpec, standard
-from heedful.models.specs import Count
+from heedful.models.specs import Count, Stages
 
 DEPTHS = [2, 2, 6, 2]
 
@@ -36,7 +36,7 @@ class SwinSpec(ImageSpec):
     lacking: ClassVar[tuple[str, ...]] = ("project", "join", "stack", "bias", "groups", "key", "key_norm")
     family: Literal["swin"] = "swin"
     patch: Count = 4
-    depths: Annotated[list[Count], Field(min_length=1)] = DEPTHS  # layers of each stage
+    depths: Stages = DEPTHS  # layers of each stage
     window: Count = 7  # cells along the side of a window
     spread: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
     merge_norm: str | None = None  # of patches and of merges, which may be another than that of blocks

@@ -15,7 +15,7 @@ from heedful.checkpoints import store
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
 from heedful.inputs import LearnedGrid
-from heedful.models import Spec, assemble, words
+from heedful.models import Spec, imagined, words
 from heedful.models import spec as spec_of
 from heedful.models.answers import CHOICES, NEXT
 from heedful.models.images import ImageSpec
@@ -110,8 +110,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
         said = [f"data.channels={there.channels}"] * channels + [f"data.pixels={pixels}"] * size
         keys = ["channels", "mean", "deviation"] * channels + ["high", "wide"] * size
         try:
-            with torch.device("meta"):
-                made = state(assemble(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
+            made = state(imagined(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
         except Refusal:
             continue  # such images are none for this model
         if all(name in made and made[name].shape == shapes.get(name) for name in names):

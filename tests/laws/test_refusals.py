@@ -21,6 +21,7 @@ from heedful.attention import (
     Window,
 )
 from heedful.attention.mechanisms import Scaled, Softmax
+from heedful.errors import Refusal
 from heedful.inputs import Learned
 from tests.laws.cases import BIASES, GOLDEN, HEADS, MECHANISMS, Case, asked, every, mechanism
 
@@ -53,11 +54,11 @@ def given(heads: int) -> Given:
     return Given(torch.ones(1, heads, 3, 3, dtype=torch.bool))
 
 
-def sentence(ask: Callable[[], object]) -> str | None:
+def sentence(ask: Callable[[], object], kind: type[ValueError] = ValueError) -> str | None:
     """What is said where it is refused."""
     try:
         ask()
-    except ValueError as refusal:
+    except kind as refusal:
         return str(refusal)
     return None
 
@@ -72,7 +73,7 @@ def refusals(word: str) -> dict[str, str]:
     found = {}
     for part, values in every().items():
         for value in values:
-            said = sentence(functools.partial(answer, word, Case(**{part: value})))
+            said = sentence(functools.partial(answer, word, Case(**{part: value})), Refusal)
             if said is not None:
                 found[f"{part} {value}"] = said
     return found
@@ -106,10 +107,10 @@ def test_a_mechanism_that_refuses_is_left_out_of_the_laws_and_shown(monkeypatch)
     class Choosy(Softmax):
         def forward(self, q, k, v, sight):
             if not sight.dense.all():
-                raise ValueError("choosy hides nothing; use softmax")
+                raise Refusal("choosy hides nothing; use softmax")
             return super().forward(q, k, v, sight)
 
-    monkeypatch.setitem(tables.MECHANISMS, "choosy", Choosy)
+    monkeypatch.setitem(tables.MECHANISMS.known, "choosy", Choosy)
     found = refusals("choosy")
     assert "mask causal" in found
     assert set(found.values()) == {"choosy hides nothing; use softmax"}

@@ -9,6 +9,7 @@ import heedful
 from heedful import models, recipes
 from heedful.checkpoints import plain
 from heedful.errors import Refusal
+from heedful.models import tables
 from heedful.training import record, table
 from heedful.training.memory import check_batch
 from tests.parsers.attack import Attack
@@ -119,8 +120,31 @@ def test_a_batch_that_no_memory_holds_is_refused_with_what_it_would_take(change:
     check_batch(run, spec, [1 << 12] * 10)  # no more is read than there is
 
 
-@pytest.mark.parametrize("word", ["nystromformer", "informer", "linformer", "clustered"])
-def test_a_spec_of_a_writer_whose_attention_cannot_write_is_refused_when_it_is_asked(word: str) -> None:
-    model = models.build("transformer", vocab=9, width=8, heads=2, depth=1, length=16, mechanism=word)
-    with pytest.raises(Refusal, match=f"^{word} looks at the whole sequence, the future too; use .* where that hides$"):
-        model(torch.ones(1, 3, dtype=torch.long), torch.ones(1, 3, dtype=torch.long))
+WORDS = {
+    "mechanism": (*tables.MECHANISMS, *tables.MASKS, *tables.PAIRS),
+    "stack": tuple(tables.STACKS),
+    "position": (*tables.POSITIONS, *tables.ROTARY),
+}
+
+
+@pytest.mark.parametrize("key", WORDS)
+def test_a_spec_of_a_writer_whose_attention_cannot_write_is_refused_when_it_is_asked(key: str) -> None:
+    tokens, refused = torch.ones(1, 3, dtype=torch.long), []
+    for word in WORDS[key]:
+        try:
+            numbers = {"vocab": 9, "width": 8, "heads": 2, "depth": 1, "length": 16, "tied": False, key: word}
+            models.build("transformer", **numbers)(tokens, tokens)
+        except Refusal as refusal:
+            refused.append(str(refusal))
+    assert 0 < len(refused) < len(WORDS[key])
+    assert all("; " in said for said in refused)
+
+
+def test_every_stack_of_a_spec_is_tried_and_bounded() -> None:
+    with pytest.raises(Refusal, match=r"^a width of 8 cannot be shared out among 3 heads; choose heads"):
+        models.spec("bart", vocab=9, width=8, heads=2, decoder_heads=3)
+    with pytest.raises(Refusal, match=r"^the model cannot be built: .*; choose other numbers for it$"):
+        models.build("forecaster", channels=10**30)
+    for family in ("swin", "resnet"):
+        with pytest.raises(Refusal, match=r"^model.depths.0=2000000000 does not fit: it should be .* 1000$"):
+            models.spec(family, channels=3, classes=2, depths=[2_000_000_000, 1])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from heedful.attention.card import Card
 from heedful.attention.seeing import Bias, may_ask
+from heedful.errors import Refusal
 
 
 class TaskBlocks(Bias):
@@ -43,7 +44,7 @@ class TaskBlocks(Bias):
         """The same bias for sequences of these tasks (B)."""
         known = not tasks.is_cuda and may_ask(tasks) and tasks.numel()
         if known and not 0 <= int(tasks.min()) <= int(tasks.max()) < len(self.stretch):
-            raise ValueError(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {tasks.tolist()} are not")
+            raise Refusal(f"tasks are counted from 0 up to {len(self.stretch) - 1}, and {tasks.tolist()} are not")
         other = self.__class__.__new__(self.__class__)
         other.__dict__ = {**self.__dict__, "ids": tasks, "batch": len(tasks)}
         return other

@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
+from heedful.errors import Refusal
 
 AT_ONCE = 2**26  # weights of all heads that are made together: 128 rows of 16 heads over 32,768 columns
 
@@ -37,7 +38,7 @@ class TalkingHeads(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         if sight.mask.heads > 1:
-            raise ValueError("talking heads all see what one of them sees; use a mask that is the same for all heads")
+            raise Refusal("talking heads all see what one of them sees; use a mask that is the same for all heads")
         scores = exchanged(q @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5, self.before)
         scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
         return exchanged(safe_softmax(scores, sight), self.after)

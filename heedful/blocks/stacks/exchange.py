@@ -11,6 +11,7 @@ from heedful.attention import Attention, Context, Memory, Sight
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.blocks.stack import Stack
+from heedful.errors import Refusal
 
 PLAIN = "model.stack=plain"  # which can what others refuse
 
@@ -40,5 +41,5 @@ class Exchange(Stack):
 def scoring(attention: Attention, name: str) -> SoftmaxLike:
     """The mechanism of an attention, where it makes scores that can be handed on."""
     if not isinstance(attention.mechanism, SoftmaxLike):
-        raise ValueError(f"{name} hands on scores, and {attention.mechanism.word} makes none; use softmax")
+        raise Refusal(f"{name} hands on scores, and {attention.mechanism.word} makes none; use softmax")
     return attention.mechanism

@@ -10,6 +10,7 @@ from torch import Tensor
 from heedful.attention import Longformer, Mask, Padding, Sight
 from heedful.attention.mechanisms.reading import read_itself
 from heedful.blocks.stacks.exchange import PLAIN, Exchange
+from heedful.errors import Refusal
 
 
 class WithNodes(Exchange):
@@ -24,7 +25,7 @@ class WithNodes(Exchange):
     def forward(self, x: Tensor, sight: Sight, *given: Any) -> Tensor:
         there = read_itself(sight, self.name, PLAIN)[:, 0, :, 0].expand(len(x), -1)  # B T
         if any(one is not None for one in given):
-            raise ValueError(f"{self.name} is for a sequence that looks at itself as a whole; use {PLAIN} elsewhere")
+            raise Refusal(f"{self.name} is for a sequence that looks at itself as a whole; use {PLAIN} elsewhere")
         made, seen = self.laid(x, there, sight)
         both = torch.cat((made, x), 1)
         for block in self.blocks:

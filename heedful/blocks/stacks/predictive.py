@@ -14,6 +14,7 @@ from heedful.attention.card import Card
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.reading import present
 from heedful.blocks.stacks.exchange import Exchange, scoring
+from heedful.errors import Refusal
 
 
 class Predictive(Exchange):
@@ -43,9 +44,9 @@ class Predictive(Exchange):
         self, number: int, attention: Attention, x: Tensor, sight: Sight, memory: Memory | None, told: dict[str, Any]
     ) -> Tensor:
         if memory is not None or any(type(part) is Causal for part in sight.mask.all_of()):
-            raise ValueError("predictive convolves scores over rows, the future too; use realformer where that hides")
+            raise Refusal("predictive convolves scores over rows, the future too; use realformer where that hides")
         if any(type(part) not in (Everything, Padding) for part in sight.mask.all_of()):
-            raise ValueError("predictive convolves scores over rows, hidden ones too; use realformer where masks hide")
+            raise Refusal("predictive convolves scores over rows, hidden ones too; use realformer where masks hide")
         mechanism = scoring(attention, "predictive")
         q, k, v = attention.project(x, sight)
         own = mechanism.placed(q, shared(k, q.shape[1]), sight)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from heedful.checkpoints.names.config import Config
 from heedful.checkpoints.names.layout import Layout
 from heedful.checkpoints.weights import state
 from heedful.errors import Refusal, unknown
-from heedful.models import Spec, assemble
+from heedful.models import Spec, imagined
 from heedful.models import spec as spec_of
 from heedful.models.meaning import meaning
 from heedful.registry import Registry
@@ -111,8 +109,7 @@ def cure(layout: Layout, spec: Spec, keys: dict[str, Any]) -> str:
 
 def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> dict[str, Any]:
     """The keys of a spec that read otherwise from its config, with what they read."""
-    with torch.device("meta"):
-        own = state(assemble(spec))
+    own = state(imagined(spec))
     rules = [(rule.filled(name), tensor) for name, tensor in own.items() for rule in layout.table(spec)]
     there = {name: tensor for rule, tensor in rules if rule is not None for name in rule.names}
     try:

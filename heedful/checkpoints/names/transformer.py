@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heedful.checkpoints.placing import placed
 from heedful.checkpoints.weights import state
-from heedful.models import Transformer, assemble
+from heedful.models import Transformer, imagined
 from heedful.models import spec as spec_of
 from heedful.models.transformer import BEGIN, END, PAD
 from heedful.models.words import parse
@@ -47,8 +47,7 @@ def published(model: nn.Module) -> nn.Module:
     numbers |= {"position": "sine_halves"} if halves else {}
     numbers |= {"source_vocab": s.vocab} if not s.tied and not s.source_vocab else {}  # theirs are untied all or none
     spec = spec_of("marian", **numbers, scaled=True, output_bias=False, pad=PAD, begin=BEGIN, end=END)
-    with torch.device("meta"):
-        names = state(assemble(spec))
+    names = state(imagined(spec))
     own = dict(model.state_dict())
     order = torch.cat((torch.arange(0, s.width, 2), torch.arange(1, s.width, 2)))
     tensors = {name: reordered(name, own[name], order) if halves else own[name] for name in names}
