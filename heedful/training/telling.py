@@ -44,5 +44,7 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
 def batches(ready: Ready, plan: Plan) -> str:
     """How samples are put together, and how much of that is padding."""
     training = ready.run.training
-    size = f"at most {training.tokens:,} tokens a side" if training.tokens else f"{training.batch:,} samples"
+    every = len(ready.splits.train)
+    size = f"{training.batch:,} samples" if training.batch < every else f"all {every:,} samples"
+    size = f"at most {training.tokens:,} tokens a side" if training.tokens else size
     return f"{plan.steps:,} an epoch of {size}, {100 * plan.padding:.1f} % padding"

@@ -46,8 +46,9 @@ def test_tensorboard_is_told_the_same(run: Path) -> None:
 
 
 def test_a_run_that_nobody_watches_tells_plain_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train(short("reverse", training__steps=5), tmp_path / "run")
+    train(short("reverse", training__steps=5, training__batch=10**8), tmp_path / "run")
     lines = capsys.readouterr().err.splitlines()
+    assert sum(line.startswith("batches   1 an epoch of all 60 samples, ") for line in lines) == 1
     assert sum(line.startswith("step 5/5  loss ") for line in lines) == 1
     assert lines[-1] == f"report    {tmp_path / 'run' / 'report.html'}"  # whole, however narrow the terminal
     assert not any("\x1b" in line or "\r" in line for line in lines)
