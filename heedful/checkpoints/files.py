@@ -29,10 +29,12 @@ AT_ONCE = 1 << 22  # bytes that are read to be summed
 def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
     """Fills a folder aside and moves it into place, so that it is there whole or not at all.
 
-    It has the permissions of one that it replaces.
+    One that it replaces lends its permissions, is moved aside before, and back where a kill came between.
     """
-    aside = folder.with_name(f".{folder.name}.{os.getpid()}.aside")
+    aside, old = (folder.with_name(f".{folder.name}.{word}.aside") for word in (os.getpid(), "old"))
     shutil.rmtree(aside, ignore_errors=True)
+    if old.exists() and not folder.exists():
+        old.rename(folder)
     with making(folder.parent):
         try:
             aside.mkdir()
@@ -41,9 +43,9 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             fill(aside)
             for path in (*sorted(aside.iterdir()), aside):
                 flush(path)
-            remove_folder(folder)
-            aside.rename(folder)
-            flush(folder.parent)
+            with moved_aside(folder, old):
+                aside.rename(folder)
+                flush(folder.parent)
         finally:
             for stray in folder.parent.glob(f".{escape(folder.name)}.*.aside"):  # and of a process that was killed
                 shutil.rmtree(stray, ignore_errors=True)
@@ -60,6 +62,21 @@ def making(folder: Path) -> Iterator[None]:
         for place in missing:
             with suppress(OSError):  # something else is in it by now
                 place.rmdir()
+        raise
+
+
+@contextmanager
+def moved_aside(folder: Path, old: Path) -> Iterator[None]:
+    """Moves a folder aside, where there is one, and back where what follows fails."""
+    shutil.rmtree(old, ignore_errors=True)
+    moved = folder.exists()
+    if moved:
+        folder.rename(old)
+    try:
+        yield
+    except BaseException:
+        if moved and not folder.exists():
+            old.rename(folder)
         raise
 
 

@@ -182,6 +182,21 @@ def test_a_crash_before_a_folder_is_replaced_leaves_the_old_one(
     assert listing(tmp_path / "folder") == {"old": b"old"}
 
 
+def test_a_folder_that_could_not_be_replaced_is_there_as_it_was(tmp_path: Path) -> None:
+    files.write_folder(tmp_path / "folder", fill("old"))
+    with crash_at(Path, "rename", 2):  # after the old one was moved aside
+        files.write_folder(tmp_path / "folder", fill("new"))
+    assert listing(tmp_path / "folder") == {"old": b"old"}
+
+
+def test_a_folder_that_a_kill_left_aside_is_put_back(tmp_path: Path) -> None:
+    files.write_folder(tmp_path / "folder", fill("old"))
+    (tmp_path / "folder").rename(tmp_path / ".folder.old.aside")
+    with pytest.raises(OSError, match="disk full"):
+        files.write_folder(tmp_path / "folder", full)
+    assert listing(tmp_path) == {"folder/old": b"old"}
+
+
 def test_a_crash_while_a_folder_is_removed_leaves_no_half_of_it(tmp_path: Path) -> None:
     files.write_folder(tmp_path / "folder", fill("old"))
     with crash_at(shutil, "rmtree", 2):  # the first makes room aside
