@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -55,17 +56,28 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 @contextmanager
 def progress(what: str, total: int = 0) -> Iterator[Callable[[int], object]]:
-    """Says every few seconds how much of long work is done; gives the function that hears of each piece of it."""
-    done, last = 0, time.monotonic()
+    """Says every few seconds how much of long work is done; gives the function that hears of each piece of it.
+
+    A thread says it, since what takes long may be one call that comes back at its end.
+    """
+    begun, ended, done = time.monotonic(), threading.Event(), 0
 
     def heard(more: int) -> None:
-        nonlocal done, last
+        nonlocal done
         done += more
-        if time.monotonic() - last > PATIENCE:
-            last = time.monotonic()
-            note(f"heedful: {what}: {f'{min(1, done / total):.0%}' if total else f'{done:,} characters'}")
 
-    yield heard
+    def tell() -> None:
+        while not ended.wait(PATIENCE):
+            if not total or done < total:  # else it is over, and other work has begun
+                note(f"heedful: {what}: {f'{done / total:.0%}' if total else f'{time.monotonic() - begun:.0f} s'}")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield heard
+    finally:
+        ended.set()
+        thread.join()
 
 
 class Bars(Console):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from heedful.data.near_duplicates import Content, by_side, digest, digests, held_together, side_of
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal, nearest
+from heedful.terminal import progress
 
 Sample = TypeVar("Sample")
 POOL = 32  # batches among which samples are sorted by length
@@ -72,6 +73,10 @@ class Plan:
         return lengths.reshape(len(lengths), -1)
 
     def _plan(self, epoch: int) -> list[list[int]]:
+        with progress("batches are planned"):
+            return self._planned(epoch)
+
+    def _planned(self, epoch: int) -> list[list[int]]:
         random, sides = np.random.default_rng([self.seed, epoch]), self.sides(epoch)
         longest = sides.max(1)
         shuffled = random.permutation(len(sides))

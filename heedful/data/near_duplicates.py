@@ -16,11 +16,14 @@ from unicodedata import category, normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.stretches import Whole
+from heedful.terminal import progress
+
 if TYPE_CHECKING:
     from heedful.data.batches import Splits
 
 Sample = TypeVar("Sample")
-Content = str | bytes  # of a sample: bytes are near-duplicates where they are equal
+Content = Whole | bytes  # of a sample: bytes are near-duplicates where they are equal
 Digests = NDArray[np.uint64]
 PIECE = 1 << 20  # characters of a text that are looked at together
 NAMES = ("train", "valid", "test")
@@ -47,8 +50,8 @@ def digest(content: Content) -> int:
     summed, left = hashlib.blake2b(digest_size=8), isinstance(content, bytes)
     for start in range(0, len(content), PIECE):
         piece = content[start : start + PIECE]
-        if isinstance(piece, str):
-            piece = normalize("NFC", piece.casefold()).translate(LETTERS)
+        if not isinstance(piece, bytes):
+            piece = normalize("NFC", str(piece).casefold()).translate(LETTERS)
             left = left or any(map(str.isalnum, piece))
             piece = piece.encode("utf-8", "surrogatepass")
         summed.update(piece)
@@ -57,7 +60,8 @@ def digest(content: Content) -> int:
 
 def digests(contents: Iterable[Content]) -> Digests:
     """The digest of each content."""
-    return np.fromiter(map(digest, contents), np.uint64)
+    with progress("near-duplicates are looked for"):
+        return np.fromiter(map(digest, contents), np.uint64)
 
 
 def side_of(seed: int, key: object) -> int:

@@ -10,26 +10,33 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data import files, language, sets
+from heedful.data import language, sets
 from heedful.data.batches import Splits, opened
 from heedful.data.near_duplicates import by_side, digests, held_together, side_of
 from heedful.data.spec import DataSpec, Sides
+from heedful.data.stretches import Whole, is_blank, pieces, text_of
 from heedful.errors import Refusal
+from heedful.text.parts import by_lines
 
 ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a folder that are taken for texts
 BY_FILE = 20  # files from which on a folder is divided by file
 SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
 BLANK = re.compile(r"\s")
+PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 LINE = re.compile(r"[^\n]*\S[^\n]*")
 WORD = 50  # characters: words of fewer are not cut
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Text:
     """A text of its own, and where it was read."""
 
-    text: str
+    text: Whole  # in its file, where that is a long one
     place: str
+
+    def pieces(self) -> Iterator[str]:
+        """The text, piece by piece."""
+        return pieces(self.text)
 
 
 def texts(data: DataSpec, seed: int) -> Splits[Text]:
@@ -63,7 +70,7 @@ def captions(data: DataSpec, seed: int) -> Splits[Text]:
 def shakespeare(home: Path) -> Splits[Text]:
     """Scenes of Shakespeare as nanoGPT divides them: the last tenth is both to choose by and to test on."""
     place = plain(home, "input.txt")
-    whole = files.text(place)
+    whole = text_of(place)
     first = int(0.9 * len(whole))
     held = [Text(whole[first:], str(place))]
     return Splits([Text(whole[:first], str(place))], held, held)
@@ -72,7 +79,7 @@ def shakespeare(home: Path) -> Splits[Text]:
 def wikitext(home: Path) -> Splits[Text]:
     """WikiText's three files, a text each."""
     places = [plain(home, f"{split}.txt") for split in ("train", "valid", "test")]
-    return Splits(*([Text(files.text(place), str(place))] for place in places))
+    return Splits(*([Text(text_of(place), str(place))] for place in places))
 
 
 def plain(home: Path, name: str) -> Path:
@@ -96,12 +103,12 @@ def read(where: str | Sides) -> list[Text]:
         raise Refusal("data.train.source and data.train.target are pairs, and this task reads texts; give data.train")
     place = Path(where)
     if not place.is_dir():
-        return [Text(files.text(place), where)]
+        return [Text(text_of(place), where)]
     inside = sorted(path for path in place.rglob("*") if is_text(path))
     seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(place).parts)]
     if not seen:
         raise Refusal(f"{place} holds no text files ({', '.join(ENDINGS)}); name another folder, or a file")
-    return [Text(files.text(path), str(path)) for path in seen]
+    return [Text(text_of(path), str(path)) for path in seen]
 
 
 def is_text(path: Path) -> bool:
@@ -131,24 +138,25 @@ def shared(found: Sequence[Text], what: str) -> Splits[Text]:
     for one in found:
         valid, test = (whole_words(one.text, int(share * len(one.text))) for share in SHARES)
         for side, part in zip(sides, (one.text[:valid], one.text[valid:test], one.text[test:]), strict=True):
-            if part.strip():
+            if not is_blank(part):
                 side.append(Text(part, one.place))
     if not all(sides):
         raise Refusal(f"{what} is too short to hold some of it out; add more, or give data.valid and data.test")
     return Splits(*sides)
 
 
-def whole_words(text: str, at: int) -> int:
+def whole_words(text: Whole, at: int) -> int:
     """The next place from `at` on where a line begins, or where none is near, a word; or `at`, where no blank is near.
 
     The last word of a text is not cut, unless it is longer than words are.
     """
     near = len(text) // 50
     far = at + max(near, WORD)
-    if (line := text.find("\n", at, at + near)) >= 0:
-        return line + 1
-    if word := BLANK.search(text, at, far):
-        return word.end()
+    behind = str(text[at:far])
+    if (line := behind.find("\n", 0, near)) >= 0:
+        return at + line + 1
+    if word := BLANK.search(behind):
+        return at + word.end()
     return at if far < len(text) else len(text)
 
 
@@ -176,7 +184,7 @@ def held(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
 
 def lines(found: Iterable[Text]) -> Iterator[str]:
     """The lines of texts, but for blank ones; one at a time."""
-    return (line[0] for one in found for line in LINE.finditer(one.text))
+    return (line[0] for one in found for block in by_lines(one.pieces()) for line in LINE.finditer(block))
 
 
 def cut(found: Sequence[Text], document: str) -> Iterator[Text]:
@@ -185,5 +193,17 @@ def cut(found: Sequence[Text], document: str) -> Iterator[Text]:
         if document == "file":
             yield one
             continue
-        parts = re.split(r"\n[^\S\n]*\n\s*" if document == "paragraph" else r"\n", one.text)
+        blocks = by_lines(one.pieces())
+        parts = (
+            paragraphs(blocks) if document == "paragraph" else (line for block in blocks for line in block.split("\n"))
+        )
         yield from (Text(part.strip(), one.place) for part in parts if part.strip())
+
+
+def paragraphs(blocks: Iterable[str]) -> Iterator[str]:
+    """What stands between empty lines, in blocks of lines."""
+    rest = ""
+    for block in blocks:
+        *whole, rest = PARAGRAPH.split(f"{rest}\n{block}")
+        yield from whole
+    yield rest

@@ -16,7 +16,8 @@ from heedful.looking.page import Example, Samples
 from heedful.models.gpt import GPT
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.tasks.continuing import Continuing
-from heedful.tasks.corpus import Corpus, Crop
+from heedful.tasks.corpus import Corpus
+from heedful.tasks.crops import Crop
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 
@@ -107,7 +108,9 @@ class Continuation(Corpus, Continuing):
 
     def show(self, model: nn.Module, samples: Sequence[Crop]) -> Samples:
         model.eval()
-        ids = torch.stack([torch.from_numpy(one.stream.ids[one.start : one.start + self.given]) for one in samples])
+        ids = torch.stack(
+            [torch.from_numpy(one.stream.tokens(slice(one.start, one.start + self.given))) for one in samples]
+        )
         found = search(cast(Writer, model), ids.to(device_of(model)), self.shown(AHEAD))
         rows = tuple(
             (

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from heedful.checkpoints.opening import inside
 from heedful.data.augment import dice_of
@@ -23,110 +21,14 @@ from heedful.data.texts import lines as lines_of
 from heedful.decoding.spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.models.specs import BEGIN, END, PAD
+from heedful.models.specs import END
+from heedful.tasks.crops import Crop, Crops, Stream, Whole, lines
 from heedful.tasks.parallel import tokenizer_of
 from heedful.tasks.task import Batch, Task
-from heedful.terminal import progress
 from heedful.text import Tokenizer
-from heedful.text.parts import by_tokens
+from heedful.text.parts import by_lines, by_words
 
-Whole = NDArray[np.int64]
-Small = NDArray[np.int32]
-TOGETHER, AT_ONCE = 1 << 23, 8  # characters of texts that are encoded together, and parts of one that is longer
 MANY = 10_000_000  # tokens, at most, that a file may say a context has
-
-
-@dataclass(frozen=True, eq=False)
-class Stream:
-    """The tokens of texts one after the other, each between BEGIN and END, and which text each of them is of.
-
-    Behind the last token stands padding, so that a crop may reach beyond it.
-    """
-
-    ids: Whole
-    owners: Whole
-    count: int  # of tokens without the padding
-    characters: int
-    several: bool  # texts, which must not be mixed
-    words: Whole  # the number of each token's word, where that was asked for
-
-    @classmethod
-    def of(cls, found: Sequence[Text], tokenizer: Tokenizer, room: int, whole_words: bool = False) -> Stream:
-        """The stream of texts, with room behind it."""
-        whole = [one.text for one in found]
-        rows = [framed(ids) for ids in encoded(whole, tokenizer)]
-        lengths = [len(row) for row in rows]
-        ids = np.concatenate([*rows, np.full(room, PAD)], dtype=np.int64)
-        owners = np.repeat(np.arange(len(rows) + 1), [*lengths, room])
-        characters = sum(map(len, whole))
-        words = worded(whole, tokenizer, room) if whole_words else ids[:0]
-        return cls(ids, owners, sum(lengths), characters, len(rows) > 1, words)
-
-
-def worded(found: Sequence[str], tokenizer: Tokenizer, room: int) -> Whole:
-    """The number of the word that each token of a stream belongs to, counted through all texts."""
-    if tokenizer.kind == "words":
-        raise Refusal("data.whole_words is for tokens that are parts of words, and these are words; leave it out")
-    sizes = [size for words in tokenizer.by_words(found) for size in (1, *map(len, words), 1)]
-    return np.repeat(np.arange(len(sizes) + 1), [*sizes, room])
-
-
-def encoded(found: Sequence[str], tokenizer: Tokenizer) -> Iterator[Sequence[int] | Small]:
-    """The ids of each text; where tokens are whole words each line ends in END, and blanks are nothing."""
-    with progress("texts become tokens", sum(map(len, found))) as heard:
-        for group in groups(found):
-            if tokenizer.kind == "words":
-                yield from ([at for ids in tokenizer.encode_all(lines(one)) for at in (*ids, END)] for one in group)
-                heard(sum(map(len, group)))
-            elif len(group) > 1:
-                yield from tokenizer.encode_all(group)
-                heard(sum(map(len, group)))
-            else:
-                yield in_parts(group[0], tokenizer, heard)
-
-
-def groups(found: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Texts in order, as many at once as are encoded together."""
-    start = room = 0
-    for at, text in enumerate(found):
-        if at > start and room + len(text) > TOGETHER:
-            yield found[start:at]
-            start, room = at, 0
-        room += len(text)
-    if found:
-        yield found[start:]
-
-
-def in_parts(text: str, tokenizer: Tokenizer, heard: Callable[[int], object]) -> Small:
-    """The ids of a text, which may be too long to be encoded at once."""
-    made: list[Small] = []
-    parts = by_tokens(text, tokenizer.encode_all)
-    while some := list(islice(parts, AT_ONCE)):
-        made += [np.array(ids, dtype=np.int32) for ids in tokenizer.encode_all(some)]
-        heard(sum(map(len, some)))
-    return np.concatenate(made)
-
-
-def lines(text: str) -> list[str]:
-    """The lines of a text, words with one blank between them."""
-    return [" ".join(line.split()) for line in text.removesuffix("\n").split("\n")]
-
-
-def framed(ids: Sequence[int] | Small) -> Small:
-    """The tokens of a text between BEGIN and END."""
-    ended = len(ids) > 0 and ids[-1] == END
-    return np.concatenate([[BEGIN], ids, [END] * (not ended)], dtype=np.int32, casting="unsafe")
-
-
-@dataclass(frozen=True, slots=True)
-class Crop:
-    """A stretch of a stream, of which the last tokens are judged; dice where it is varied while learning."""
-
-    stream: Stream
-    start: int
-    judged: int
-    place: int = 0  # among the crops of its stream
-    dice: int | None = None
 
 
 class Corpus(Task):
@@ -154,8 +56,7 @@ class Corpus(Task):
         splits = texts(data, seed)
         if not len(splits.train):
             raise Refusal("data.train is not given; add data.train=FILE")
-        whole = [one.text for one in splits.train]
-        learned = (line for text in whole for line in lines(text)) if data.tokenizer.startswith("words") else whole
+        learned = by_line(splits.train) if data.tokenizer.startswith("words") else in_parts(splits.train)
         task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
         task.whole_words, task.apart = data.whole_words, data.apart
@@ -203,13 +104,9 @@ class Corpus(Task):
         step = stride or self.window
         return Splits(self.crops(train, self.window), self.crops(valid, step), self.crops(test, step))
 
-    def crops(self, stream: Stream | None, step: int) -> list[Any]:
-        """Crops that begin `step` tokens apart; the first is judged whole, each other where none before it was."""
-        if stream is None:
-            return []
-        rest = max(0, stream.count - 1 - self.window)
-        others = (Crop(stream, at * step, step, at) for at in range(1, 1 + -(-rest // step)))
-        return [Crop(stream, 0, self.window), *others]
+    def crops(self, stream: Stream | None, step: int) -> Sequence[Any]:
+        """Crops of a stream, so many tokens apart."""
+        return [] if stream is None else Crops(stream, self.window, step)
 
     def numbers(self) -> dict[str, int]:
         return {"vocab": len(self.tokenizer), "length": self.longest}
@@ -241,17 +138,17 @@ class Corpus(Task):
         streams = [one.stream for one in samples]
         alike = all(stream is streams[0] for stream in streams)
 
-        def taken(name: str) -> torch.Tensor:
+        def taken(of: Callable[[Stream, Whole], Whole]) -> torch.Tensor:
             if alike:  # one lookup for all of them
-                return torch.from_numpy(getattr(streams[0], name)[places])
-            found = [getattr(stream, name)[at] for stream, at in zip(streams, places, strict=True)]
-            return torch.from_numpy(np.stack(found))
+                return torch.from_numpy(of(streams[0], places))
+            found = [of(stream, at[None]) for stream, at in zip(streams, places, strict=True)]
+            return torch.from_numpy(np.concatenate(found))
 
-        made = {"tokens": taken("ids")}
+        made = {"tokens": taken(Stream.tokens)}
         if streams[0].several:
-            made["documents"] = taken("owners")
+            made["documents"] = taken(Stream.owners)
         if self.whole_words:
-            made["words"] = taken("words")
+            made["words"] = taken(Stream.words)
         if self.noise and (self.hides or all(one.dice is not None for one in samples)):
             steady = dice_of(0, 0, [one.place for one in samples]).tolist()  # of what is scored: the same every time
             made["dice"] = torch.tensor(
@@ -261,7 +158,7 @@ class Corpus(Task):
 
     def text(self, crop: Crop, start: int, end: int) -> str:
         """What stands at some places of a crop."""
-        found = crop.stream.ids[crop.start + start : min(crop.start + end, crop.stream.count)]
+        found = crop.stream.tokens(slice(crop.start + start, min(crop.start + end, crop.stream.count)))
         texts = np.split(found, np.flatnonzero(found == END))
         return "\n".join(self.tokenizer.decode(ids.tolist()) for ids in texts)
 
@@ -291,3 +188,13 @@ class Corpus(Task):
         task.noise, task.whole_words, task.apart = asked.noise or 0.0, asked.whole_words, asked.apart
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task
+
+
+def by_line(found: Sequence[Text]) -> Iterator[str]:
+    """The lines of texts, as they are given to a tokenizer of whole words."""
+    return (line for one in found for block in by_lines(one.pieces()) for line in lines(block))
+
+
+def in_parts(found: Sequence[Text]) -> Iterator[str]:
+    """Texts in parts that have their words."""
+    return (part for one in found for part in by_words(one.pieces()))

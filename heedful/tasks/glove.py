@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.models.specs import UNKNOWN
-from heedful.tasks.corpus import Stream, Whole
+from heedful.tasks.crops import Stream, Whole
 from heedful.tasks.skip_gram import directions
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 from heedful.tasks.words import Words
@@ -35,9 +35,9 @@ class Pairs:
     def of(cls, stream: Stream, near: int, vocab: int) -> Pairs:
         """The pairs of a stream, in the order of their words."""
         keys, weights = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
+        ids, owners = stream.tokens(slice(stream.count)), stream.owners(np.arange(stream.count))
         for one, two in directions(stream.count, near):
-            words, others = stream.ids[: stream.count][one], stream.ids[: stream.count][two]
-            owners = stream.owners[: stream.count]
+            words, others = ids[one], ids[two]
             both = (words > UNKNOWN) & (others > UNKNOWN) & (owners[one] == owners[two])
             found, times = np.unique(words[both] * vocab + others[both], return_counts=True)
             keys.append(found)
@@ -64,7 +64,7 @@ class Glove(Words):
     keys: ClassVar[frozenset[str]] = Words.keys - {"longest", "stride"} | {"near"}
     biased: ClassVar[bool] = True
 
-    def crops(self, stream: Stream | None, step: int) -> list[Any]:
+    def crops(self, stream: Stream | None, step: int) -> Sequence[Any]:
         if stream is None:
             return []
         pairs = Pairs.of(stream, self.near, len(self.tokenizer))

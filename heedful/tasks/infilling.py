@@ -18,7 +18,8 @@ from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.corpus import Corpus, Crop, Whole
+from heedful.tasks.corpus import Corpus
+from heedful.tasks.crops import Crop, Whole
 from heedful.tasks.losses import cross_entropy, written
 from heedful.tasks.task import PLAIN, Batch, Ids, Terms, device_of, several, to
 from heedful.tasks.writing import Writes
@@ -70,7 +71,7 @@ class Corruption(Corpus, Writes):
 
     def corrupted(self, crop: Crop) -> Corrupted:
         """What is read of a crop and what is written: a pure function of the seed, the epoch and the crop."""
-        ids = crop.stream.ids[crop.start : crop.start + self.window]
+        ids = crop.stream.tokens(slice(crop.start, crop.start + self.window))
         ids = ids[ids > END]  # texts that follow each other are one to it
         dice = int(dice_of(0, 0, [crop.place])[0]) if crop.dice is None else crop.dice
         return self.made_of(ids, self.gaps(len(ids), np.random.default_rng(dice % (1 << 64))))
@@ -131,7 +132,7 @@ class Corruption(Corpus, Writes):
 
     def first(self, crop: Crop) -> Whole:
         """The first tokens of a crop."""
-        ids = crop.stream.ids[crop.start : crop.start + self.window]
+        ids = crop.stream.tokens(slice(crop.start, crop.start + self.window))
         return ids[ids > END][:SHOWN]
 
     def pieced(self, ids: Ids) -> str:

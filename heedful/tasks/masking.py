@@ -15,7 +15,8 @@ from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.asking import Filling
-from heedful.tasks.corpus import Corpus, Crop
+from heedful.tasks.corpus import Corpus
+from heedful.tasks.crops import Crop
 from heedful.tasks.losses import cross_entropy
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 

@@ -13,7 +13,7 @@ from torch.nn.functional import softplus
 from heedful.data.augment import draw
 from heedful.models.specs import UNKNOWN
 from heedful.models.word_vectors import WordVectors
-from heedful.tasks.corpus import Crop
+from heedful.tasks.crops import Crop
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 from heedful.tasks.words import Words
 

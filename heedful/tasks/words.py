@@ -21,7 +21,8 @@ from heedful.models import Spec
 from heedful.models.specs import UNKNOWN
 from heedful.models.word_vectors import WordVectors
 from heedful.results import Neighbours, Result
-from heedful.tasks.corpus import Corpus, Stream
+from heedful.tasks.corpus import Corpus
+from heedful.tasks.crops import Stream
 from heedful.tasks.task import read_all
 
 BEST = 5  # neighbours that are told
@@ -138,7 +139,7 @@ class Words(Corpus):
 
     def standing(self, sample: Any) -> list[int]:
         """The words that may stand for a sample."""
-        ids = sample.stream.ids[sample.start : min(sample.start + FIRST, sample.stream.count)]
+        ids = sample.stream.tokens(slice(sample.start, min(sample.start + FIRST, sample.stream.count)))
         return [int(at) for at in ids if at > UNKNOWN]
 
     def write_input(self, sample: Any) -> str:

@@ -82,7 +82,7 @@ class Words(Texts):
 
     def add(self, text: str, heard: Callable[[int], object] = lambda count: None) -> None:
         """Counts the words of a text; `heard` is told how many characters were read since it was last told."""
-        for part in chain.from_iterable(map(by_words, self.between(text))):
+        for part in chain.from_iterable(by_words([one]) for one in self.between(text)):
             words = part.split(" ")
             if words == part.split():
                 self.counts.update(words)

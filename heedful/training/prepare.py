@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from heedful.models import Spec, tables, words
 from heedful.tasks import Task, task_of
 from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
+from heedful.terminal import progress
 from heedful.training.adapting import adapt
 from heedful.training.loop import seed_step
 from heedful.training.memory import answered, check_batch
@@ -48,9 +50,10 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
     """
     task, splits, spec = chosen(run, place, begun_in)
     teach(run, task, spec, place)
-    splits = fitting(splits, task, spec, run.data.too_long)
-    longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
-    check_batch(run, spec, [task.length(sample) for sample in splits.train])
+    with progress("samples are measured"):
+        splits = fitting(splits, task, spec, run.data.too_long)
+        longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
+        check_batch(run, spec, [task.length(sample) for sample in splits.train])
     seed_step(run.seed, -1, 0)
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
@@ -113,15 +116,14 @@ def check_terms(run: RunSpec, task: Task) -> None:
 
 def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Splits[Any]:
     """The samples that the model can take; what is too long is named, or left out where that was asked for."""
-    short = [sample for sample in splits.train if task.length(sample) <= spec.length]
     if too_long == "cut":
         parts = (splits.train, splits.valid, splits.test)
         return Splits(*([task.shortened(sample, spec.length) for sample in part] for part in parts))
-    left_out = len(splits.train) - len(short)
-    if left_out and short and too_long == "drop":
+    left_out = sum(task.length(sample) > spec.length for sample in splits.train)
+    if 0 < left_out < len(splits.train) and too_long == "drop":
         doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
-        splits = replace(splits, train=short)
-    longest = max((*splits.train, *splits.valid, *splits.test), key=task.length)
+        splits = replace(splits, train=[sample for sample in splits.train if task.length(sample) <= spec.length])
+    longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
     length = task.length(longest)
     if length > spec.length:
         learned = too_long == "refuse" and any(sample is longest for sample in splits.train)

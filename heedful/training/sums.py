@@ -13,6 +13,7 @@ import numpy as np
 
 from heedful.data.batches import Splits
 from heedful.data.images.gallery import Gallery
+from heedful.terminal import progress
 
 WHERE = {"path", "paths", "line", "place", "where"}  # of a sample: where it was read, which may be elsewhere by now
 AT_ONCE = 1000  # samples
@@ -22,15 +23,21 @@ def sum_of(splits: Splits[Any]) -> str:
     """The SHA-256 of all that the samples hold, and of all bytes of the files that images are decoded from."""
     summed = hashlib.sha256()
     encoder = json.JSONEncoder(default=partial(contents, shared={}))
-    for split in (splits.train, splits.valid, splits.test):
-        for some in portions(split):
-            summed.update(encoder.encode(some).encode())
-        summed.update(b"\n")
+    parts = splits.train, splits.valid, splits.test
+    with progress("a checksum of the data is made", sum(map(len, parts))) as heard:
+        for split in parts:
+            for some in portions(split):
+                summed.update(encoder.encode(some).encode())
+                heard(AT_ONCE)
+            summed.update(b"\n")
     return summed.hexdigest()
 
 
 def portions(split: Sequence[Any]) -> Iterator[list[Any]]:
-    """The samples of a split, some at once."""
+    """The samples of a split, some at once; or itself, where it makes them of a few values when they are asked for."""
+    if is_dataclass(split):
+        yield [split]
+        return
     for start in range(0, len(split), AT_ONCE):
         yield [split[at] for at in range(start, min(start + AT_ONCE, len(split)))]
 

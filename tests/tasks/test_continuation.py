@@ -16,7 +16,7 @@ from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
 from heedful.tasks.continuation import Continuation, blanked
-from heedful.tasks.corpus import Stream
+from heedful.tasks.crops import Stream
 from heedful.tasks.task import Terms
 from heedful.text import Tokenizer, train
 from heedful.training import run
@@ -58,7 +58,7 @@ def one_before(judged: int) -> int:
 def test_the_score_is_the_mean_over_all_tokens_given_what_stands_before_them(stride: int) -> None:
     model, own, asked = gpt(), stream("abcabccbaabcbcabacb"), task()
     scores = asked.score(model, asked.crops(own, stride))
-    ids, total = torch.from_numpy(own.ids[: own.count]), 0.0
+    ids, total = torch.from_numpy(own.tokens(slice(own.count))), 0.0
     for at in range(1, own.count):
         first = 0 if at <= 8 else 8 + stride * -(-(at - 8) // stride) - 8  # of the crop that judges it
         chances = model(ids[None, first:at]).log_softmax(-1)[0, -1]
@@ -78,7 +78,7 @@ def test_texts_that_are_packed_are_scored_as_each_alone() -> None:
     alone, tokens = 0.0, 0
     for text in found:  # each where it stands, and nothing before it
         own = stream(text)
-        ids = torch.from_numpy(own.ids[: own.count])
+        ids = torch.from_numpy(own.tokens(slice(own.count)))
         places = torch.arange(position, position + own.count - 1)[None]
         logits = model(ids[None, :-1], positions=places)
         alone += float(torch.nn.functional.cross_entropy(logits[0], ids[1:], reduction="sum"))

@@ -9,7 +9,7 @@ from heedful.data.spec import DataSpec
 from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.corpus import Stream
+from heedful.tasks.crops import Stream
 from heedful.tasks.infilling import MARKS, MASK, Corruption, Infilling, Spans
 from heedful.text import train
 

@@ -9,7 +9,7 @@ from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.corpus import Stream
+from heedful.tasks.crops import Stream
 from heedful.tasks.masking import MASK, Masking, framed, hidden
 from heedful.text import train
 

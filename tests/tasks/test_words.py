@@ -13,7 +13,7 @@ from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.word_vectors import WordVectors
-from heedful.tasks.corpus import Crop, Stream
+from heedful.tasks.crops import Crop, Stream
 from heedful.tasks.glove import Glove, Pairs
 from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.words import Words

@@ -194,19 +194,19 @@ LONG = "".join(
 @pytest.mark.parametrize("kind", ["characters", "bpe", "bpe_characters", "wordpiece", "unigram"])
 def test_a_long_text_has_the_same_tokens_in_parts(kind):
     tokenizer = train([LONG], kind, size=400)
-    parts = list(by_tokens(LONG, tokenizer.encode_all, 300))
+    parts = list(by_tokens([LONG], tokenizer.encode_all, 300))
     assert len(parts) > 2
     assert [at for ids in tokenizer.encode_all(parts) for at in ids] == tokenizer.encode(LONG)
 
 
 def test_a_text_is_not_cut_where_its_tokens_would_change():
-    assert len(list(by_tokens("ab\ncd " * 99, lambda texts: [[len(one)] for one in texts], 20))) == 1
+    assert len(list(by_tokens(["ab\ncd " * 999], lambda texts: [[len(one)] for one in texts], 20))) == 1
 
 
 @pytest.mark.parametrize("long", [5, 50])
 def test_a_long_text_has_the_same_words_in_parts(long):
     whole, parted = Words(), Words()
     whole.add(LONG)
-    for part in by_words(LONG, long):
+    for part in by_words([LONG], long):
         parted.add(part)
-    assert whole.counts == parted.counts and len(list(by_words(LONG, long))) > 10
+    assert whole.counts == parted.counts and len(list(by_words([LONG], long))) > 10
