@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.data import files, sets
 from heedful.data.batches import Splits
-from heedful.errors import unknown
+from heedful.errors import Refusal, unknown
 
 NAMES = {"0": "negative", "1": "positive"}
 FORMS = ("sentences", "phrases", "glue")
@@ -35,11 +35,18 @@ def of_lines(path: Path) -> Iterator[tuple[str, str]]:
     """Text and class of lines such as `1 a fine film`."""
     for line in files.lines(sets.there(path)):
         label, _, text = line.partition(" ")
-        yield text.strip(), NAMES[label]
+        yield text.strip(), named(label, path)
 
 
 def of_tsv(path: Path) -> Iterator[tuple[str, str]]:
     """Text and class of lines with a tab, below a header."""
     for line in files.lines(sets.there(path))[1:]:
         text, _, label = line.rpartition("\t")
-        yield text.strip(), NAMES[label]
+        yield text.strip(), named(label, path)
+
+
+def named(label: str, path: Path) -> str:
+    """The name of a class, where there is one."""
+    if label not in NAMES:
+        raise Refusal(f"{path}: the class {label[:60]!r} is neither 0 nor 1; remove the file and fetch it again")
+    return NAMES[label]

@@ -32,6 +32,8 @@ def refusal(error: ValidationError, where: str, kind: type[BaseModel]) -> Refusa
     key = ".".join([where, *path]).strip(".")
     if fault["type"] == "extra_forbidden":
         return unknown_key(key, inner)
+    if fault["type"] == "invalid_key" or fault["loc"][-1:] == ("[key]",):
+        return Refusal(f"{key}: the key {fault['input']!r} is no word; leave it out")
     if fault["type"] == "missing":
         return Refusal(f"{key} is not given; add {key}=...")
     if fault["type"] == "value_error":

@@ -8,8 +8,9 @@ from random import Random
 from typing import Any, NamedTuple
 
 from heedful.errors import Refusal
-from tests.parsers.doors import DOORS
+from tests.parsers import commands, doors, sealed
 
+DOORS = doors.DOORS | sealed.DOORS | commands.DOORS
 SECONDS = 20  # in which anything is read or refused
 
 

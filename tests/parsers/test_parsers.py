@@ -12,16 +12,15 @@ from heedful.errors import Refusal
 from heedful.models import tables
 from heedful.training import record, table
 from heedful.training.memory import check_batch
-from tests.parsers.attack import Attack
-from tests.parsers.doors import DOORS
+from tests.parsers.attack import DOORS, Attack
 
-COUNT = {"folders": 20, "public_folders": 40, "own_recipes": 40, "runs": 30, "keys": 30, "spec_words": 25}
+COUNT = {"pictures": 100, "data": 200}  # damaged inputs, where it is not 30
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_what_is_damaged_is_read_or_refused_with_a_line(door: str, tmp_path: Path) -> None:
     attack = Attack(door, tmp_path / door, 0)
-    assert attack.go_on(COUNT.get(door, 150)) == []
+    assert attack.go_on(COUNT.get(door, 30)) == []
     assert 0 < attack.refused < attack.count
 
 
@@ -41,6 +40,12 @@ def test_no_key_stands_twice_in_yaml(text: str) -> None:
         plain.yaml_of(text)
     with pytest.raises(Refusal, match=r"'model=.*' cannot be read: key 'width' stands there twice"):
         recipes.resolve("reverse", ["model={width: 8, width: 16}"])
+
+
+@pytest.mark.parametrize("change", ["training={3: 4}", "model={true: 4}", "data={2.5: x}", "training.lora={3: 4}"])
+def test_a_key_that_is_no_word_is_refused_as_one(change: str) -> None:
+    with pytest.raises(Refusal, match=r"^[\w.]+: the key (3|True|2\.5) is no word; leave it out$"):
+        recipes.resolve("reverse", [change])
 
 
 SHAPES = {  # of a recipe, and what it lacks or has wrong; with changes that look into that

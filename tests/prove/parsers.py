@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.parsers.attack import Attack
-from tests.parsers.doors import DOORS
+from tests.parsers.attack import DOORS, Attack
 
 ROUND = 200  # damaged inputs of a door before the next one has its turn
 
