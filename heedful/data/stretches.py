@@ -15,7 +15,7 @@ from typing import IO
 from heedful.checkpoints.opening import amount, size_of
 from heedful.data import files
 from heedful.errors import RECODED, Refusal
-from heedful.terminal import progress
+from heedful.terminal import note, progress
 
 HELD = 1 << 24  # bytes of a file up to which its text is held as a string
 FOLDED = 8  # times that a gzipped text may well be longer
@@ -34,6 +34,8 @@ class File:
         self.state = os.fstat(self.file.fileno())
         self.bytes, self.characters = [len(MARK) if self.raw(0, len(MARK)) == MARK else 0], [0]
         blank, size = True, self.state.st_size
+        if size > files.TOLD:
+            note(f"heedful: reading {path}, {amount(size)}")
         with progress(f"reading {path}", size) as heard:
             while self.bytes[-1] < size:
                 self.bytes.append(self.end_of_block(size))

@@ -127,3 +127,10 @@ def test_long_work_says_that_it_goes_on_and_how_far_it_is(monkeypatch, capsys):
         time.sleep(0.1)
     said = capsys.readouterr().err.splitlines()
     assert "heedful: one call: 0 s" in said and "heedful: pieces: 50%" in said and "heedful: pieces: 100%" not in said
+
+
+def test_a_large_file_is_told_of_at_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "text").write_text("a text")
+    monkeypatch.setattr(files, "TOLD", 5)
+    long_text(tmp_path / "text")
+    assert capsys.readouterr().err.startswith(f"heedful: reading {tmp_path / 'text'}, ")
