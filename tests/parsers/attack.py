@@ -11,7 +11,7 @@ from heedful.errors import Refusal
 from tests.parsers import commands, doors, sealed
 
 DOORS = doors.DOORS | sealed.DOORS | commands.DOORS
-SECONDS = 20  # in which anything is read or refused
+SECONDS = 60  # in which anything is read or refused, on a busy machine too
 
 
 class Fault(NamedTuple):

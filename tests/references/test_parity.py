@@ -148,23 +148,20 @@ def classes(kind: str) -> dict[str, Any]:
 def test_every_class_whose_folders_are_read_answers_as_transformers_does(kind: str, tmp_path: Path) -> None:
     read = set()
     for end, made in classes(kind).items():
-        for at, config in enumerate(CONFIGS[kind][:2]):
-            theirs = build(kind, made, config)
-            if theirs is None:
-                continue
-            theirs.save_pretrained(tmp_path / f"{end}{at}")
-            try:
-                own = heedful.load(tmp_path / f"{end}{at}")
-            except Refusal:
-                break
-            read.add(end)
-            assert end in TABLE[kind], f"load reads {made.__name__}, and nothing says how its numbers are compared"
-            with torch.no_grad():
-                one, two = TABLE[kind][end](own, theirs)
-            torch.testing.assert_close(
-                one, two, **CLOSE, msg=lambda said, end=end, at=at: f"{end}, config {at}: {said}"
-            )
-            assert two.std() > 0.01
+        theirs = build(kind, made, CONFIGS[kind][0])
+        if theirs is None:
+            continue
+        theirs.save_pretrained(tmp_path / end)
+        try:
+            own = heedful.load(tmp_path / end)
+        except Refusal:
+            continue
+        read.add(end)
+        assert end in TABLE[kind], f"load reads {made.__name__}, and nothing says how its numbers are compared"
+        with torch.no_grad():
+            one, two = TABLE[kind][end](own, theirs)
+        torch.testing.assert_close(one, two, **CLOSE, msg=lambda said, end=end: f"{end}: {said}")
+        assert two.std() > 0.01
     assert read == TABLE[kind].keys()
 
 
