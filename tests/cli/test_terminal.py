@@ -86,17 +86,8 @@ def evil(workshop: Path, tmp_path: Path) -> Path:
 CALLS = {
     "labels": ["predict", "{evil}/sets", "1,2"],
     "what is looked at": ["look", "{evil}/sets", "1,2", "--out", "{evil}/a.json"],
-    "a folder that is converted": ["convert", "{evil}/sets", "{evil}/new", "--to", "heedful"],
-    "laws": ["check", "{evil}/sets"],
     "runs side by side": ["table", "{evil}/sets"],
-    "a score": ["eval", "{evil}/sets", "--split", EVIL],
-    "pieces": ["tokenizer", "encode", "runs/translate/model/tokenizer.json", EVIL, "--pieces"],
-    "a text explained": ["tokenizer", "explain", "runs/translate/model/tokenizer.json", EVIL],
     "a tokenizer's place": ["tokenizer", "train", "train.en", "--size", "300", "--out", "{evil}/tok.json"],
-    "a link that people gave": ["align", "runs/translate", f"a\t{EVIL}", "--gold", "{evil}/none"],
-    "a verb": [f"verb{EVIL}"],
-    "an option": ["predict", f"--{EVIL}"],
-    "an input": ["predict", "runs/reverse", EVIL],
     "samples of a run": ["train", "reverse", "data={evil}/pairs.tsv", *SMALL[1:], "--out", "{evil}/run"],
     "a finished run": ["train", "sets", "--resume", "--out", "{evil}/sets"],
 }
