@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, linear
 
-from heedful.attention import Context, Memory
 from heedful.bench import marian
 from heedful.bench.measure import Case, interleave
-from heedful.decoding import beam, greedy
+from heedful.decoding import Decoding, Rules
+from heedful.decoding import search as searched
 from heedful.errors import Failure
 from heedful.inputs.positions import waves
 from heedful.models import Transformer, build
-from heedful.models.transformer import END, PAD, SPECIAL, TransformerSpec
+from heedful.models.transformer import END, PAD, TransformerSpec
 
 PEERS = ("transformers", "ctranslate2")  # beside torch itself; what is not installed is left out
 VOCAB, BATCH, LENGTH, NEW, BEAMS = 8000, 32, 32, 40, 5
@@ -130,26 +130,6 @@ class Engine(nn.Module):
 # ---------------------------------------------------------------------- decoding
 
 
-class Endless(nn.Module):
-    """A writer that never ends by itself, so that every contender writes as much."""
-
-    special = SPECIAL
-
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
-
-    def encode(self, source: Tensor) -> Context:
-        """As the model does."""
-        return self.model.encode(source)
-
-    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
-        """As the model does, but for END."""
-        scores = self.model.decode(target, context, memory)
-        scores[..., END] = marian.NEVER
-        return scores
-
-
 def writers(threads: int) -> Iterator[tuple[str, int, Contenders]]:
     """The contenders of every search, each seen to have written as many tokens as it should."""
     ours = lively(model().eval())
@@ -182,13 +162,12 @@ Search = Callable[[Tensor, int], Contenders]
 
 
 def by_heedful(ours: Transformer) -> Search:
-    """heedful's own searches."""
-    writer = Endless(ours)
+    """heedful's own searches, in which no answer ends by itself, so that every contender writes as much."""
+    rules = Rules(bias={END: marian.NEVER})
 
     def search(source: Tensor, beams: int) -> Contenders:
-        if beams == 1:
-            return {"heedful": lambda: [one.tokens for one in greedy(writer, source, NEW)]}
-        return {"heedful": lambda: [best.tokens for [best] in beam(writer, source, beams, 1, NEW)]}
+        how = Decoding(beams=beams, max_new_tokens=NEW)
+        return {"heedful": lambda: [best.tokens for [best] in searched(ours, {"source": source}, how, rules=rules)]}
 
     return search
 

@@ -9,8 +9,8 @@ from heedful.decoding.roll import roll
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample, stream
 from heedful.decoding.spec import Decoding, search
-from heedful.decoding.steps import Steps, opened
-from heedful.decoding.writers import Writer
+from heedful.decoding.steps import Steps, begin
+from heedful.models.writer import Writer
 
 __all__ = [
     "Answer",
@@ -20,11 +20,11 @@ __all__ = [
     "Steps",
     "Writer",
     "beam",
+    "begin",
     "generate",
     "generate_judged",
     "greedy",
     "judged",
-    "opened",
     "roll",
     "sample",
     "search",

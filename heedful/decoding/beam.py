@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from heedful.attention import Memory
 from heedful.attention.memory import TreeMemory
 from heedful.decoding.answer import Answer, penalty
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.steps import ROOM, BranchingSteps, Steps, opened, searching
-from heedful.decoding.writers import Translator, Writer, limits, translates
+from heedful.decoding.steps import BranchingSteps, Steps, limits, searching
 from heedful.errors import Refusal
+from heedful.models.writer import Beginning, Writer
 
 
 def beam(
     model: Writer,
-    source: Tensor,
+    context: Beginning,
     beams: int = 5,
     best: int = 1,
     max_new_tokens: int | None = None,
@@ -37,20 +36,21 @@ def beam(
     """
     if not 1 <= best <= beams:
         raise Refusal(f"{beams} beams cannot give the {best} best answers; give as many beams as answers, 1 or more")
-    found = [Found(best, length_penalty, limit) for limit in limits(model, source, max_new_tokens).tolist()]
+    found = [Found(best, length_penalty, limit) for limit in limits(model, context, max_new_tokens).tolist()]
     with searching(model):
-        steps = open_steps(model, source, beams, rules, remember)
-        scores = torch.zeros(len(steps), 1, device=source.device)  # B K
+        steps = open_steps(model, context, beams, rules, remember)
+        scores = torch.zeros(len(steps), 1, device=context.prompt.device)  # B K
         while len(steps):
             scores = step(steps, scores, beams, found)
     return [one.answers for one in found]
 
 
-def open_steps(model: Writer, source: Tensor, beams: int, rules: Rules, remember: bool) -> Steps:
+def open_steps(model: Writer, context: Beginning, beams: int, rules: Rules, remember: bool) -> Steps:
     """The beams of a source as rows of one forward where the model allows it, and else each as a target of its own."""
-    if remember and translates(model) and BranchingSteps.can_write(model, beams):
-        return BranchingSteps(cast(Translator, model), source, TreeMemory(ROOM * beams), rules)
-    return opened(model, source, Memory(ROOM) if remember else None, rules)
+    memory = model.memory(beams if context.prompt.shape[1] == 1 else 1) if remember else None
+    if isinstance(memory, TreeMemory):
+        return BranchingSteps(model, context, memory, rules)
+    return Steps(model, context, memory, rules)
 
 
 def step(steps: Steps, scores: Tensor, beams: int, found: list[Found]) -> Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import newest
 from heedful.attention.memory import FixedMemory
@@ -17,13 +17,14 @@ from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import Dice
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import drawn
-from heedful.decoding.steps import answering, to_the_right
-from heedful.decoding.writers import Speaker, Writer, limits, translates
+from heedful.decoding.steps import answering, limits
 from heedful.errors import Failure, Refusal
+from heedful.models.writer import Writer
 from heedful.outputs import Rounded
 
 if TYPE_CHECKING:
     from heedful.decoding.spec import Decoding
+    from heedful.models.gpt import GPT
 
 LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
 PATIENCE = 16  # tokens that are written before it is asked whether all answers have ended
@@ -53,10 +54,10 @@ class Step:
     it is called as it is, which is the proof of the other way.
     """
 
-    def __init__(self, model: Speaker, batch: int, size: int, compiled: bool) -> None:
-        weight = next(cast(nn.Module, model).parameters())
-        self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model).outputs)  # not the model, which may go
-        newest.prepare(cast(nn.Module, model), self.memory)
+    def __init__(self, model: GPT, batch: int, size: int, compiled: bool) -> None:
+        weight = next(model.parameters())
+        self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model.outputs))  # not the model, which may go
+        newest.prepare(model, self.memory)
         self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)
         self.text = torch.full((batch, size), -1, device=weight.device)
         self.gains = torch.zeros(batch, size, dtype=torch.float64, device=weight.device)
@@ -69,15 +70,15 @@ class Step:
             self.scores, self.likeliest = torch.compile(self.plain, **how), torch.compile(self.greedy, **how)
         self.graphs: dict[tuple[int, Way], torch.cuda.CUDAGraph] = {}
 
-    def plain(self, model: Speaker) -> Tensor:
+    def plain(self, model: GPT) -> Tensor:
         """The scores behind the newest tokens: B V."""
         return self.outputs(model.read(self.newest, self.memory)[:, -1])
 
-    def greedy(self, model: Speaker) -> tuple[Tensor, Tensor]:
+    def greedy(self, model: GPT) -> tuple[Tensor, Tensor]:
         """The likeliest tokens behind the newest ones, and their log-probabilities: B 1 both."""
         return self.chosen(self.plain(model), LIKELIEST)
 
-    def begin(self, model: Speaker, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
+    def begin(self, model: GPT, prompts: Tensor, positions: Tensor | None, throws: Tensor | None, way: Way) -> None:
         """Reads prompts (B P) and chooses their first tokens; what was there before is forgotten."""
         start = prompts.shape[1]
         self.rewind(0)
@@ -89,7 +90,7 @@ class Step:
         states = model.read(prompts.clamp(min=0), self.memory, positions)
         self.write(*self.chosen(self.outputs(states[:, -1]), way))
 
-    def take(self, model: Speaker, way: Way) -> None:
+    def take(self, model: GPT, way: Way) -> None:
         """Reads the newest tokens and writes the next ones. Dice are thrown outside of what is compiled."""
         self.write(*(self.likeliest(model) if way == LIKELIEST else self.chosen(self.scores(model), way)))
 
@@ -116,7 +117,7 @@ class Step:
         self.gains.index_copy_(1, self.place, gains)
         self.newest.copy_(tokens)
 
-    def __call__(self, model: Speaker, column: int, way: Way) -> None:
+    def __call__(self, model: GPT, column: int, way: Way) -> None:
         """Takes the step that reads the tokens at this column."""
         self.memory.reach = reach(column + 1, self.memory.size) if self.memory.asked else self.memory.size
         if not self.newest.is_cuda:
@@ -126,7 +127,7 @@ class Step:
             self.graphs[key] = self.captured(model, column, way)
         self.graphs[key].replay()
 
-    def captured(self, model: Speaker, column: int, way: Way) -> torch.cuda.CUDAGraph:
+    def captured(self, model: GPT, column: int, way: Way) -> torch.cuda.CUDAGraph:
         """Takes a few steps aside, captures one, and leaves everything as it was."""
         newest, aside = self.newest.clone(), torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
@@ -166,9 +167,9 @@ def reach(columns: int, size: int) -> int:
 made: MutableMapping[Any, dict[bool, tuple[tuple[Any, ...], Step]]] = WeakKeyDictionary()
 
 
-def step_of(model: Speaker, batch: int, size: int, padded: bool, compiled: bool) -> Step:
+def step_of(model: GPT, batch: int, size: int, padded: bool, compiled: bool) -> Step:
     """The step of a model, taken before or made anew where anything lies elsewhere now."""
-    weights = tuple(one.data_ptr() for one in cast(nn.Module, model).parameters())
+    weights = tuple(one.data_ptr() for one in model.parameters())
     wanted, steps = (batch, size, padded, weights), made.setdefault(model, {})
     if compiled not in steps or steps[compiled][0] != wanted:
         steps.pop(compiled, None)  # before there are two
@@ -177,33 +178,41 @@ def step_of(model: Speaker, batch: int, size: int, padded: bool, compiled: bool)
 
 
 def search(
-    model: Writer, source: Tensor, decoding: Decoding, best: int, seed: int, numbers: Sequence[int] | None, rules: Rules
+    writer: Writer,
+    batch: Mapping[str, Tensor],
+    decoding: Decoding,
+    best: int,
+    seed: int,
+    numbers: Sequence[int] | None,
+    rules: Rules,
 ) -> list[list[Answer]]:
     """What `search` finds greedily or by chance, by captured steps: the same dice, and no waiting between tokens."""
-    check(model, source, decoding, rules)
-    limit = limits(model, source, decoding.max_new_tokens).repeat_interleave(best).tolist()
-    prompts, positions = to_the_right(source.repeat_interleave(best, 0))
+    check(writer, batch, decoding, rules)
+    model, context = cast("GPT", writer), writer.begin(batch)  # reads nothing yet
+    many, device = len(context.prompt), context.prompt.device
+    context = context.take(torch.arange(many, device=device).repeat_interleave(best))
+    limit, prompts = limits(model, context, decoding.max_new_tokens).tolist(), context.prompt
     way, throws = Way(None, rules.repetition_penalty), None
     if decoding.temperature:
-        dice = Dice(seed, range(len(source)) if numbers is None else numbers, best)
-        throws = torch.stack([dice.throw(range(len(limit)), step) for step in range(max(limit))]).to(source.device)
+        dice = Dice(seed, range(many) if numbers is None else numbers, best)
+        throws = torch.stack([dice.throw(range(len(limit)), step) for step in range(max(limit))]).to(device)
         way = Way(decoding.cuts, rules.repetition_penalty)
     ends = (*(model.special.ends if rules.ends else ()), *rules.also)
     with answering(model):
         size = -(-(prompts.shape[1] + max(limit)) // LEAST) * LEAST
         compiled = decoding.steps == "compiled"
-        step = step_of(cast(Speaker, model), len(limit), size, positions is not None, compiled)
-        step.begin(cast(Speaker, model), prompts, positions, throws, way)
-        answers = written(lambda at: step(cast(Speaker, model), at, way), step, prompts.shape[1], limit, ends)
-    return [answers[at * best : (at + 1) * best] for at in range(len(source))]
+        step = step_of(model, len(limit), size, context.places is not None, compiled)
+        step.begin(model, prompts, context.places, throws, way)
+        answers = written(lambda at: step(model, at, way), step, prompts.shape[1], limit, ends)
+    return [answers[at * best : (at + 1) * best] for at in range(many)]
 
 
-def check(model: Writer, source: Tensor, decoding: Decoding, rules: Rules) -> None:
+def check(model: Writer, batch: Mapping[str, Tensor], decoding: Decoding, rules: Rules) -> None:
     """Refuses what cannot be captured."""
     asked = f"steps={decoding.steps!r}"
-    if not source.is_cuda:
+    if not all(read.is_cuda for read in batch.values()):
         raise Refusal(f"{asked} captures the steps of a GPU, and the model lies on a CPU; leave it out")
-    if translates(model) or decoding.beams > 1:
+    if model.reads or decoding.beams > 1:
         raise Refusal(f"{asked} is for a decoder alone, without beams; leave it out")
     if rules.bans or rules.bias or rules.no_repeat_ngram or rules.stops:
         raise Refusal(f"{asked} goes without bans, bias, no_repeat_ngram and stop strings; leave it or them out")

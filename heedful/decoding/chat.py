@@ -12,8 +12,8 @@ from torch import nn
 
 from heedful.decoding.sample import stream
 from heedful.decoding.spec import Decoding
-from heedful.decoding.writers import Writer, longest, translates
 from heedful.errors import Refusal
+from heedful.models.writer import longest, writes
 
 NAME = r"<[^<>\s]+>"  # of a special token
 
@@ -95,13 +95,13 @@ class Chat(Script):
     """A conversation with a model: what was said is read again with every turn, as far back as there is room."""
 
     def __init__(self, model: nn.Module, decoding: Decoding) -> None:
-        if not hasattr(model, "special") or translates(cast(Writer, model)):
+        if not writes(model) or model.reads:
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
             raise Refusal(f"a model of family {family!r} does not chat; ask it with `heedful predict`")
         if not hasattr(model, "tokenizer"):
             raise Refusal("the model has no tokenizer to chat with; load it from a folder that has one")
         super().__init__(model.tokenizer)
-        self.writer, self.decoding = cast(Writer, model), decoding
+        self.writer, self.decoding = model, decoding
         self.device = next(model.parameters()).device
         self.turns: list[list[int]] = []
 
@@ -112,10 +112,11 @@ class Chat(Script):
     def say(self, text: str, seed: int = 0) -> Iterator[str]:
         """The answer to what a user says, in pieces as it is written."""
         asked = self.asked(text)
-        source = torch.tensor([self.fitted(asked)], device=self.device)
+        prompt = torch.tensor([self.fitted(asked)], device=self.device)
         rules, said = replace(self.decoding.rules, also=self.ends), list[int]()
-        most = min(self.decoding.max_new_tokens or self.room, self.room - source.shape[1])
-        tokens = stream(self.writer, source, self.decoding.but(max_new_tokens=most), seed, len(self.turns), rules)
+        most = min(self.decoding.max_new_tokens or self.room, self.room - prompt.shape[1])
+        batch, decoding = {"prompt": prompt}, self.decoding.but(max_new_tokens=most)
+        tokens = stream(self.writer, batch, decoding, seed, len(self.turns), rules)
         yield from self.tokenizer.stream(kept(tokens, said))
         self.turns.append([*asked, *said, *self.written(self.roles.end)])
 

@@ -11,8 +11,8 @@ from typing import Any, cast
 from torch import nn
 
 from heedful.decoding.judged import judged
-from heedful.decoding.writers import Writer, longest, translates
 from heedful.errors import Refusal
+from heedful.models.writer import longest, writes
 
 Example = tuple[tuple[str, ...], str]  # one or two texts, and the answer
 
@@ -21,13 +21,13 @@ class Few:
     """Examples as they stand in a prompt, and the answers that there are among them."""
 
     def __init__(self, model: nn.Module, examples: Sequence[Example]) -> None:
-        if not hasattr(model, "special") or translates(cast(Writer, model)):
+        if not writes(model) or model.reads:
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
             raise Refusal(f"--examples is for models that go on with a text, and this is a {family!r}; leave it out")
         self.model, self.examples = model, by_turns(examples)
         self.tokenizer: Any = getattr(model, "tokenizer", None)
         self.choices = sorted({answer for _, answer in self.examples})
-        self.room = min(longest(cast(Writer, model)), cast(Any, model).spec.length)
+        self.room = min(longest(model), cast(Any, model).spec.length)
         if len(self.choices) < 2:
             raise Refusal("the examples have one answer alone, so that there is nothing to choose; give another too")
 

@@ -96,7 +96,7 @@ def generate(
     asked = Asked(model, prompt)
     halts, rules = bounds(asked, decoding, stop_at_end, stop, bans, bias, stream)
     if stream:
-        tokens = follow(asked.writer, asked.source, decoding, seed, 0, rules)
+        tokens = follow(asked.writer, asked.batch, decoding, seed, 0, rules)
         return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
     answers = [asked.answer(*pair) for pair in zip(asked.prompts, written(asked, decoding, seed, rules), strict=True)]
     answers = [halts.before(text) for text in answers] if asked.texts else answers
@@ -105,8 +105,8 @@ def generate(
 
 def written(asked: Asked, decoding: Decoding, seed: int, rules: Rules) -> list[Sequence[int]]:
     """The tokens of the answer to each prompt, up to a stop string and with what of that was written."""
-    numbers = [0] * len(asked.source)  # so that a prompt is answered alike whatever stands beside it
-    return [best.tokens for [best] in search(asked.writer, asked.source, decoding, 1, seed, numbers, rules=rules)]
+    numbers = [0] * len(asked.rows)  # so that a prompt is answered alike whatever stands beside it
+    return [best.tokens for [best] in search(asked.writer, asked.batch, decoding, 1, seed, numbers, rules=rules)]
 
 
 def bounds(

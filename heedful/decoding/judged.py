@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from heedful.decoding.generate import bounds, written
 from heedful.decoding.prompts import Asked, One
-from heedful.decoding.rules import FREE
 from heedful.decoding.spec import Decoding
-from heedful.decoding.steps import answering, opened
-from heedful.decoding.writers import Speaker, Translator, translates
+from heedful.decoding.steps import Steps, answering
 from heedful.errors import Refusal
 
 
@@ -48,7 +46,7 @@ def alone(model: nn.Module, prompt: One) -> Asked:
 def each(asked: Asked, ids: list[int]) -> list[Judged]:
     """Each token of an answer, as the model holds it."""
     with answering(asked.writer):
-        chances = precise(scores(asked, torch.tensor([ids], device=asked.source.device)))  # T V
+        chances = precise(scores(asked, torch.tensor([ids], device=asked.device)))  # T V
         own = chances.gather(1, torch.tensor(ids, device=chances.device)[:, None]).squeeze(1)
         entropy = torch.special.entr(chances.exp()).sum(-1)
     pieces = [""] * len(ids) if asked.tokenizer is None else asked.tokenizer.pieces(ids)
@@ -83,19 +81,16 @@ def generate_judged(
 
 def scores(asked: Asked, answer: Tensor) -> Tensor:
     """The scores of what stands at each place of an answer (1 T): T V, in one pass over the whole."""
-    if translates(asked.writer):
-        model = cast(Translator, asked.writer)
-        begin = answer.new_full((1, 1), model.special.begin)
-        return model.decode(torch.cat((begin, answer[:, :-1]), 1), model.encode(asked.source))[0]
-    whole = torch.cat((asked.source, answer), 1)[:, :-1]
-    return cast(Speaker, asked.writer)(whole)[0, asked.source.shape[1] - 1 :]
+    context = asked.writer.begin(asked.batch)
+    whole = torch.cat((context.prompt, answer), 1)[:, :-1]
+    return asked.writer.decode(whole, context)[0, context.prompt.shape[1] - 1 :]
 
 
 def following(model: nn.Module, prompt: One) -> Tensor:
     """The log-probability of each token of the vocabulary (V) as the first of an answer to a prompt."""
     asked = Asked(model, prompt)
     with answering(asked.writer):
-        return opened(asked.writer, asked.source, None, FREE).chances()[0]
+        return Steps(asked.writer, asked.writer.begin(asked.batch), None).chances()[0]
 
 
 def precise(scores: Tensor) -> Tensor:

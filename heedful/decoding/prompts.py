@@ -8,10 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.decoding.writers import Writer, translates
 from heedful.errors import Refusal
-from heedful.models.answers import NEXT
-from heedful.models.words import parse
+from heedful.models.writer import writes
 
 One = str | Tensor | list[int]  # a prompt
 Prompts = One | list[str] | list[Tensor] | list[list[int]]
@@ -21,14 +19,19 @@ class Asked:
     """Prompts as the model reads them, and the kind in which answers are given: that of the prompts."""
 
     def __init__(self, model: nn.Module, prompts: Prompts) -> None:
-        told = getattr(getattr(model, "spec", None), "output", "")
-        if not hasattr(model, "special") or parse(told or NEXT)[0] != NEXT:
-            family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
+        spec: Any = getattr(model, "spec", None)
+        family = getattr(spec, "family", type(model).__name__)
+        if not writes(model):
+            told = getattr(spec, "output", "")
             asked = f" that is asked for {told}" if told else ""
             raise Refusal(
                 f"a model of family {family!r}{asked} does not write; generate is for one that does, such as a gpt"
             )
-        self.writer, self.spec = cast(Writer, model), cast(Any, model).spec
+        if others := sorted(model.reads - {"source"}):
+            raise Refusal(
+                f"a model of family {family!r} reads {' and '.join(others)}, not prompts; ask it by decoding.search"
+            )
+        self.writer, self.spec, self.reads_source = model, spec, "source" in model.reads
         self.tokenizer = cast(Any, getattr(model, "tokenizer", None))
         prompts = list(prompts) if isinstance(prompts, tuple) else prompts
         self.many = isinstance(prompts, list) and bool(prompts) and not isinstance(prompts[0], int)
@@ -38,20 +41,17 @@ class Asked:
             if not fits(prompt) or isinstance(prompt, str) != self.texts:
                 told = str(prompt)[:40]
                 raise Refusal(f"prompt: {told!r} does not fit; give a text, a list of ids, or a list of either kind")
-        rows = [self.checked(self.read(prompt)) for prompt in self.prompts]
-        self.source = filled(rows, self.filling).to(next(model.parameters()).device)
-
-    @property
-    def filling(self) -> int:
-        """What fills up the rows of unequal prompts."""
-        return self.writer.special.pad if translates(self.writer) else -1
+        self.rows = [self.checked(self.read(prompt)) for prompt in self.prompts]
+        self.device = next(model.parameters()).device
+        filling = self.writer.special.pad if self.reads_source else -1
+        self.batch = {"source" if self.reads_source else "prompt": filled(self.rows, filling).to(self.device)}
 
     def read(self, prompt: One) -> list[int]:
         """The ids of a prompt; a source ends with END, and where there is nothing to go on with, BEGIN stands there."""
         special = self.writer.special
         if isinstance(prompt, str):
             ids = self.encode(prompt)
-            return [*ids, special.end] if translates(self.writer) and ids[-1:] != [special.end] else self.begun(ids)
+            return [*ids, special.end] if self.reads_source and ids[-1:] != [special.end] else self.begun(ids)
         if isinstance(prompt, Tensor) and prompt.dim() != 1:
             raise Refusal(f"a prompt of {prompt.dim()} axes is not one sequence of ids; give a list of sequences")
         return self.begun(prompt.tolist() if isinstance(prompt, Tensor) else list(prompt))
@@ -60,7 +60,7 @@ class Asked:
         """The ids themselves, or BEGIN where a model that goes on with them has none."""
         if ids:
             return ids
-        if translates(self.writer):
+        if self.reads_source:
             raise Refusal("the prompt has no ids, and a source has one at least; give END alone for an empty one")
         if self.writer.special.begin < 0:
             raise Refusal("the prompt is empty and the model has no token to begin with; give it something to go on")
@@ -69,9 +69,10 @@ class Asked:
     def checked(self, ids: list[int]) -> list[int]:
         """The ids themselves, where the model has all of them."""
         known = getattr(self.spec, "source_vocab", None) or self.spec.vocab
+        pad = self.writer.special.pad
         for at in ids:
-            if not 0 <= at < known or (translates(self.writer) and at == self.filling):
-                but = f" but for {self.filling}" if translates(self.writer) else ""
+            if not 0 <= at < known or (self.reads_source and at == pad):
+                but = f" but for {pad}" if self.reads_source else ""
                 raise Refusal(f"prompt: {at} is no token of the model, which reads ids from 0 to {known - 1}{but}")
         return ids
 

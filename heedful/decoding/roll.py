@@ -7,9 +7,9 @@ from torch import Tensor
 
 from heedful.attention import Memory
 from heedful.decoding.steps import answering
-from heedful.decoding.writers import longest
 from heedful.errors import Refusal
 from heedful.models.forecaster import Forecaster
+from heedful.models.writer import longest
 
 
 def roll(model: Forecaster, series: Tensor, steps: int, *, remember: bool = True) -> Tensor:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from heedful.attention import Memory
 from heedful.decoding.answer import Answer
 from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import Dice
 from heedful.decoding.packed import Weights
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.steps import ROOM, answering, opened
-from heedful.decoding.writers import Writer, limits
+from heedful.decoding.steps import Steps, answering, begin, limits
 from heedful.decoding.writing import Choose, likeliest, write
 from heedful.errors import Refusal
+from heedful.models.writer import Beginning, Writer
 
 if TYPE_CHECKING:
     from heedful.decoding.spec import Decoding
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 def sample(
     model: Writer,
-    source: Tensor,
+    context: Beginning,
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
@@ -45,13 +44,14 @@ def sample(
     before that. What is drawn follows from the seed, the number of the source (its place, where `numbers` does not say)
     and which draw it is, so that a source is answered alike in every batch. Answers end as those of `greedy` do.
     """
-    cut, limit = Cuts(temperature, top_k, top_p, min_p), limits(model, source, max_new_tokens)
-    dice = Dice(seed, range(len(source)) if numbers is None else numbers, best)
+    cut, limit = Cuts(temperature, top_k, top_p, min_p), limits(model, context, max_new_tokens)
+    many = len(limit)
+    dice = Dice(seed, range(many) if numbers is None else numbers, best)
     with answering(model):
-        steps = opened(model, source, Memory(ROOM) if remember else None, rules)
+        steps = Steps(model, context, model.memory() if remember else None, rules)
         steps.take(steps.sources.repeat_interleave(best))
         answers = write(steps, by_chance(cut, dice), limit)
-    return [answers[at * best : (at + 1) * best] for at in range(len(source))]
+    return [answers[at * best : (at + 1) * best] for at in range(many)]
 
 
 def by_chance(cut: Cuts, dice: Dice) -> Choose:
@@ -68,24 +68,29 @@ def drawn(scores: Tensor, throws: Tensor) -> Tensor:
 
 
 def stream(
-    model: Writer, source: Tensor, decoding: Decoding, seed: int = 0, number: int = 0, rules: Rules | None = None
+    model: Writer,
+    batch: Mapping[str, Tensor],
+    decoding: Decoding,
+    seed: int = 0,
+    number: int = 0,
+    rules: Rules | None = None,
 ) -> Iterator[int]:
-    """The tokens of the answer to one source (1 S) as they are written, without END: what `search` finds for it."""
+    """The tokens of the answer to a batch of one as they are written, without END: what `search` finds for it."""
     if decoding.beams > 1:
         raise Refusal(f"what {decoding.beams} beams find is known at the end, so it cannot be streamed; give beams=1")
-    if len(source) != 1:
-        raise Refusal(f"{len(source)} sources cannot be streamed at once; give one")
-    [limit] = limits(model, source, decoding.max_new_tokens).tolist()
+    context, rules = begin(model, batch, decoding.weights), rules or decoding.rules
+    if len(context.prompt) != 1:
+        raise Refusal(f"{len(context.prompt)} sources cannot be streamed at once; give one")
+    [limit] = limits(model, context, decoding.max_new_tokens).tolist()
     choose = by_chance(decoding.cuts, Dice(seed, [number])) if decoding.temperature else likeliest
-    return _stream(model, source, choose, limit, rules or decoding.rules, decoding.weights)
+    return _stream(Steps(model, context, model.memory(), rules), choose, limit, decoding.weights)
 
 
-def _stream(model: Writer, source: Tensor, choose: Choose, limit: int, rules: Rules, weights: Weights) -> Iterator[int]:
-    steps, going = None, torch.zeros(1, dtype=torch.long)
+def _stream(steps: Steps, choose: Choose, limit: int, weights: Weights) -> Iterator[int]:
+    going = torch.zeros(1, dtype=torch.long)
     for step in range(limit):
         # and not around the yield: who reads the tokens may train meanwhile
-        with answering(model, weights, again=steps is not None):
-            steps = steps or opened(model, source, Memory(ROOM), rules)
+        with answering(steps.model, weights, again=True):
             tokens = choose(steps.chances(), going, step)
             steps.write(tokens)
             ended = bool(steps.ended())

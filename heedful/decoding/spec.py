@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -16,8 +16,9 @@ from heedful.decoding.greedy import greedy
 from heedful.decoding.packed import Weights, packed
 from heedful.decoding.rules import Rules
 from heedful.decoding.sample import sample
-from heedful.decoding.writers import Writer
+from heedful.decoding.steps import begin
 from heedful.models import refusal
+from heedful.models.writer import Writer
 
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -81,7 +82,7 @@ class Decoding(BaseModel):
 
 def search(
     model: Writer,
-    source: Tensor,
+    batch: Mapping[str, Tensor],
     decoding: Decoding,
     best: int = 1,
     seed: int = 0,
@@ -89,18 +90,22 @@ def search(
     *,
     rules: Rules | None = None,
 ) -> list[list[Answer]]:
-    """The `best` answers for each source (see `greedy`) as the spec says: greedy, beam or sample.
+    """The `best` answers to each row of a batch (see `greedy`) as the spec says: greedy, beam or sample.
+
+    What is read in a batch the model says: sources are filled up at the end with padding (B S), prompts to go on with
+    have -1 where there is no token (B P).
 
     With a temperature they are that many draws, which follow from the seed and the numbers of the sources. Rules that
     are given stand in place of those of the spec.
     """
     d, rules = decoding, rules or decoding.rules
     if d.steps != "called":
-        return captured.search(model, source, d, best, seed, numbers, rules)
+        return captured.search(model, batch, d, best, seed, numbers, rules)
     with packed(model.modules(), d.weights):
+        context = begin(model, batch)
         if d.temperature:
             cuts = d.temperature, d.top_k, d.top_p, d.min_p
-            return sample(model, source, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
+            return sample(model, context, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
         if d.beams == best == 1:
-            return [[answer] for answer in greedy(model, source, d.max_new_tokens, rules=rules)]
-        return beam(model, source, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)
+            return [[answer] for answer in greedy(model, context, d.max_new_tokens, rules=rules)]
+        return beam(model, context, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)

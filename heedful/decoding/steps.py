@@ -1,34 +1,32 @@
-"""The state of a decoder between two steps. Every search stands on it."""
+"""The state of a decoder between two steps. Every search stands on it: on a context and a memory, whatever was read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.attention.mechanisms import Mechanism
 from heedful.attention.memory import TreeMemory
 from heedful.decoding.packed import Weights, packed
 from heedful.decoding.rules import FREE, Rules
-from heedful.decoding.writers import Model, Speaker, Translator, Writer, longest, translates
-from heedful.errors import Failure
+from heedful.errors import Failure, Refusal
+from heedful.models.writer import Beginning, Writer, longest
 
-ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
+BEYOND = 50  # an answer may be this much longer than its source, where not told (Vaswani et al., 2017)
 
 
 class Steps:
     """Targets being written: owns what is written (B T), what is remembered of it and what it looks at.
 
     Without a memory the whole of what is written is read again at every step: slow, and the proof of the other way.
-    A kind says what stands there at first, and how the model is asked.
     """
 
-    def __init__(self, model: Writer, begun: Tensor, memory: Memory | None, rules: Rules) -> None:
-        self.special, self.memory, self.rules = model.special, memory, rules
+    def __init__(self, model: Writer, context: Beginning, memory: Memory | None, rules: Rules = FREE) -> None:
+        self.model, self.context, self.memory, self.rules = model, context, memory, rules
+        self.special, begun = model.special, context.prompt
         self.ends = (*(model.special.ends if rules.ends else ()), *rules.also)
         self._ends = begun.new_tensor(self.ends)
         self.written, self.begun = begun, begun.shape[1]  # of which so many tokens stood there at first
@@ -59,8 +57,14 @@ class Steps:
             raise Failure("the model's scores are not numbers, so no token can be chosen; train it at a lower rate")
 
     def scores(self) -> Tensor:
-        """What the model says of each next token: B V."""
-        raise NotImplementedError
+        """What the model says of each next token: B V. The scores behind every token of a prompt would be many."""
+        if self.memory is not None and self.length:  # which knows where each target goes on
+            new, at = self.written[:, -1:], None
+        else:
+            new, at = self.written.clamp(min=0), followed(self.context.places, self.length)
+        states = self.model.states(new, self.context, self.memory, at)
+        scores: Tensor = self.model.outputs(states[:, -1:])[:, -1]
+        return scores
 
     def write(self, tokens: Tensor) -> None:
         """Writes one token (B) behind each target."""
@@ -78,73 +82,25 @@ class Steps:
         return ended | ended.new_tensor([self.rules.stops(said) for said in self.written[:, self.begun :].tolist()])
 
     def take(self, index: Tensor) -> None:
-        """Goes on with the targets at `index` alone, in that order."""
-        index = index.flatten()
+        """Goes on with the targets at `index` alone, in that order; many targets of one source share what it says."""
+        index, sources = index.flatten(), self.sources
         if self.memory is not None:
             self.memory.take(index)
         self.written, self.sources = self.written[index], self.sources[index]
-
-
-class Translating(Steps):
-    """Targets that an encoder-decoder writes to sources (B S, padded at the end), each from BEGIN on."""
-
-    def __init__(self, model: Translator, source: Tensor, memory: Memory | None, rules: Rules = FREE) -> None:
-        super().__init__(model, source.new_full((len(source), 1), model.special.begin), memory, rules)
-        self.model, self.context = model, model.encode(source).kept()
-
-    def scores(self) -> Tensor:
-        new = self.written if self.memory is None else self.written[:, -1:]
-        return self.model.decode(new, self.context, self.memory)[:, -1]
-
-    def take(self, index: Tensor) -> None:
-        """Goes on with the targets at `index` alone, in that order; many targets of one source share what it says."""
-        sources = self.sources
-        super().take(index)
         if not torch.equal(sources, self.sources):
-            self.context = self.context.take(index.flatten())
+            self.context = self.context.take(index)
 
 
-class Continuing(Steps):
-    """Prompts (B S, of unequal length: -1 where there is no token) with which a decoder alone goes on."""
-
-    def __init__(self, model: Speaker, prompts: Tensor, memory: Memory | None, rules: Rules = FREE) -> None:
-        begun, self.positions = to_the_right(prompts)
-        super().__init__(model, begun, memory, rules)
-        self.model = model
-
-    def scores(self) -> Tensor:
-        if self.memory is not None and self.length:  # which knows where each sequence goes on
-            return self.model(self.written[:, -1:], self.memory)[:, -1]
-        at = None if self.positions is None else followed(self.positions, self.length)
-        states = self.model.read(self.written.clamp(min=0), self.memory, at)
-        return self.model.outputs(states[:, -1:])[:, -1]  # the scores behind every token of a prompt would be many
-
-    def take(self, index: Tensor) -> None:
-        super().take(index)
-        if self.positions is not None:
-            self.positions = self.positions[index.flatten()]
-
-
-class BranchingSteps(Translating):
+class BranchingSteps(Steps):
     """The same with K targets of each source, side by side (B K), read as rows of one forward.
 
     What is remembered of them is not copied when they change places, and what a source says is read once for all.
     """
 
-    def __init__(self, model: Translator, source: Tensor, memory: TreeMemory, rules: Rules = FREE) -> None:
-        super().__init__(model, source, memory, rules)
+    def __init__(self, model: Writer, context: Beginning, memory: TreeMemory, rules: Rules = FREE) -> None:
+        super().__init__(model, context, memory, rules)
         self.tree = memory
-        self.open = len(source)  # sources whose targets are being written
-
-    @staticmethod
-    def can_write(model: Model, beams: int) -> bool:
-        """Whether so many targets of a source may be rows of one forward; if not, each goes on by itself.
-
-        A running sum has no columns that rows could choose from: it must be copied for each target. And a forward
-        has no more rows than a model has learned positions.
-        """
-        kinds = [type(part) for part in model.modules() if isinstance(part, Mechanism)]
-        return not any(kind.sums for kind in kinds) and beams <= longest(model)
+        self.open = len(self)  # sources whose targets are being written
 
     def scores(self) -> Tensor:
         """What the model says of each next token: (B K) V."""
@@ -164,26 +120,33 @@ class BranchingSteps(Translating):
         self.written, self.sources = self.written[index], self.sources[index]
 
 
-def opened(model: Writer, source: Tensor, memory: Memory | None, rules: Rules = FREE) -> Steps:
-    """The first step of any model that writes: a target for each source, or each prompt to go on with."""
-    if translates(model):
-        return Translating(cast(Translator, model), source, memory, rules)
-    return Continuing(cast(Speaker, model), source, memory, rules)
+def begin(model: Writer, batch: Mapping[str, Tensor], weights: Weights = "float32") -> Beginning:
+    """What a batch says to a model that answers: the context that a search goes on from."""
+    with answering(model, weights):
+        return model.begin(batch)
 
 
-def to_the_right(prompts: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Prompts (B S), and where each token stands: what is no token (-1) comes first; none where there is no such."""
-    present = prompts >= 0
-    if present.all():
-        return prompts, None
-    order = present.int().argsort(dim=1, stable=True)
-    prompts, present = prompts.gather(1, order), present.gather(1, order)
-    return prompts, present.cumsum(1) - 1
+def limits(model: Writer, context: Beginning, max_new_tokens: int | None) -> Tensor:
+    """How many tokens each answer (B) may have, END counted: what was asked, or 50 more than there was to read."""
+    room = model.room(context)
+    if room < 1:
+        raise Refusal(f"the prompt takes all {longest(model)} positions that the model has learned; shorten it")
+    if max_new_tokens is None:
+        return (context.lengths + BEYOND).clamp(max=room)
+    if max_new_tokens < 1:
+        raise Refusal(f"max_new_tokens={max_new_tokens} leaves nothing to write; give 1 or more")
+    if max_new_tokens > room:
+        raise Refusal(
+            f"max_new_tokens={max_new_tokens} is beyond the positions that the model has learned; give at most {room}"
+        )
+    return torch.full_like(context.lengths, max_new_tokens)
 
 
-def followed(positions: Tensor, count: int) -> Tensor:
-    """Positions (B T) and those of `count` tokens more."""
-    return torch.cat((positions, positions[:, -1:] + torch.arange(1, count + 1, device=positions.device)), 1)
+def followed(places: Tensor | None, count: int) -> Tensor | None:
+    """Positions (B T) and those of `count` tokens more; none where they are not told."""
+    if places is None:
+        return None
+    return torch.cat((places, places[:, -1:] + torch.arange(1, count + 1, device=places.device)), 1)
 
 
 def certain(chances: Tensor, token: int) -> Tensor:
@@ -192,7 +155,7 @@ def certain(chances: Tensor, token: int) -> Tensor:
 
 
 @contextmanager
-def answering(model: Model, weights: Weights = "float32", *, again: bool = False) -> Iterator[None]:
+def answering(model: nn.Module, weights: Weights = "float32", *, again: bool = False) -> Iterator[None]:
     """The model as it answers: without dropout and gradients, its matrices packed; afterwards all is as it was.
 
     `again` says that it answered a moment ago (see `packed`).
@@ -221,7 +184,7 @@ def unplanned() -> Iterator[None]:
 
 
 @contextmanager
-def searching(model: Model) -> Iterator[None]:
+def searching(model: nn.Module) -> Iterator[None]:
     """Answering in words and numbers alone: no tensor is given out, so that torch need not keep account of any.
 
     Where hooks watch the model, as `heedful.look` does, what they keep is to be reckoned with later: there it must.

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import torch
 from pydantic import model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
+from heedful.attention.mechanisms import Mechanism
+from heedful.attention.memory import TreeMemory
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import specs as parts
 from heedful.models.special import Special
 from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
+from heedful.models.writer import ROOM, Beginning, Writer, longest
 
 
 class WriterSpec(LanguageSpec):
@@ -48,9 +52,10 @@ def decoder(spec: Spec) -> Stack:
     return parts.stack(spec, parts.cross_block)
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Writer):
     """Reads a source whole, writes a target token by token, and looks back at the source at every step."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"source"})
     inputs: Tokens  # of the target
     source: Tokens
     encoder: Stack
@@ -58,8 +63,6 @@ class EncoderDecoder(nn.Module):
     mask: Mask
     encoder_bias: Bias | None
     decoder_bias: Bias | None
-    outputs: nn.Module
-    special: Special
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:  # B S, B T -> B T V
         return self.decode(target, self.encode(source))
@@ -73,9 +76,22 @@ class EncoderDecoder(nn.Module):
         sight = (present & self.mask).over(source, bias=self.encoder_bias, positions=positions)
         return Context(self.encoder(self.source(source, sight), sight), present, positions)
 
-    def decode(
-        self, target: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """Reads the sources; targets begin with the prompts of the batch, or with BEGIN where there are none."""
+        source = batch["source"]
+        begin = source.new_full((len(source), 1), self.special.begin)
+        return Beginning.of(self.encode(source), batch.get("prompt", begin), (source != self.special.pad).sum(-1))
+
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
     ) -> Tensor:
-        """Scores of the token after each of the target's: B T -> B T V. With a memory, `target` is what is new."""
-        sight = (Causal() & self.mask).over(target, memory, self.decoder_bias, positions)
-        return self.outputs(self.decoder(self.inputs(target, sight), sight, context, memory))
+        sight = (Causal() & self.mask).over(tokens, memory, self.decoder_bias, positions)
+        return self.decoder(self.inputs(tokens, sight), sight, context, memory)
+
+    def memory(self, beams: int = 1) -> Memory:
+        """A tree for many beams, as rows of one forward, which has no more rows than there are learned positions.
+
+        A running sum has no columns that rows could choose from: it must be copied for each target.
+        """
+        sums = any(part.sums for part in self.modules() if isinstance(part, Mechanism))
+        return Memory(ROOM) if beams == 1 or sums or beams > longest(self) else TreeMemory(ROOM * beams)

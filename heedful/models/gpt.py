@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.attention import Causal, Documents, Everything, Memory
+from heedful.attention import Causal, Context, Documents, Everything, Memory
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
 from heedful.models import answers, tables
@@ -18,6 +19,7 @@ from heedful.models.cases import Continuations
 from heedful.models.family import Family
 from heedful.models.special import Special
 from heedful.models.specs import Share
+from heedful.models.writer import Beginning, Writer, longest
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
 
@@ -77,11 +79,11 @@ class Decoder(nn.Module):
         return self.drop(self.decoder(self.inputs(tokens, sight), sight, memory))
 
 
-class GPT(Decoder):
+class GPT(Decoder, Writer):
     """Predicts each next token from the ones before it (Radford et al., 2019)."""
 
     @property
-    def special(self) -> Special:
+    def special(self) -> Special:  # type: ignore[override]
         """The ids of its special tokens."""
         pad, begin = (-1 if one is None else one for one in (self.spec.pad, self.spec.begin))
         end, *others = self.spec.ends or (-1,)
@@ -99,6 +101,21 @@ class GPT(Decoder):
         Of texts packed into one row, `documents` (B T) says which each token is of, and none sees another.
         """
         return self.outputs(self.read(tokens, memory, positions, documents))
+
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """The prompts to go on with (B P, -1 where there is no token), and nothing else to look at."""
+        prompt = batch["prompt"]
+        nothing = Context(prompt.new_empty(len(prompt), 0, 0), Everything())
+        return Beginning.of(nothing, prompt, (prompt >= 0).sum(-1))
+
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        return self.read(tokens, memory, positions)
+
+    def room(self, context: Beginning) -> int:
+        """How many tokens it may write behind the prompts, each of which could be read."""
+        return longest(self) - max(context.lengths.tolist(), default=0)
 
 
 class ReadingGPT(Decoder):

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from heedful.data.augment import draw
 from heedful.decoding import Decoding, search
-from heedful.decoding.writers import Writer, longest
 from heedful.looking.page import Example, Samples
 from heedful.models.gpt import GPT
 from heedful.models.specs import PAD, UNKNOWN
+from heedful.models.writer import Writer, longest
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop
@@ -111,7 +111,7 @@ class Continuation(Corpus, Continuing):
         ids = torch.stack(
             [torch.from_numpy(one.stream.tokens(slice(one.start, one.start + self.given))) for one in samples]
         )
-        found = search(cast(Writer, model), ids.to(device_of(model)), self.shown(AHEAD))
+        found = search(cast(Writer, model), {"prompt": ids.to(device_of(model))}, self.shown(AHEAD))
         rows = tuple(
             (
                 plain(self.text(one, 0, self.given)),
@@ -123,7 +123,7 @@ class Continuation(Corpus, Continuing):
         return Samples("Texts it never saw", ("text", "goes on", "written"), rows)
 
     def look(self, model: nn.Module, text: str) -> Example:
-        room = longest(cast(Writer, model)) - len(self.tokenizer.encode(text))  # a text may be cut anew, into more
+        room = longest(model) - len(self.tokenizer.encode(text))  # a text may be cut anew, into more
         return self.looked(model, text, self.shown(max(1, min(LOOKED, room))))
 
     def write_input(self, sample: Crop) -> str:

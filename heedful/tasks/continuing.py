@@ -39,13 +39,13 @@ class Continuing(Use):
         for first, group in enumerate(several(texts, AT_ONCE)):
             asked = Asked(model, list(group))
             numbers = [AT_ONCE * first + at for at in range(len(group))]
-            for answers in search(asked.writer, asked.source, decoding, best, seed, numbers):
+            for answers in search(asked.writer, asked.batch, decoding, best, seed, numbers):
                 yield [Text(asked.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer to one input in pieces, as they are written; `number` is its place among several."""
         asked = Asked(model, text)
-        found: Iterator[str] = asked.tokenizer.stream(stream(asked.writer, asked.source, decoding, seed, number))
+        found: Iterator[str] = asked.tokenizer.stream(stream(asked.writer, asked.batch, decoding, seed, number))
         return found
 
     def look(self, model: nn.Module, text: str) -> Example:
@@ -54,9 +54,9 @@ class Continuing(Use):
     def looked(self, model: nn.Module, text: str, decoding: Decoding) -> Example:
         """One pass over the input and the model's own answer to it."""
         asked = Asked(model, text)
-        [[answer]] = search(asked.writer, asked.source, decoding)
+        [[answer]] = search(asked.writer, asked.batch, decoding)
         model.eval()
-        whole = torch.cat((asked.source, asked.source.new_tensor([list(answer.tokens)])), 1)
+        whole = torch.tensor([[*asked.rows[0], *answer.tokens]], device=asked.device)
         with torch.no_grad(), look(model) as seen:
             model(whole)
         words = asked.tokenizer.pieces(whole[0].tolist())

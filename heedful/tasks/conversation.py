@@ -170,14 +170,14 @@ class Conversation(Continuing, Task):
         for first, group in enumerate(several(prompts, AT_ONCE)):
             asked = Asked(model, list(group))
             numbers = [AT_ONCE * first + at for at in range(len(group))]
-            for answers in search(asked.writer, asked.source, decoding, best, seed, numbers, rules=rules):
+            for answers in search(asked.writer, asked.batch, decoding, best, seed, numbers, rules=rules):
                 yield [Text(self.tokenizer.decode(one.tokens), one.ranked(decoding.length_penalty)) for one in answers]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
         """The answer in pieces, as they are written."""
         asked = Asked(model, self.prompt(nonempty(text, self.input)))
         rules = replace(decoding.rules, also=self.script.ends)
-        return self.tokenizer.stream(stream(asked.writer, asked.source, decoding, seed, number, rules))
+        return self.tokenizer.stream(stream(asked.writer, asked.batch, decoding, seed, number, rules))
 
     def prompt(self, text: str) -> list[int]:
         """What a user says, as a model reads it that is to answer."""
@@ -200,8 +200,8 @@ class Conversation(Continuing, Task):
     def look(self, model: nn.Module, text: str) -> Example:
         asked = Asked(model, self.prompt(nonempty(text, self.input)))
         rules = replace(self.shown.rules, also=self.script.ends)
-        [[answer]] = search(asked.writer, asked.source, self.shown, rules=rules)
-        whole = torch.cat((asked.source, asked.source.new_tensor([list(answer.tokens)])), 1)
+        [[answer]] = search(asked.writer, asked.batch, self.shown, rules=rules)
+        whole = torch.tensor([[*asked.rows[0], *answer.tokens]], device=asked.device)
         model.eval()
         with look(model) as seen:
             model(whole)

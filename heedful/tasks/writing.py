@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from heedful.decoding import search, stream
 from heedful.decoding.answer import Answer
 from heedful.decoding.spec import Decoding
-from heedful.decoding.writers import longest
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
@@ -20,6 +19,7 @@ from heedful.models import Spec
 from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec
 from heedful.models.special import Special
 from heedful.models.transformer import SPECIAL
+from heedful.models.writer import longest
 from heedful.results import Result, Text
 from heedful.tasks.task import Ids, device_of, maps, nonempty, read_all, stack
 from heedful.tasks.use import Use
@@ -58,7 +58,7 @@ class Writes(Use):
             for places in alike([len(ids) for ids in window], ROWS // max(decoding.beams, best)):
                 batch = self.sources([window[at] for at in places]).to(device_of(model))
                 numbers = [first + at for at in places]
-                found = search(cast(EncoderDecoder, model), batch, decoding, best, seed, numbers)
+                found = search(cast(EncoderDecoder, model), {"source": batch}, decoding, best, seed, numbers)
                 made |= dict(zip(places, found, strict=True))
                 self.tell(len(places))
             yield from (made[at] for at in range(len(window)))
@@ -83,7 +83,7 @@ class Writes(Use):
         if not (ids := self.known(text)):
             return iter(())
         source = self.sources([ids]).to(device_of(model))
-        return self.tokenizer.stream(stream(cast(EncoderDecoder, model), source, decoding, seed, number))
+        return self.tokenizer.stream(stream(cast(EncoderDecoder, model), {"source": source}, decoding, seed, number))
 
     def known(self, text: str) -> list[int]:
         """The ids of an input."""
@@ -92,7 +92,7 @@ class Writes(Use):
     def look(self, model: nn.Module, text: str) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""
         ids = self.known(text)
-        answer = self.answers(model, [ids])[0][: longest(cast(EncoderDecoder, model)) - 1]  # BEGIN stands before it
+        answer = self.answers(model, [ids])[0][: longest(model) - 1]  # BEGIN stands before it
         batch = self.sources([ids]).to(device_of(model))
         model.eval()
         end = self.special.end

@@ -4,19 +4,19 @@ import itertools
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from heedful.attention import Context, Memory, Sight
+from heedful.attention import Memory, Sight
 from heedful.attention.mechanisms import Softmax
 from heedful.attention.memory import TreeMemory
-from heedful.decoding import Answer, beam, greedy
+from heedful.decoding import Answer
 from heedful.decoding.answer import penalty
 from heedful.decoding.beam import top
-from heedful.decoding.steps import ROOM
 from heedful.errors import Refusal
 from heedful.models import Transformer
-from heedful.models.transformer import BEGIN, END, SPECIAL
-from tests.decoding.toys import Biased, same, sources, taught, writer
+from heedful.models.transformer import BEGIN, END
+from heedful.models.writer import ROOM
+from tests.decoding.toys import Biased, beam, greedy, same, sources, taught, writer
 
 VOCAB, LIMIT = 6, 4
 LENGTHS = (4, 2, 0)
@@ -147,24 +147,20 @@ def test_more_answers_than_beams_are_refused(beams, best):
         beam(writer(), sources(), beams, best)
 
 
-class Remembering(nn.Module):
+class Remembering(Biased):
     """A writer that never ends and notes after each step what its memory holds, and where."""
 
-    special = SPECIAL
-
     def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model, self.encode = model, model.encode
+        super().__init__(model, {END: -torch.inf})
         self.places: list[set[int]] = []
         self.held: list[Tensor] = []
 
-    def decode(self, target: Tensor, context: Context, memory: TreeMemory) -> Tensor:
-        logits = self.model.decode(target, context, memory)
-        logits[..., END] = -torch.inf
+    def states(self, tokens, context, memory, positions=None):
+        states = super().states(tokens, context, memory, positions)
         slots = [kept for slot in memory.slots.values() for kept in slot]
         self.places.append({kept.data_ptr() for kept in slots})
         self.held.append(slots[0][:, :, : memory.written].clone())
-        return logits
+        return states
 
 
 def test_beams_that_change_places_leave_keys_and_values_where_they_are(monkeypatch):

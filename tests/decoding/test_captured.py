@@ -30,9 +30,9 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def both(model: Any, source: Tensor, way: dict[str, Any], **more: Any) -> tuple[Sequence[Any], Sequence[Any]]:
-    decoding = Decoding(max_new_tokens=21, **way)
+    decoding, batch = Decoding(max_new_tokens=21, **way), {"prompt": source}
     steps = decoding.but(steps="captured")
-    return strip(search(model, source, steps, **more)), strip(search(model, source, decoding, **more))
+    return strip(search(model, batch, steps, **more)), strip(search(model, batch, decoding, **more))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -112,7 +112,7 @@ def test_whoever_waits_waits_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     decoding = Decoding(max_new_tokens=40, steps="captured")
     for end, steps in ((0, captured.PATIENCE - 1), (5, 39)):
         model.spec = model.spec.model_copy(update={"end": end})
-        [[answer], _] = search(model, torch.tensor([[3], [4]]), decoding)
+        [[answer], _] = search(model, {"prompt": torch.tensor([[3], [4]])}, decoding)
         assert answer == Answer((0,) * 40 * (end != 0), pytest.approx(answer.score), end == 0)
         assert len(calls) == steps
         calls.clear()
@@ -124,7 +124,7 @@ def test_scores_that_are_no_numbers_are_a_failure() -> None:
         model.outputs.matrix.weight[5] = torch.nan
     for way in WAYS[:2]:
         with pytest.raises(Failure, match="not numbers"):
-            search(model, torch.tensor([[3]]), Decoding(max_new_tokens=9, steps="captured", **way))
+            search(model, {"prompt": torch.tensor([[3]])}, Decoding(max_new_tokens=9, steps="captured", **way))
 
 
 def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(Refusal, match="steps='captured' captures the steps of a GPU, and the model lies on a CPU"):
         heedful.generate(speaker(), [3], 9, steps="captured")
     with pytest.raises(Refusal, match="the model lies on a CPU"):
-        search(writer(), sources(), Decoding(steps="compiled"))
+        search(writer(), {"source": sources()}, Decoding(steps="compiled"))
 
 
 @pytest.mark.parametrize("way", [captured.LIKELIEST, captured.Way(None, 1.2)])

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 import heedful
-from heedful.decoding import Rules, beam, greedy, sample
+from heedful.decoding import Rules
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.gpt import GPT
 from heedful.text import Tokenizer
+from tests.decoding.toys import beam, greedy, sample
 
 VOCAB, LETTERS = 16, "abcdefghijkl"  # with the four special tokens
 KINDS: dict[str, dict[str, Any]] = {

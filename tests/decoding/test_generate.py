@@ -11,12 +11,12 @@ from tokenizers import decoders, models, pre_tokenizers
 from torch import Tensor
 
 import heedful
-from heedful.decoding import Decoding, beam, search
+from heedful.decoding import Decoding, search
 from heedful.errors import Refusal
 from heedful.models import Transformer
 from heedful.models.transformer import END
 from heedful.text import Tokenizer
-from tests.decoding.toys import sharpened, sources, writer
+from tests.decoding.toys import beam, sharpened, sources, told, writer
 
 LETTERS = "abcdefgh"  # with the special tokens, the twelve of the toys
 WAYS: list[dict[str, Any]] = [
@@ -33,7 +33,7 @@ def found(model: Transformer, source: Tensor, way: dict[str, Any]) -> list[int]:
     """What search finds, by the same words."""
     way = {"max_new_tokens": 64, **way}
     seed = way.pop("seed", 0)
-    return list(search(model, source, Decoding(**way), seed=seed)[0][0].tokens)
+    return list(search(model, told(model, source), Decoding(**way), seed=seed)[0][0].tokens)
 
 
 @pytest.fixture(scope="module")

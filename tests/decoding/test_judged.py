@@ -6,11 +6,10 @@ import pytest
 import torch
 
 import heedful
-from heedful.decoding import greedy, sample
 from heedful.decoding.judged import following, generate_judged, judged
 from heedful.errors import Refusal
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
-from tests.decoding.toys import sources, writer
+from tests.decoding.toys import greedy, sample, sources, writer
 
 
 def test_chances_sum_to_the_score_of_the_search() -> None:

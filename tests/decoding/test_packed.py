@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from heedful import look
-from heedful.decoding import beam, greedy
 from heedful.decoding import packed as packing
 from heedful.decoding.packed import Packed, made, packed
 from heedful.decoding.steps import answering
 from heedful.errors import Refusal
 from heedful.models import Transformer, build
-from tests.decoding.toys import sharpened, sources
+from tests.decoding.toys import beam, greedy, sharpened, sources
 
 WIDE = 512  # so that 256 rows of it are worth packing
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}  # float32, sums of 512 products

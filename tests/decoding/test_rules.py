@@ -2,9 +2,9 @@
 
 import torch
 
-from heedful.decoding import Rules, greedy
+from heedful.decoding import Rules
 from heedful.decoding.rules import FREE, occurring
-from tests.decoding.toys import sources, writer
+from tests.decoding.toys import greedy, sources, writer
 
 
 def test_what_is_no_token_is_nothing_to_repeat() -> None:

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.decoding import Answer, greedy, sample
+from heedful.decoding import Answer
 from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import AHEAD, Dice
 from heedful.decoding.sample import drawn
 from heedful.errors import Failure, Refusal
 from heedful.models.transformer import BEGIN, END, PAD
-from tests.decoding.toys import KINDS, Biased, same, sources, taught, writer
+from tests.decoding.toys import KINDS, Biased, greedy, same, sample, sources, taught, writer
 
 NEW = 40  # more than a memory has room for at first and than dice are thrown ahead
 

@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from heedful.attention import Across, Context, FixedMemory, Memory, Sight
-from heedful.decoding import Answer, beam, greedy, opened
+from heedful.attention import Across, FixedMemory, Memory, Sight
+from heedful.decoding import Answer, Steps
 from heedful.errors import Failure, Refusal
-from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
-from tests.decoding.toys import KINDS, Biased, same, sources, taught, writer
+from heedful.models.transformer import BEGIN, END, PAD
+from tests.decoding.toys import KINDS, Biased, beam, greedy, same, sources, taught, told, writer
 
 NEW = 20  # more than a memory has room for at first, so that it grows on the way
 
@@ -18,22 +18,6 @@ def one_best(model, source, max_new_tokens=None, **words):
 
 
 SEARCHES = pytest.mark.parametrize("search", [greedy, one_best])
-
-
-class Undecided(nn.Module):
-    """A writer to which every token is as likely as any other."""
-
-    special = SPECIAL
-
-    def __init__(self, vocab: int) -> None:
-        super().__init__()
-        self.vocab, self.reader = vocab, writer()
-
-    def encode(self, source: Tensor) -> Context:
-        return self.reader.encode(source)
-
-    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
-        return torch.zeros(*target.shape, self.vocab)
 
 
 @pytest.mark.parametrize("seed", [0, 4])
@@ -126,7 +110,8 @@ def test_an_empty_source_and_an_empty_batch_are_answered(search):
 
 @SEARCHES
 def test_of_equally_likely_tokens_the_first_is_taken(search):
-    assert [answer.tokens for answer in search(Undecided(12), sources(), 6)] == [()] * 7
+    model = Biased(writer(), dict.fromkeys(range(12), 0.0))
+    assert [answer.tokens for answer in search(model, sources(), 6)] == [()] * 7
 
 
 @SEARCHES
@@ -164,11 +149,15 @@ def test_a_source_is_encoded_and_projected_once(search, monkeypatch):
     assert made == [(project, 7) for project in projects]  # not once a beam
 
 
+def started(model, source, memory):
+    return Steps(model, model.begin(told(model, source)), memory)
+
+
 @pytest.mark.parametrize("remember", [True, False])
 def test_targets_that_change_places_go_on_with_their_own_sources(remember):
     model, source = writer(4), sources()
     with torch.no_grad():
-        steps = opened(model, source, Memory() if remember else None)
+        steps = started(model, source, Memory() if remember else None)
         first = steps.chances().flip(0)
         steps.take(torch.arange(7).flip(0))
         steps.write(first.argmax(-1))
@@ -180,7 +169,7 @@ def test_targets_that_change_places_go_on_with_their_own_sources(remember):
 def test_a_memory_of_fixed_shapes_says_the_same(kind):
     model, source = writer(4, **KINDS[kind]), sources()
     with torch.no_grad():
-        steps, fixed = opened(model, source, Memory()), opened(model, source, FixedMemory(8))
+        steps, fixed = started(model, source, Memory()), started(model, source, FixedMemory(8))
         for index in ([4, 1, 1, 0, 6], [1, 2, 0], [2, 1, 0], [0, 1]):
             torch.testing.assert_close(fixed.chances(), steps.chances(), atol=1e-10, rtol=0)
             for one in (steps, fixed):
@@ -191,7 +180,7 @@ def test_a_memory_of_fixed_shapes_says_the_same(kind):
 
 @pytest.mark.parametrize(("dtype", "exact"), [(torch.bfloat16, torch.float32), (torch.float64, torch.float64)])
 def test_log_probabilities_are_made_in_single_precision_or_better(dtype, exact):
-    steps = opened(writer().to(dtype), sources(), Memory())
+    steps = started(writer().to(dtype), sources(), Memory())
     chances = steps.chances()
     assert chances.dtype == exact
     assert chances[:, [PAD, BEGIN]].eq(-torch.inf).all()

@@ -6,11 +6,11 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from heedful.decoding import Decoding, beam, greedy, sample, search, stream
+from heedful.decoding import Decoding, search, stream
 from heedful.errors import Refusal
 from heedful.models import refusal
 from heedful.models.transformer import END
-from tests.decoding.toys import Biased, sources, writer
+from tests.decoding.toys import Biased, beam, greedy, sample, sources, writer
 
 NEW = 40
 WARM = {"temperature": 1.3, "top_k": 8, "top_p": 0.95, "min_p": 0.01}
@@ -18,18 +18,19 @@ WARM = {"temperature": 1.3, "top_k": 8, "top_p": 0.95, "min_p": 0.01}
 
 def test_search_is_greedy_beam_or_sample_as_the_spec_says() -> None:
     model, source = writer(4), sources()
-    assert search(model, source, Decoding(max_new_tokens=NEW)) == [[one] for one in greedy(model, source, NEW)]
+    batch, plain = {"source": source}, Decoding(max_new_tokens=NEW)
+    assert search(model, batch, plain) == [[one] for one in greedy(model, source, NEW)]
     weighed = Decoding(beams=4, length_penalty=0.6, max_new_tokens=NEW)
-    assert search(model, source, weighed, 3) == beam(model, source, 4, 3, NEW, 0.6)
+    assert search(model, batch, weighed, 3) == beam(model, source, 4, 3, NEW, 0.6)
     warm, numbers = Decoding(**WARM, max_new_tokens=NEW), [9, 8, 7, 6, 5, 4, 3]
     expected = sample(model, source, *WARM.values(), max_new_tokens=NEW, seed=5, best=2, numbers=numbers)
-    assert search(model, source, warm, 2, 5, numbers) == expected
+    assert search(model, batch, warm, 2, 5, numbers) == expected
 
 
 def test_more_answers_than_a_search_can_give_are_refused() -> None:
     for decoding in (Decoding(), Decoding(beams=2)):
         with pytest.raises(Refusal, match="as many beams as answers"):
-            search(writer(), sources(), decoding, best=3)
+            search(writer(), {"source": sources()}, decoding, best=3)
 
 
 @pytest.mark.parametrize("decoding", [Decoding(), Decoding(**WARM), Decoding(temperature=1.0)], ids=str)
@@ -37,8 +38,8 @@ def test_more_answers_than_a_search_can_give_are_refused() -> None:
 def test_what_is_streamed_is_what_search_finds(decoding: Decoding, new: int | None) -> None:
     model, decoding = writer(4), decoding.but(max_new_tokens=new)
     for number, row in enumerate(sources()):
-        [[answer]] = search(model, row[None], decoding, seed=7, numbers=[number])
-        assert tuple(stream(model, row[None], decoding, 7, number)) == answer.tokens
+        [[answer]] = search(model, {"source": row[None]}, decoding, seed=7, numbers=[number])
+        assert tuple(stream(model, {"source": row[None]}, decoding, 7, number)) == answer.tokens
 
 
 def test_a_stream_gives_each_token_before_the_next_is_made_and_never_end() -> None:
@@ -46,7 +47,7 @@ def test_a_stream_gives_each_token_before_the_next_is_made_and_never_end() -> No
     [expected] = greedy(model, sources((7,)), NEW)
     assert expected.finished and len(expected.tokens) > 1
     model.rows.clear()
-    for made, token in enumerate(stream(model, sources((7,)), Decoding(max_new_tokens=NEW)), 1):
+    for made, token in enumerate(stream(model, {"source": sources((7,))}, Decoding(max_new_tokens=NEW)), 1):
         assert len(model.rows) == made
         assert token != END
     assert len(model.rows) == len(expected.tokens) + 1
@@ -56,7 +57,7 @@ def test_who_reads_a_stream_may_train_meanwhile() -> None:
     model = writer(4).train()
     expected = greedy(model, sources((7,)), NEW)[0].tokens
     tokens = []
-    for token in stream(model, sources((7,)), Decoding(max_new_tokens=NEW)):
+    for token in stream(model, {"source": sources((7,))}, Decoding(max_new_tokens=NEW)):
         tokens.append(token)
         assert torch.is_grad_enabled()
         assert all(part.training for part in model.modules())
@@ -65,13 +66,13 @@ def test_who_reads_a_stream_may_train_meanwhile() -> None:
 
 def test_what_cannot_be_streamed_is_refused_before_the_first_token_is_asked_for() -> None:
     with pytest.raises(Refusal, match=r"5 beams find is known at the end.*give beams=1"):
-        stream(writer(), sources((7,)), Decoding(beams=5))
+        stream(writer(), {"source": sources((7,))}, Decoding(beams=5))
     with pytest.raises(Refusal, match="7 sources cannot be streamed at once; give one"):
-        stream(writer(), sources(), Decoding())
+        stream(writer(), {"source": sources()}, Decoding())
     with pytest.raises(Refusal, match="at most 40"):
-        stream(writer(position="learned"), sources((7,)), Decoding(max_new_tokens=41))
+        stream(writer(position="learned"), {"source": sources((7,))}, Decoding(max_new_tokens=41))
     with pytest.raises(Refusal, match="seed=-1"):
-        stream(writer(), sources((7,)), Decoding(temperature=1.0), -1)
+        stream(writer(), {"source": sources((7,))}, Decoding(temperature=1.0), -1)
 
 
 @pytest.mark.parametrize(

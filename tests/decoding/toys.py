@@ -1,15 +1,18 @@
 """Small random models in float64 that say different things of different sources, and sources of unequal length."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from heedful import decoding
 from heedful.attention import Context, Memory
 from heedful.decoding import Answer
 from heedful.models import Forecaster, Transformer, build
 from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
+from heedful.models.writer import Beginning, Writer
 
 KINDS: dict[str, dict[str, Any]] = {
     "sine": {},
@@ -56,24 +59,42 @@ def sources(lengths: tuple[int, ...] = (7, 3, 0, 5, 1, 6, 7), vocab: int = 12, s
     return source.masked_fill(torch.arange(max(lengths)) >= torch.tensor(lengths)[:, None], PAD)
 
 
-class Biased(nn.Module):
+def told(model: Writer, tokens: Tensor) -> dict[str, Tensor]:
+    """Sources or prompts as the batch that a model reads."""
+    return {next(iter(model.reads), "prompt"): tokens}
+
+
+def on_tokens(search: Callable[..., Any]) -> Callable[..., Any]:
+    """A search that goes on from the context of sources, or of prompts."""
+    return lambda model, tokens, *how, **more: search(model, decoding.begin(model, told(model, tokens)), *how, **more)
+
+
+greedy, beam, sample = map(on_tokens, (decoding.greedy, decoding.beam, decoding.sample))
+
+
+class Biased(Writer):
     """A writer that scores some tokens otherwise than its model does, and counts the targets of every step."""
 
-    special = SPECIAL
+    special, reads = SPECIAL, frozenset({"source"})
 
     def __init__(self, model: Transformer, scores: dict[int, float] | None = None) -> None:
         super().__init__()
-        self.model, self.scores = model, scores or {}
+        self.model, self.scores, self.memory = model, scores or {}, model.memory
         self.encoded = 0
         self.rows: list[int] = []
 
-    def encode(self, source: Tensor) -> Context:
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
         self.encoded += 1
-        return self.model.encode(source)
+        return self.model.begin(batch)
 
-    def decode(self, target: Tensor, context: Context, memory: Memory | None = None) -> Tensor:
-        self.rows.append(target.numel() if memory else len(target))
-        logits = self.model.decode(target, context, memory)
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        self.rows.append(tokens.numel() if memory else len(tokens))
+        return self.model.states(tokens, context, memory, positions)
+
+    def outputs(self, states: Tensor) -> Tensor:
+        logits = self.model.outputs(states)
         for token, score in self.scores.items():
             logits[..., token] = score
         return logits

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
-from heedful.decoding import beam, greedy
+from tests.decoding.toys import beam, greedy
 from tests.references.encoder_decoders import KINDS, VOCAB, Asked, both, drawn, few
 
 LIMIT = 9

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 import heedful
-from heedful.decoding import Rules, beam
+from heedful.decoding import Rules
 from heedful.decoding.cuts import heated, likeliest, not_far_behind, nucleus
 from heedful.models import build
 from heedful.models.gpt import GPT
 from tests.decoding.test_continuing import in_batch
+from tests.decoding.toys import beam
 
 VOCAB, END = 23, 2
 PROMPTS = [[5, 6, 7, 8, 9], [11], [3, 4, 3]]

@@ -7,8 +7,8 @@ from hypothesis import strategies as some
 
 import heedful
 import heedful.text
-from heedful.decoding import greedy
 from heedful.errors import Refusal
+from tests.decoding.toys import greedy
 from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn, few
 from tests.text.corpus import TEXTS
 

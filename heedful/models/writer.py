@@ -1,0 +1,85 @@
+"""Generative models: all that a search (greedy, beams, sampling) may ask of a model that writes token by token."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeGuard
+
+from torch import Tensor, nn
+
+from heedful.attention import Context, Memory
+from heedful.attention.mechanisms import Mechanism
+from heedful.inputs import Learned
+from heedful.models.answers import NEXT, asked
+from heedful.models.special import Special
+
+ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
+
+
+class Beginning(Context):
+    """A context that is looked at many times, and the prompts that what is written to it goes on with."""
+
+    def __init__(self, context: Context, prompt: Tensor, places: Tensor | None, lengths: Tensor) -> None:
+        super().__init__(context.states, context.mask, context.positions)
+        self.made = context.made or {}
+        self.prompt, self.places = prompt, places  # B P, and where its tokens stand; none: at 0, 1, 2, ...
+        self.lengths = lengths  # B: how much there was to read
+
+    @classmethod
+    def of(cls, context: Context, prompt: Tensor, lengths: Tensor) -> Beginning:
+        """Of prompts (B P) of unequal length, what is no token (-1) comes first, at places below 0."""
+        there = prompt >= 0
+        if there.all():
+            return cls(context, prompt, None, lengths)
+        order = there.int().argsort(dim=1, stable=True)
+        return cls(context, prompt.gather(1, order), there.gather(1, order).cumsum(1) - 1, lengths)
+
+    def take(self, index: Tensor) -> Beginning:
+        places = None if self.places is None else self.places.index_select(0, index)
+        rows = self.prompt.index_select(0, index), places, self.lengths.index_select(0, index)
+        return Beginning(super().take(index), *rows)
+
+
+class Writer(nn.Module):
+    """Generative model: it makes a context of a batch, and says what comes after each token, looking at that."""
+
+    reads: ClassVar[frozenset[str]] = frozenset()  # the fields of a batch that it conditions on, beside the prompt
+    special: Special
+    outputs: nn.Module  # scores of states: B T M -> B T V
+
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """What a batch says: a context of what is read in it, and the prompts that answers go on with."""
+        raise NotImplementedError
+
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """The states that scores are made of: B T -> B T M. With a memory, `tokens` are what is new."""
+        raise NotImplementedError
+
+    def decode(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """Scores of the token after each: B T -> B T V. With a memory, `tokens` are what is new."""
+        scores: Tensor = self.outputs(self.states(tokens, context, memory, positions))
+        return scores
+
+    def memory(self, beams: int = 1) -> Memory:
+        """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward."""
+        return Memory(ROOM)
+
+    def room(self, context: Beginning) -> int:
+        """How many tokens it may write behind the prompts; the last of them is never read."""
+        return longest(self) - context.prompt.shape[1] + 1
+
+
+def writes(model: nn.Module) -> TypeGuard[Writer]:
+    """Whether a model writes: it can, and nothing else is asked of it. torch wraps one that it has compiled."""
+    spec: Any = getattr(model, "spec", None)
+    return isinstance(getattr(model, "_orig_mod", model), Writer) and asked(spec) == NEXT
+
+
+def longest(model: nn.Module) -> int:
+    """How many positions the model has learned, or its mechanism was made for; without end where that is any."""
+    return min((part.length for part in model.modules() if isinstance(part, Learned | Mechanism)), default=sys.maxsize)
