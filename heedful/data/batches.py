@@ -157,7 +157,8 @@ def divided(
     by their content (where none is given: by the key), it is that of the first.
     """
     found = digests(map(content or key, samples))
-    dealt = np.fromiter((side_of(seed, key(sample)) for sample in samples), np.int64)
+    with progress("samples are divided"):
+        dealt = np.fromiter((side_of(seed, key(sample)) for sample in samples), np.int64)
     sides = by_side(samples, held_together(found, dealt))
     if not all(sides):
         kinds = len(np.unique(found))  # columns that were swapped show here

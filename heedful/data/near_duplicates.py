@@ -16,6 +16,7 @@ from unicodedata import category, normalize
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.made import Made
 from heedful.data.stretches import Whole
 from heedful.terminal import progress
 
@@ -85,9 +86,12 @@ def held_together(
     return homes[group]
 
 
-def by_side(samples: Sequence[Sample], sides: NDArray[np.int64], count: int = len(NAMES)) -> list[list[Sample]]:
+def by_side(samples: Sequence[Sample], sides: NDArray[np.int64], count: int = len(NAMES)) -> list[Sequence[Sample]]:
     """The samples of each side, in their order."""
-    return [[samples[at] for at in np.flatnonzero(sides == side).tolist()] for side in range(count)]
+    places = [np.flatnonzero(sides == side) for side in range(count)]
+    if isinstance(samples, Made):
+        return list(map(samples.chosen, places))
+    return [[samples[at] for at in some.tolist()] for some in places]
 
 
 # ---------------------------------------------------------------------- what is not held together is told

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from heedful.data import alignments
 from heedful.data.alignments import Links
 from heedful.data.files import lines
+from heedful.data.made import Made
 from heedful.data.spec import Sides
+from heedful.data.stretches import Lines, is_long
 from heedful.errors import Refusal
+from heedful.terminal import progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,37 +32,58 @@ class Pair:
         return f"{self.paths[side]}, line {self.line}" if self.line else "a sample"
 
 
-def read(where: str | Sides) -> list[Pair]:
-    """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line."""
-    made = both(where) if isinstance(where, Sides) else split(where)
-    pairs = [filled(pair) for pair in made if pair.source.strip() or pair.target.strip()]
+def read(where: str | Sides) -> Sequence[Pair]:
+    """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line.
+
+    Those of long files stay there, where they have no alignments.
+    """
+    paths = (where.source, where.target) if isinstance(where, Sides) else (where,)
     if isinstance(where, Sides) and where.alignment is not None:
-        return aligned(pairs, where)
-    return pairs
+        return aligned(list(of_lines(list(map(lines, paths)), paths)), where)
+    if any(map(is_long, paths)):
+        return in_files(paths)
+    return list(of_lines(list(map(lines, paths)), paths))
 
 
-def both(sides: Sides) -> Iterator[Pair]:
+def in_files(paths: Sequence[str]) -> Made[Pair]:
+    """Pairs that stay in their files, each made when it is asked for."""
+    found = [Lines(path) for path in paths]
+    with progress(f"pairs are read in {' and '.join(paths)}"):
+        places = np.fromiter((pair.line for pair in of_lines(found, paths)), np.int64)
+
+    def make(line: int) -> Pair:
+        texts = [one[line - 1] for one in found]
+        source, target = texts if len(texts) > 1 else texts[0].split("\t")
+        return Pair(source, target, (paths[0], paths[-1]), line)
+
+    return Made(make, places)
+
+
+def of_lines(found: Sequence[Sequence[str]], paths: Sequence[str]) -> Iterator[Pair]:
+    """The pairs of the lines of one file or two."""
+    made = both(found[0], found[1], paths[0], paths[1]) if len(paths) > 1 else split(found[0], paths[0])
+    return (filled(pair) for pair in made if pair.source.strip() or pair.target.strip())
+
+
+def both(source: Sequence[str], target: Sequence[str], first: str, second: str) -> Iterator[Pair]:
     """The pairs of two files."""
-    source, target = lines(sides.source), lines(sides.target)
     if len(source) != len(target):
         raise Refusal(
-            f"{sides.source} has {len(source)} lines and {sides.target} has {len(target)}; "
+            f"{first} has {len(source)} lines and {second} has {len(target)}; "
             "each line of one must have its line in the other"
         )
-    paths = sides.source, sides.target
-    return (Pair(*pair, paths, line) for line, pair in enumerate(zip(source, target, strict=True), 1))
+    return (Pair(*pair, (first, second), line) for line, pair in enumerate(zip(source, target, strict=True), 1))
 
 
-def split(path: str) -> Iterator[Pair]:
+def split(found: Iterable[str], path: str) -> Iterator[Pair]:
     """The pairs of one file with tabs."""
-    paths = path, path
-    for line, text in enumerate(lines(path), 1):
+    for line, text in enumerate(found, 1):
         fields = text.split("\t")
         if text.strip() and len(fields) != 2:
             count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
             raise Refusal(f"{path}, line {line}: {count}, not two; write source, a tab and target")
         if text.strip():
-            yield Pair(fields[0], fields[1], paths, line)
+            yield Pair(fields[0], fields[1], (path, path), line)
 
 
 def filled(pair: Pair) -> Pair:

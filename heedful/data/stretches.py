@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 import tempfile
 import weakref
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, overload
+
+import numpy as np
 
 from heedful.checkpoints.opening import amount, size_of
 from heedful.data import files
 from heedful.errors import RECODED, Refusal
 from heedful.terminal import note, progress
+from heedful.text.parts import by_lines
 
 HELD = 1 << 24  # bytes of a file up to which its text is held as a string
 FOLDED = 8  # times that a gzipped text may well be longer
@@ -59,11 +64,15 @@ class File:
         cut = next((cut for cut in range(len(data) - 1, len(data) - 5, -1) if data[cut] & 0xC0 != 0x80), len(data))
         return start + cut - (data[cut - 1 : cut] == b"\r")
 
-    def block(self, at: int) -> str:
-        """The text of a block, in which lines end in one sign."""
+    def check(self) -> None:
+        """Refuses a file that was written since it was opened."""
         now = os.fstat(self.file.fileno())
         if (now.st_size, now.st_mtime_ns) != (self.state.st_size, self.state.st_mtime_ns):
             raise Refusal(f"{self.path} changed while it was read; begin again")
+
+    def block(self, at: int) -> str:
+        """The text of a block, in which lines end in one sign."""
+        self.check()
         try:
             return self.raw(self.bytes[at], self.bytes[at + 1]).decode("utf-8").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
@@ -98,6 +107,39 @@ class Stretch:
         return "".join(self)
 
 
+class Lines(Sequence[str]):
+    """The lines of a text file without their ends, each read when it is asked for."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.file = File(Path(path), is_packed(Path(path)))
+        places = [np.array(self.file.bytes[:1])]
+        for start, end in pairwise(self.file.bytes):
+            places.append(start + 1 + np.flatnonzero(np.frombuffer(self.file.raw(start, end), np.uint8) == ord("\n")))
+        self.starts = np.concatenate([*places, self.file.bytes[-1:]])
+        if self.starts[-2] == self.starts[-1]:  # behind the last end
+            self.starts = self.starts[:-1]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        self.file.check()
+        line = self.file.raw(int(self.starts[at]), int(self.starts[at + 1])).decode()
+        return line.removesuffix("\n").removesuffix("\r")
+
+    def __iter__(self) -> Iterator[str]:
+        for block in by_lines(map(self.file.block, range(len(self.file.bytes) - 1)), long=sys.maxsize):
+            yield from block.split("\n")
+
+
 Whole = str | Stretch  # a text, in memory or in its file
 
 
@@ -113,15 +155,19 @@ def is_blank(text: Whole) -> bool:
 
 def text_of(path: str | Path) -> Whole:
     """The text of a UTF-8 file, gzipped or plain; a long one stays in its file, or in one that it is unfolded to."""
+    if not is_long(path):
+        return files.text(path)
+    found = File(Path(path), is_packed(Path(path)))
+    return Stretch(found, 0, found.characters[-1])
+
+
+def is_long(path: str | Path) -> bool:
+    """Whether a file is too long to be held, and can be read in parts; not where something is wrong with it."""
     path = Path(path)
     try:
-        size, packed = size_of(path), is_packed(path)
+        return (HELD // FOLDED if is_packed(path) else HELD) < size_of(path) <= files.MOST
     except (OSError, ValueError):
-        return files.text(path)  # which says what is wrong with it
-    if size > files.MOST or size <= (HELD // FOLDED if packed else HELD):
-        return files.text(path)
-    found = File(path, packed)
-    return Stretch(found, 0, found.characters[-1])
+        return False
 
 
 def is_packed(path: Path) -> bool:

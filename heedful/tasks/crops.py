@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heedful.data.texts import Text
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
+from heedful.tasks.rows import Row
 from heedful.terminal import progress
 from heedful.text import Tokenizer
 from heedful.text.parts import by_lines, by_tokens
@@ -74,24 +75,6 @@ class Stream:
     def words(self, places: Whole) -> Whole:
         """The number of the word at each of some places, B T, counted along T."""
         return self.begins[places].cumsum(1)
-
-
-class Row:
-    """Numbers that come one after the other, and are held once."""
-
-    def __init__(self, kind: np.dtype[Any]) -> None:
-        self.kind, self.data = kind, bytearray()
-
-    def __len__(self) -> int:
-        return len(self.data) // self.kind.itemsize
-
-    def add(self, numbers: Sequence[int] | NDArray[Any]) -> None:
-        """Takes some more."""
-        self.data += np.asarray(numbers, self.kind).tobytes()
-
-    def array(self) -> NDArray[Any]:
-        """All of them."""
-        return np.frombuffer(self.data, self.kind)
 
 
 def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> Iterator[Iterable[Part]]:

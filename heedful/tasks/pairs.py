@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from heedful.checkpoints.opening import inside
 from heedful.data.batches import Splits
+from heedful.data.made import Made
 from heedful.data.near_duplicates import Content
 from heedful.data.pairs import Pair
 from heedful.data.spec import DataSpec
@@ -23,6 +24,7 @@ from heedful.models.transformer import UNKNOWN, TransformerSpec
 from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
+from heedful.tasks.rows import Rows
 from heedful.tasks.task import (
     PLAIN,
     Batch,
@@ -30,10 +32,14 @@ from heedful.tasks.task import (
     Ids,
     Task,
     Terms,
+    several,
     stack,
 )
 from heedful.tasks.writing import Writes
+from heedful.terminal import progress
 from heedful.text import Broken, Tokenizer
+
+TOGETHER = 10_000  # pairs that are encoded together
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,16 @@ class Pairs(Writes, Task):
     def encoded(self, splits: Splits[Pair]) -> Splits[Encoded]:
         """Pairs as ids."""
 
-        def of(pairs: Sequence[Pair]) -> list[Encoded]:
-            source, target = ([getattr(pair, side) for pair in pairs] for side in ("source", "target"))
-            encoded = self.ids(source), self.ids(target), pairs
-            return [Encoded(*sample, place) for place, sample in enumerate(zip(*encoded, strict=True))]
+        def of(pairs: Sequence[Pair]) -> Sequence[Encoded]:
+            with progress("pairs become tokens", len(pairs)) as heard:
+                sides = Rows(len(self.tokenizer)), Rows(len(self.tokenizer))
+                for some in several(pairs, TOGETHER):
+                    for rows, texts in zip(sides, ([p.source for p in some], [p.target for p in some]), strict=True):
+                        rows.add(self.ids(texts))
+                    heard(len(some))
+            source, target = sides
+            made = Made(lambda at: Encoded(source[at], target[at], pairs[at], at), np.arange(len(pairs)))
+            return made if isinstance(pairs, Made) else list(made)
 
         return Splits(of(splits.train), of(splits.valid), of(splits.test))
 

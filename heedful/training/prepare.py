@@ -126,7 +126,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
     length = task.length(longest)
     if length > spec.length:
-        learned = too_long == "refuse" and any(sample is longest for sample in splits.train)
+        learned = too_long == "refuse" and any(task.length(sample) == length for sample in splits.train)
         cuts = type(task).shortened is not Task.shortened
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)

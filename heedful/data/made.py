@@ -1,0 +1,36 @@
+"""Samples that are made when they are asked for, where there are too many to be held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Sample = TypeVar("Sample")
+
+
+class Made(Sequence[Sample]):
+    """Samples of some places; `make` gives the sample of a place."""
+
+    def __init__(self, make: Callable[[int], Sample], places: NDArray[np.int64]) -> None:
+        self.make, self.places = make, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Sample]: ...
+
+    def __getitem__(self, at: int | slice) -> Sample | list[Sample]:
+        if isinstance(at, slice):
+            return [self.make(int(place)) for place in self.places[at]]
+        return self.make(int(self.places[at]))
+
+    def chosen(self, places: NDArray[np.int64]) -> Made[Sample]:
+        """Some of them, by where they stand among them."""
+        return Made(self.make, self.places[places])
