@@ -28,7 +28,7 @@ PIECES = ["a", "bc ", "\n", "\r\n", "\r", "日本", "é", "😀", "\n\n", " \n \
 contents = st.lists(st.sampled_from(PIECES), min_size=1).map("".join).filter(lambda text: text.strip("\ufeff").strip())
 
 
-def long_text(path: Path, block: int = 7) -> Stretch:
+def long_text(path: Path, block: int = 8) -> Stretch:
     """The text of a file as if that were a long one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stretches, "HELD", 0)
@@ -41,7 +41,7 @@ def long_text(path: Path, block: int = 7) -> Stretch:
 @settings(max_examples=25, deadline=None)
 @given(
     text=contents,
-    block=st.integers(5, 40),
+    block=st.integers(8, 40),
     packed=st.booleans(),
     ends=st.tuples(st.integers(0, 99), st.integers(0, 99)),
 )
