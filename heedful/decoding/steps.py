@@ -122,6 +122,8 @@ class BranchingSteps(Steps):
 
 def begin(model: Writer, batch: Mapping[str, Tensor], weights: Weights = "float32") -> Beginning:
     """What a batch says to a model that answers: the context that a search goes on from."""
+    if missing := sorted((model.reads or {"prompt"}) - batch.keys()):
+        raise Refusal(f"the batch has no {' and no '.join(missing)}, which the model reads; add it")
     with answering(model, weights):
         return model.begin(batch)
 

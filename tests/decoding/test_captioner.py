@@ -88,6 +88,8 @@ def test_a_captioner_is_looked_into_as_it_looks_at_patches():
 def test_who_reads_images_is_asked_with_no_text():
     with pytest.raises(Refusal, match=r"'Captioner' reads image, not prompts; ask it by decoding\.search"):
         heedful.generate(Captioner(), [3, 4])
+    with pytest.raises(Refusal, match="the batch has no image, which the model reads"):
+        search(Captioner(), {"prompt": torch.tensor([[3]])}, Decoding())
     with pytest.raises(Refusal, match="'Captioner' does not chat"):
         Chat(Captioner(), Decoding())
 
