@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.arguments import Device, Folder, Other
-from heedful.errors import Refusal, unknown
+from heedful.errors import Failure, Refusal, unknown
 from heedful.terminal import Bars, note, say
 
 KEY = "model.mechanism="
@@ -50,6 +51,8 @@ def evaluate(
         for word in others[-1:]:
             scores = {**instead(model, word, task, samples), "mechanism": word, "as_trained": scores}
     for name, value in scores.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Failure(f"the score {name} is not a number, for the model's are none; train it at a lower rate")
         if isinstance(value, float):
             was = f", {scores['as_trained'][name]:.4f} as trained" if others else ""
             note(f"{name:20s} {value:.4f}{was}   on {len(samples):,} samples of {split}")

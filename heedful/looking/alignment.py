@@ -13,6 +13,7 @@ from torch import Tensor
 
 from heedful.checkpoints import outfile
 from heedful.data.alignments import Link, Links
+from heedful.errors import Failure
 from heedful.looking.maps import Map
 
 __all__ = ["Agreement", "Alignment", "Link", "agreement", "error_rate", "guide", "links", "words_map", "write_json"]
@@ -34,7 +35,7 @@ class Alignment:
             found = f"{tuple(matrix.shape)} in {matrix.dtype} on {matrix.device}"
             raise ValueError(f"the matrix is {found}; {shape}, target by source words, in float32 on the CPU is needed")
         if not matrix.isfinite().all():
-            raise ValueError("some weights are not finite; train with a lower rate or in a wider dtype")
+            raise Failure("some weights are not finite; train with a lower rate or in a wider dtype")
         if not all(0 <= source < shape[1] and 0 <= target < shape[0] for source, target in self.links):
             raise ValueError(
                 f"some link of {self.links} goes to no word of {shape[1]} source and {shape[0]} target words"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from heedful.checkpoints import outfile
+from heedful.errors import Failure
 
 PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they build one sign out of several, in emoji and in Persian
@@ -35,7 +36,7 @@ class Map:
         if w.dtype != torch.float32 or w.device.type != "cpu":
             raise ValueError(f"{self.path}: weights are {w.dtype} on {w.device}; pass weights.float().cpu()")
         if not w.isfinite().all():
-            raise ValueError(f"{self.path}: some weights are not finite; train with a lower rate or in a wider dtype")
+            raise Failure(f"{self.path}: some weights are not finite; train with a lower rate or in a wider dtype")
 
     @property
     def heads(self) -> int:

@@ -19,7 +19,7 @@ from heedful.models.dino import DINO, DINOSpec, crowding
 from heedful.results import Label, Result, Vector
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, learned, overlays
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
 LEAST = 0.25  # of the most that a small view shows of an image, what it shows at least
@@ -100,7 +100,7 @@ class Agreeing(Images):
             model(levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))) for some in several(pictures, size)
         ]
         self.tell(len(pictures))
-        return precise(torch.cat(made))
+        return finite(precise(torch.cat(made)))
 
     def answers(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500) -> list[Label]:
         """What the nearest others of each picture are, by their votes, and the share of the votes."""

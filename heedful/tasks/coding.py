@@ -17,7 +17,7 @@ from heedful.models.dvae import DVAE
 from heedful.results import ImageTokens, Result
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
 
 EVEN = 0.02  # how much it counts that all tokens are used, beside the error of the pixels
 SIDE_BY_SIDE = 8  # images of a report
@@ -70,7 +70,8 @@ class Coding(Images):
         assert isinstance(model, DVAE)
         for group in several(read_all(inputs, self.known)):
             images = levels(torch.from_numpy(pixels_of(group)).to(device_of(model)))
-            yield from (ImageTokens(tuple(row)) for row in model.eval().tokens(images).tolist())
+            told = finite(model.eval().told(images)).flatten(2).argmax(1)
+            yield from (ImageTokens(tuple(row)) for row in told.tolist())
 
     def show(self, model: nn.Module, samples: Sequence[Picture]) -> Samples:
         rows = tuple(

@@ -24,7 +24,7 @@ from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.rebuilding import some_can_be_hidden
 from heedful.tasks.seen import GOES_ON, coloured, learned
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
 HIDING = 41  # purpose of dice
@@ -91,7 +91,7 @@ class Guessing(Images):
         for some in several(pictures, size):
             images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
             said, wanted, hidden = asked(model, images, self.dice(len(made), len(images), images.device))
-            made += (((said.argmax(-1) == wanted) & hidden).sum(1) / hidden.sum(1)).tolist()
+            made += (((finite(said).argmax(-1) == wanted) & hidden).sum(1) / hidden.sum(1)).tolist()
             self.tell(len(images))
         return made
 

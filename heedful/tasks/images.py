@@ -23,7 +23,7 @@ from heedful.models.autoformer import AutoFormerSpec
 from heedful.results import Label, Result
 from heedful.tasks.pictured import Pictured, levels, pixels_of
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.teaching import judged, taught
 
 __all__ = ["Images", "levels", "pixels_of"]
@@ -85,7 +85,7 @@ class Images(Pictured):
         with answering(model):
             for some in several(pictures, size):
                 images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
-                chances = precise(model(images)).softmax(-1).cpu()
+                chances = finite(precise(model(images))).softmax(-1).cpu()
                 made += [Label.among(self.labels, row) for row in chances]
                 self.tell(len(chances))
         return made

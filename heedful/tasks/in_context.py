@@ -20,7 +20,7 @@ from heedful.looking import look
 from heedful.looking.page import Curve, Curves, Example, Figures, Samples
 from heedful.results import Number, Result
 from heedful.tasks import task as tasks
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, precise, read_all, several
 
 MANY = 10_000  # examples or dimensions, at most, that a file may say there are
 SIZE = 256  # prompts that are answered at once
@@ -130,7 +130,7 @@ class InContext(Task):
     def answer(self, model: nn.Module, series: Numbers) -> float:
         """What the model says of the last input of a prompt (T C)."""
         model.eval()
-        return float(model(torch.from_numpy(series)[None].to(device_of(model)))[0, -1, -1])
+        return float(finite(model(torch.from_numpy(series)[None].to(device_of(model)))[0, -1, -1]))
 
     def known(self, text: str) -> Numbers:
         """The steps of a prompt: examples, then an input alone."""

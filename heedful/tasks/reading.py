@@ -17,7 +17,7 @@ from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.answers import AskedSpec, asked
 from heedful.results import Result
-from heedful.tasks.task import Batch, device_of, maps, nonempty, read_all, several, stack, to
+from heedful.tasks.task import Batch, device_of, finite, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
 from heedful.text import Joined, Tokenizer, folders
@@ -148,7 +148,7 @@ class Reading(Use):
 
 def given_by(model: nn.Module, joined: Sequence[Joined]) -> Tensor:
     """What an encoder gives for inputs: B T ..., or B ..."""
-    return read(model, to(batch_of(joined, letters_of(model.spec)), device_of(model))).float()
+    return finite(read(model, to(batch_of(joined, letters_of(model.spec)), device_of(model))).float())
 
 
 def letters_of(spec: Any) -> int:

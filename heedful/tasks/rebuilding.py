@@ -23,7 +23,7 @@ from heedful.models.vit import ViTSpec, stem
 from heedful.results import Result, Score
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, maps_seen
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
 
 HIDING = 40  # purpose of dice
@@ -69,7 +69,7 @@ class Rebuilding(Images):
         for some in several(pictures, size):
             images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
             found = errors(model, images, self.dice(len(made), len(images), images.device))
-            made += zip(found.made.tolist(), found.plain.tolist(), strict=True)
+            made += zip(finite(found.made).tolist(), found.plain.tolist(), strict=True)
             self.tell(len(images))
         return made
 

@@ -32,6 +32,7 @@ from heedful.tasks.task import (
     Task,
     Terms,
     device_of,
+    finite,
     fitting,
     nonempty,
     precise,
@@ -146,7 +147,8 @@ class Sequences(Task):
         made: list[Label] = []
         for group in several(rows, AT_ONCE):
             batch = to({"tokens": self.tokens(group)}, device_of(model))
-            made += [Label.among(self.labels, row) for row in model(batch["tokens"]).float().softmax(-1).cpu()]
+            chances = finite(model(batch["tokens"]).float()).softmax(-1).cpu()
+            made += [Label.among(self.labels, row) for row in chances]
             self.tell(len(group))
         return made
 

@@ -23,7 +23,7 @@ from heedful.models import Spec
 from heedful.models.predictor import PredictorSpec
 from heedful.results import Label, Result
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all, several, to
+from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, finite, maps, precise, read_all, several, to
 
 
 class Sets(Task):
@@ -94,7 +94,7 @@ class Sets(Task):
         made: list[Label] = []
         for start in range(0, len(sets), size):
             batch = to(pad(sets[start : start + size]), device_of(model))
-            chances = model(batch["vectors"], batch["lengths"]).float().softmax(-1).cpu()
+            chances = finite(model(batch["vectors"], batch["lengths"]).float()).softmax(-1).cpu()
             made += [Label.among(self.labels, row) for row in chances]
             self.tell(len(chances))
         return made

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from heedful.data.batches import Splits
 from heedful.data.near_duplicates import Content, Overlap, overlaps
 from heedful.data.spec import DataSpec
-from heedful.errors import Refusal
+from heedful.errors import Failure, Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.page import Figures, Samples, Section
@@ -242,6 +242,13 @@ def pick(samples: Sequence[Any], count: int) -> list[Any]:
     """A few samples, spread evenly over all."""
     step = max(1, len(samples) // count)
     return list(samples[::step][:count])
+
+
+def finite(scores: Tensor) -> Tensor:
+    """A model's scores as they are; not finite ones are a failure, for they would be answered as if all were well."""
+    if not scores.isfinite().all():
+        raise Failure("the model's scores are not numbers, so it has no answer; train it at a lower rate")
+    return scores
 
 
 def precise(x: Tensor) -> Tensor:

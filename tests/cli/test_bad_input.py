@@ -113,6 +113,23 @@ def test_a_weight_that_is_not_finite_is_named_by_every_verb(heedful: Program, fo
         assert fits(answer.err, said), answer.err
 
 
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("folder", ANSWERING[:-1])
+def test_scores_that_are_not_numbers_are_no_answer(heedful: Program, folder: str, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "lost")
+    place = next((tmp_path / "lost").rglob("model.safetensors"))
+    (place.parent / "manifest.json").unlink(missing_ok=True)
+    save_file({name: torch.full_like(tensor, 3e38) for name, tensor in load_file(place).items()}, place)
+    asked = {"runs/vit": "photos/class0/0.png", "encoders/tags": "the cat", "runs/series": "1,2; 3,4"}.get(
+        folder, "1,2"
+    )
+    verbs = [["predict"], *([["look", "--out", "new.html"]] if "encoders" not in folder else [])]
+    for verb, *options in verbs:
+        answer = heedful(verb, str(tmp_path / "lost"), asked, *options)
+        assert answer.status in (1, 2) and answer.out == "" and answer.err.count("\n") <= 2, answer.err
+        assert re.search("not (numbers|finite|a number)", answer.err), answer.err
+
+
 REAL = ["a verb that is not", "another rate", "code for a word", "weights cut short", "a blank target", "a file"]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from heedful.errors import Failure
 from heedful.looking.maps import Map, visible, write_json
 
 
@@ -48,7 +49,7 @@ def test_weights_of_another_dtype_are_refused_with_the_cure() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_weights_that_are_not_finite_are_refused(value: float) -> None:
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(Failure, match="not finite"):
         Map("a", torch.full((1, 1, 1), value), ("a",), ("b",))
 
 
