@@ -11,6 +11,7 @@ from torch import nn
 from heedful.cli import main
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
+from heedful.results import Text
 
 
 class Echo:
@@ -29,15 +30,15 @@ class Echo:
             raise Refusal("the input is empty; give a word")
         return text
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[str]:
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Text]:
         self.calls.append(("predict",))
-        return (f"{text}?" for text in inputs)
+        return (Text(f"{text}?") for text in inputs)
 
     def best(
         self, model: nn.Module, inputs: list[str], decoding: Decoding, best: int, seed: int
-    ) -> Iterator[list[tuple[str, float]]]:
+    ) -> Iterator[list[Text]]:
         self.calls.append(("best", decoding, best, seed))
-        return ([(f"{text}{rank}", -rank / 3) for rank in range(best)] for text in map(self.known, inputs))
+        return ([Text(f"{text}{rank}", -rank / 3) for rank in range(best)] for text in map(self.known, inputs))
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int, number: int) -> Iterator[str]:
         self.calls.append(("stream", decoding, seed, number))
