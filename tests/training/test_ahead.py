@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from heedful.training import ahead
 from heedful.training.ahead import Ahead, Portion
 from heedful.training.loop import Loop
-from tests.training.runs import loop_of, short
+from tests.training.runs import Silent, loop_of, short
 
 
 def portion(step: int, size: int = 1) -> Portion:
@@ -92,5 +92,5 @@ def test_no_thread_outlives_a_run(tmp_path: Path) -> None:
 
     loop = loop_of(tmp_path, short("reverse"))
     with pytest.raises(Stop):
-        Ended(loop.run, loop.task, loop.splits, loop.model, tmp_path).train(None)  # type: ignore[arg-type]
+        Ended(loop.run, loop.task, loop.splits, loop.model, tmp_path).train(Silent())  # type: ignore[arg-type]
     assert not threads()
