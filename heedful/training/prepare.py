@@ -9,12 +9,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from heedful import models, tasks
 from heedful.data.batches import Splits
-from heedful.data.near_duplicates import Overlap
+from heedful.data.near_duplicates import Overlap, by_side
 from heedful.decoding.spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, tables, words
@@ -119,10 +120,11 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     if too_long == "cut":
         parts = (splits.train, splits.valid, splits.test)
         return Splits(*([task.shortened(sample, spec.length) for sample in part] for part in parts))
-    left_out = sum(task.length(sample) > spec.length for sample in splits.train)
+    beyond = np.fromiter((task.length(sample) > spec.length for sample in splits.train), np.int64)
+    left_out = int(beyond.sum())
     if 0 < left_out < len(splits.train) and too_long == "drop":
         doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
-        splits = replace(splits, train=[sample for sample in splits.train if task.length(sample) <= spec.length])
+        splits = replace(splits, train=by_side(splits.train, beyond, 1)[0])
     longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
     length = task.length(longest)
     if length > spec.length:

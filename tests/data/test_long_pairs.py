@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from heedful.data import stretches
+from heedful.data.batches import Splits
 from heedful.data.made import Made
 from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
+from heedful.models import build
 from heedful.tasks.translation import Translation
+from heedful.training.prepare import fitting
 from heedful.training.sums import sum_of
 
 
@@ -66,3 +69,17 @@ def test_long_pairs_take_a_few_bytes_each(tmp_path: Path, monkeypatch: pytest.Mo
         len(one.source) + len(one.target) for part in (splits.train, splits.valid, splits.test) for one in part
     )
     assert held < 1.3 * tokens + 50 * 3000
+
+
+def test_long_pairs_of_which_some_are_dropped_stay_in_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretches, "HELD", 0)
+    task, splits = Translation.open(DataSpec(**written(tmp_path, 300)["one"]), 1)
+    longest = max(map(task.length, [*splits.train, *splits.valid, *splits.test]))
+    spec = build("transformer", vocab=300, width=8, depth=1, heads=1, length=longest - 1).spec
+    held_out = [[one for one in part if task.length(one) < longest] for part in (splits.valid, splits.test)]
+    with pytest.warns(UserWarning, match="samples to learn from are longer"):
+        short = fitting(Splits(splits.train, *held_out), task, spec, "drop")
+    assert isinstance(short.train, Made) and 0 < len(short.train) < len(splits.train)
+    assert list(short.train) == [one for one in splits.train if task.length(one) < longest]
