@@ -75,7 +75,7 @@ def test_a_pipeline_says_what_predict_says_and_the_middle_of_a_wide_picture_is_k
     said = transformers.pipeline("image-classification", model=str(tmp_path / "there"))(str(path))[0]
     again, use = run.usable(tmp_path / "there")
     assert plain(use.predict(again, [str(path)])) == [said["label"]]
-    assert use.answers(again, [use.known(str(path))])[0][1] == pytest.approx(said["score"], abs=1e-5)
+    assert use.answers(again, [use.known(str(path))])[0].chance == pytest.approx(said["score"], abs=1e-5)
 
 
 def test_what_is_grey_or_no_square_or_has_no_scale_is_said_as_far_as_it_can_be(tmp_path):

@@ -18,6 +18,7 @@ from heedful.errors import Refusal
 from heedful.models.images import ImageSpec, processor, standard
 from heedful.training import run
 from heedful.training.trained import samples
+from tests.answered import plain
 from tests.references.timm_here import timm
 
 MODES = "RGB", "L", "RGBA", "P", "LA"
@@ -186,9 +187,9 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
     model, use = run.usable(tmp_path / "there")
     use.labels = tuple(theirs.config.id2label.values())
     use.numbered = {label: at for at, label in enumerate(use.labels)}
-    assert list(use.predict(model, wanted)) == [*wanted.values()]
+    assert plain(use.predict(model, wanted)) == [*wanted.values()]
     found = samples(tmp_path / "there", use, [f"data.test={tmp_path / 'data'}"], "test")
-    assert [said for said, _ in use.answers(model, found)] == [wanted[one.place] for one in found]
+    assert [said.name for said in use.answers(model, found)] == [wanted[one.place] for one in found]
     path = next(iter(wanted))
     Image.open(path).convert("RGB").resize((3, 4)).resize((50, 90), Image.Resampling.BICUBIC).save(path)  # smooth
     large, small = (use.large(path).transpose(1, 2, 0), use.known(path).transpose(1, 2, 0))

@@ -32,7 +32,7 @@ IN_OPEN, IN_ISDIR = 0x20, 0x40000000
 HARMLESS = {"os.listdir", "os.scandir", "os.walk", "pathlib.Path.glob", "glob.glob"}  # names, and no contents
 HARMLESS |= {"object.__getattr__", "sys._getframe", "builtins.id"}
 HARMLESS |= {"fcntl.flock", "socket.gethostname"}  # of a run's lock; nothing is sent
-HARMLESS |= {"mmap.__new__"}  # of a file that is open: that was seen
+HARMLESS |= {"mmap.__new__", "array.__new__"}  # of a file that is open: that was seen; of numbers
 WRITING = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "shutil.rmtree", "os.truncate"}
 
 
