@@ -60,7 +60,7 @@ def read(folder: Path) -> nn.Module:
     check_size(spec)
     check_tied(ties, rules, files, there, str(folder))
     if layout.compared:
-        check_constants(layout.constants(spec), files, there, str(folder))
+        check_constants(layout, spec, files, there, str(folder))
     tensors = {}
     for name, rule in rules.items():
         tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
@@ -174,11 +174,15 @@ def check_tied(
                 )
 
 
-def check_constants(reckoned: Mapping[str, Tensor], files: Files, there: Mapping[str, str], where: str) -> None:
-    """Refuses tensors that a layout reckons where a file has others in their place."""
-    for name, tensor in reckoned.items():
-        found = files.tensor(there[name]).float() if name in there else tensor
-        if found.shape != tensor.shape or not torch.allclose(found, tensor, rtol=0, atol=1e-3):
+def check_constants(layout: Layout, spec: Spec, files: Files, there: Mapping[str, str], where: str) -> None:
+    """Refuses tensors that a layout reckons where a file has others; none larger than the file's is reckoned."""
+    with torch.device("meta"):
+        shapes = {name: one.shape for name, one in layout.constants(spec).items() if name in there}
+    unlike = [name for name, shape in shapes.items() if files.tensor(there[name]).shape != shape]
+    reckoned = layout.constants(spec) if shapes and not unlike else {}
+    for name in shapes:
+        found = files.tensor(there[name]).float()
+        if name in unlike or not torch.allclose(found, reckoned.get(name, found), rtol=0, atol=1e-3):
             raise Refusal(f"{where}: tensor {name!r} is not what such a model has in its place; copy the folder again")
 
 

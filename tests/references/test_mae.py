@@ -1,11 +1,14 @@
 """The masked autoencoder against transformers' at random weights: what it makes of every patch, and its loss."""
 
+import json
+
 import pytest
 import torch
 from torch import nn
 
 import heedful
 from heedful.data.spec import DataSpec
+from heedful.errors import Refusal
 from heedful.tasks.rebuilding import Rebuilding, errors
 
 NUMBERS = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
@@ -113,3 +116,13 @@ def test_what_is_hidden_is_another_in_every_epoch_and_a_plain_guess_has_no_skill
     assert task.score(model, splits.test)["skill"] == pytest.approx(0.0, abs=1e-6)
     shown = task.look(model, task.write_input(splits.test[0]))
     assert [len(one.rows) for one in shown.maps] == [2, 5] and len(shown.sections[0].pictures) == 3
+
+
+def test_positions_of_an_absurd_image_are_not_reckoned(tmp_path):
+    heedful.save(
+        heedful.build("mae", channels=1, high=8, wide=8, patch=4, width=8, heads=2), tmp_path / "mae", layout="hf"
+    )
+    config = json.loads((tmp_path / "mae" / "config.json").read_text())
+    (tmp_path / "mae" / "config.json").write_text(json.dumps(config | {"image_size": [8_000_000_000, 16]}))
+    with pytest.raises(Refusal):
+        heedful.load(tmp_path / "mae")
