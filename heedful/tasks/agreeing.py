@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from heedful.data.augment import ResizedCrop, mixed
 from heedful.data.images import Picture, Pixels
@@ -19,7 +18,7 @@ from heedful.models.dino import DINO, DINOSpec, crowding
 from heedful.results import Label, Result, Vector
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, learned, overlays
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
+from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several, unit
 from heedful.tasks.variety import Variety
 
 LEAST = 0.25  # of the most that a small view shows of an image, what it shows at least
@@ -145,8 +144,8 @@ class Agreeing(Images):
 
 def neighbours(vectors: Tensor) -> tuple[Tensor, Tensor]:
     """Which others are nearest to each vector, by the cosine, and how near: B N each."""
-    unit = normalize(vectors, dim=-1)
-    alike = unit @ unit.T
+    made = unit(vectors)
+    alike = made @ made.T
     alike.fill_diagonal_(-torch.inf)
     close, near = alike.topk(min(NEIGHBOURS, len(vectors) - 1), -1)
     return near, close

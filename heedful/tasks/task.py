@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from heedful.data.batches import Splits
 from heedful.data.near_duplicates import Content, Overlap, overlaps
@@ -249,6 +250,12 @@ def finite(scores: Tensor) -> Tensor:
     if not scores.isfinite().all():
         raise Failure("the model's scores are not numbers, so it has no answer; train it at a lower rate")
     return scores
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Vectors brought to a length of one, so that products are cosines; a length beyond all numbers is a failure."""
+    finite(vectors.norm(dim=-1))
+    return normalize(vectors, dim=-1)
 
 
 def precise(x: Tensor) -> Tensor:

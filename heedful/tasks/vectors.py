@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from heedful.checkpoints.opening import content, inside
 from heedful.checkpoints.plain import json_of
@@ -17,7 +16,7 @@ from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.results import Vector
 from heedful.tasks.reading import Reading
-from heedful.tasks.task import read_all
+from heedful.tasks.task import read_all, unit
 from heedful.text import Joined
 
 MODULES, SETTINGS = "modules.json", "sentence_bert_config.json"  # of sentence-transformers
@@ -45,7 +44,7 @@ class Vectors(Reading):
     def vector(self, states: Tensor) -> Tensor:
         """The vector of one sentence's states: T M -> M."""
         made = states.mean(0) if self.pool == "mean" else states[0]
-        return normalize(made, dim=0) if self.unit else made
+        return unit(made) if self.unit else made
 
     def vectors(self, model: nn.Module, inputs: Iterable[str]) -> Tensor:
         """The vectors of sentences: B M."""
@@ -54,7 +53,7 @@ class Vectors(Reading):
 
     def similar(self, model: nn.Module, inputs: Sequence[str]) -> Tensor:
         """How near each sentence's vector is to each other's: the cosine of the angle between them, B B."""
-        made = normalize(self.vectors(model, inputs), dim=-1)
+        made = unit(self.vectors(model, inputs))
         return (made @ made.T).clamp(-1.0, 1.0)
 
     def titled(self, text: str, answer: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from heedful.data.batches import Splits
 from heedful.data.spec import DataSpec
@@ -23,7 +22,7 @@ from heedful.models.word_vectors import WordVectors
 from heedful.results import Neighbours, Result
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Stream
-from heedful.tasks.task import read_all
+from heedful.tasks.task import read_all, unit
 
 BEST = 5  # neighbours that are told
 DRAWN = 15  # neighbours of a picture
@@ -104,9 +103,9 @@ class Words(Corpus):
     def found(self, model: nn.Module, ids: Sequence[int], count: int) -> list[tuple[int, float]]:
         """The words nearest to one, or to the sum of the second and third less the first, by the cosine."""
         assert isinstance(model, WordVectors)
-        vectors = normalize(model.vectors.float())
+        vectors = unit(model.vectors.float())
         wanted = vectors[ids[0]] if len(ids) == 1 else vectors[ids[1]] - vectors[ids[0]] + vectors[ids[2]]
-        alike = vectors @ normalize(wanted, dim=0)
+        alike = vectors @ unit(wanted)
         alike[[*range(UNKNOWN + 1), *ids]] = -torch.inf
         best = alike.topk(min(count, len(alike) - UNKNOWN - 1 - len(set(ids))))
         return list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
@@ -117,7 +116,7 @@ class Words(Corpus):
         assert isinstance(model, WordVectors)
         ids = self.known(text)
         shown = [*ids, *(at for at, _ in self.found(model, ids, DRAWN))]
-        vectors = normalize(model.vectors[shown].float())
+        vectors = unit(model.vectors[shown].float())
         words = tuple(self.names[at] for at in shown)
         cosines = (vectors @ vectors.T).clamp(0, 1).cpu()[None]
         return Example(f"{text} → {next(self.predict(model, [text])).plain()}", (Map("cosine", cosines, words, words),))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +17,7 @@ import heedful
 from heedful import models, recipes
 from heedful.cli.data import MADE
 from heedful.data.batches import Splits
+from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
 from heedful.models import BEiT
 from heedful.models.specs import PAD
@@ -179,6 +181,16 @@ def test_an_answer_has_a_type_and_reads_back_from_its_json(opened: Opened) -> No
     for one in opened.task.predict(opened.model, asked):
         assert isinstance(one.plain(), str) and one.section().html()
         assert Result.read(json.loads(json.dumps(one.json()))) == one
+
+
+def test_a_model_whose_weights_are_not_numbers_has_no_answer(opened: Opened) -> None:
+    """Loading refuses such a folder; here the weights were spoilt behind it."""
+    lost = deepcopy(opened.model)
+    for weight in lost.parameters():
+        torch.nn.init.constant_(weight, torch.nan)
+    asked = [opened.task.write_input(sample) for sample in pick(opened.splits.test, 1)]
+    with pytest.raises((Failure, Refusal), match=r"not (numbers|finite|a number)"):
+        list(opened.task.predict(lost, asked))
 
 
 # ---------------------------------------------------------------------- the folder

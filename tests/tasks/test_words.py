@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from heedful.data.spec import DataSpec
 from heedful.data.texts import Text
-from heedful.errors import Refusal
+from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.word_vectors import WordVectors
 from heedful.tasks.crops import Crop, Stream
@@ -128,6 +128,16 @@ def test_neighbours_and_analogies_are_found(kind: type[Words]) -> None:
     assert plain(own.predict(model, ["d"]))[0].startswith(("b ", "c "))
     assert len(plain(own.predict(model, ["a"]))[0].split(", ")) == 5 and "a " not in plain(own.predict(model, ["a"]))[0]
     assert own.look(model, "a").maps[0].rows[0] == "a"
+
+
+@pytest.mark.parametrize("far", [1e30, 3e38])
+@pytest.mark.parametrize("kind", [SkipGram, Glove])
+def test_vectors_of_no_finite_length_have_no_neighbours(kind: type[Words], far: float) -> None:
+    own, model = task(kind), vectors(kind is Glove).float()
+    torch.nn.init.constant_(model.table.weight, far)
+    for asked in (own.predict, lambda model, texts: [own.look(model, *texts)]):
+        with pytest.raises(Failure, match="not numbers"):
+            list(asked(model, ["a"]))
 
 
 def test_a_word_is_shown_once_where_there_are_others() -> None:
