@@ -1,1 +1,1 @@
-"""Checkpoints: models as folders, in the native layout."""
+"""Formats of checkpoints: models as folders, in the native layout and in those of others."""

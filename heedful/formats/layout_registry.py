@@ -1,6 +1,6 @@
 """Public layouts: tables between the names in the files of others and ours, and between their configs and our specs.
 
-A new layout is a file with a `Layout` here, and its line in `LAYOUTS`. `tests/formats/test_names.py` holds the law
+A new layout is a file with a `Layout` in hf/, and its line in `LAYOUTS`. `tests/formats/test_names.py` holds the law
 that each is a bijection; add configs to be drawn there.
 """
 
