@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.checkpoints.store import load, save
     from heedful.decoding.generate import generate
+    from heedful.formats.native import load, save
     from heedful.looking import look
     from heedful.models import build
 
@@ -17,9 +17,9 @@ __all__ = ["build", "generate", "load", "look", "save"]
 _PLACES = {
     "build": "heedful.models",
     "generate": "heedful.decoding.generate",
-    "load": "heedful.checkpoints.store",
+    "load": "heedful.formats.native",
     "look": "heedful.looking",
-    "save": "heedful.checkpoints.store",
+    "save": "heedful.formats.native",
 }
 
 

@@ -6,18 +6,22 @@ from heedful.registry import lazily
 
 if TYPE_CHECKING:
     from heedful.attention.attention import Attention, CrossAttention
+    from heedful.attention.biases.adaptive_span import AdaptiveSpan
     from heedful.attention.biases.alibi import ALiBi
     from heedful.attention.biases.beit import ClassTable
     from heedful.attention.biases.camtl import TaskBlocks
     from heedful.attention.biases.gaussian import GaussianBias
-    from heedful.attention.biases.span import AdaptiveSpan
     from heedful.attention.biases.swin import Table
     from heedful.attention.biases.t5 import Buckets
     from heedful.attention.context import Context
-    from heedful.attention.gated import GatedAttention
-    from heedful.attention.grid import GridSight, Rotary2D
+    from heedful.attention.grid.gated_positional import GatedAttention
+    from heedful.attention.grid.grid_sight import GridSight, Rotary2D
+    from heedful.attention.grid.table_attention import TableAttention
+    from heedful.attention.grid.windows import WindowAttention
     from heedful.attention.heads.collaborative import Collaborative
     from heedful.attention.heads.routed import Routed
+    from heedful.attention.kv_cache import FixedMemory, Memory
+    from heedful.attention.mask_and_bias import Bias, Causal, Everything, Mask
     from heedful.attention.masks.axial import Axial
     from heedful.attention.masks.bigbird import BigBird
     from heedful.attention.masks.blockwise import Blocks
@@ -27,13 +31,9 @@ if TYPE_CHECKING:
     from heedful.attention.masks.parts import Every, Turns
     from heedful.attention.masks.plain import Documents, Given, Padding, Prefix
     from heedful.attention.masks.sparse import Fixed, Strided, Window
-    from heedful.attention.memory import FixedMemory, Memory
-    from heedful.attention.placed import TableAttention
-    from heedful.attention.positions import Rotary, RotaryByParts, standing
     from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
-    from heedful.attention.seeing import Bias, Causal, Everything, Mask
+    from heedful.attention.rotary import Rotary, RotaryByParts, standing
     from heedful.attention.sight import Sight
-    from heedful.attention.windows import WindowAttention
 
 __getattr__ = lazily(__name__)
 __all__ = [

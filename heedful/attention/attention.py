@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from heedful.attention import newest
 from heedful.attention.context import Context
+from heedful.attention.kv_cache import Memory
 from heedful.attention.mechanisms.mechanism import Mechanism
-from heedful.attention.memory import Memory
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Sight
 

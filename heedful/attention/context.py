@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from heedful.attention.mask_and_bias import Mask
 from heedful.attention.projections import Across
-from heedful.attention.seeing import Mask
 from heedful.attention.sight import Sight
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.kv_cache import FixedMemory, Memory
+from heedful.attention.mask_and_bias import Causal
 from heedful.attention.mechanisms import Mechanism, Softmax
-from heedful.attention.memory import FixedMemory, Memory
 from heedful.attention.projections import MultiHead, split
-from heedful.attention.seeing import Causal
 from heedful.attention.sight import Sight
 
 LONG, MANY = 1024, 128  # columns up to which one program for each group will do; and programs that fill a GPU anyway

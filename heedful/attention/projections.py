@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention.positions import Rotary
+from heedful.attention.rotary import Rotary
 from heedful.attention.sight import Sight
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.attention.lasting import Made, kept, lasting
+from heedful.attention.kept import Made, kept, lasting
+from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask, numbers, signature
 from heedful.attention.order import Order
-from heedful.attention.seeing import LONG, Bias, Causal, Everything, Mask, numbers, signature
 from heedful.errors import Refusal
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class Sight:
     @property
     def blocks(self) -> BlockMask:
         """The mask as flex attention's block mask, from the same definition, over indices instead of positions."""
-        from heedful.attention.blocks import block_mask
+        from heedful.attention.block_masks import block_mask
 
         return self.lasting("blocks", lambda: block_mask(self))
 
@@ -206,7 +206,7 @@ class Sight:
         return kept(self._added, "mod", self._score_mod)
 
     def _score_mod(self) -> Callable[..., Tensor]:
-        from heedful.attention.blocks import places
+        from heedful.attention.block_masks import places
 
         assert self.bias is not None
         place, adds = places(self), self.bias.adds

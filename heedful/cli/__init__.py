@@ -12,22 +12,22 @@ import typer
 
 from heedful import terminal
 from heedful.cli import (
-    align,
-    attention,
-    bench,
-    chat,
-    check,
-    convert,
-    data,
-    eval,
-    look,
-    plan,
-    predict,
-    recipes,
-    table,
-    tokenizer,
-    train,
-    verify_resume,
+    align_verb,
+    attention_verb,
+    bench_verb,
+    chat_verb,
+    check_verb,
+    convert_verb,
+    data_verb,
+    eval_verb,
+    look_verb,
+    plan_verb,
+    predict_verb,
+    recipes_verb,
+    table_verb,
+    tokenizer_verb,
+    train_verb,
+    verify_resume_verb,
 )
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
@@ -44,22 +44,22 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("train")(train.train)
-app.command("eval")(eval.evaluate)
-app.command("predict", cls=Asking)(predict.predict)
-app.command("look", cls=Asking)(look.look)
-app.command("align", cls=Asking)(align.align)
-app.command("chat")(chat.chat)
-app.command("check")(check.check)
-app.command("verify-resume")(verify_resume.verify_resume)
-app.command("table")(table.table)
-app.command("recipes")(recipes.recipes)
-app.command("plan")(plan.plan)
-app.command("convert")(convert.convert)
-app.command("bench")(bench.bench)
-app.add_typer(attention.app, name="attention")
-app.add_typer(data.app, name="data")
-app.add_typer(tokenizer.app, name="tokenizer")
+app.command("train")(train_verb.train)
+app.command("eval")(eval_verb.evaluate)
+app.command("predict", cls=Asking)(predict_verb.predict)
+app.command("look", cls=Asking)(look_verb.look)
+app.command("align", cls=Asking)(align_verb.align)
+app.command("chat")(chat_verb.chat)
+app.command("check")(check_verb.check)
+app.command("verify-resume")(verify_resume_verb.verify_resume)
+app.command("table")(table_verb.table)
+app.command("recipes")(recipes_verb.recipes)
+app.command("plan")(plan_verb.plan)
+app.command("convert")(convert_verb.convert)
+app.command("bench")(bench_verb.bench)
+app.add_typer(attention_verb.app, name="attention")
+app.add_typer(data_verb.app, name="data")
+app.add_typer(tokenizer_verb.app, name="tokenizer")
 
 
 @app.callback(invoke_without_command=True)
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
         status = terminal.flushed(left.code if isinstance(left.code, int) and not gone else 0)
         if "RANK" not in os.environ:
             sys.exit(status)
-        from heedful.training.parallel import leave
+        from heedful.training.distributed.ranks import leave
 
         leave(status)
 

@@ -16,12 +16,12 @@ from unicodedata import category, normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.made import Made
-from heedful.data.stretches import Whole
+from heedful.data.lazy_samples import Made
+from heedful.data.texts_on_disk import Whole
 from heedful.terminal import progress
 
 if TYPE_CHECKING:
-    from heedful.data.batches import Splits
+    from heedful.data.splits import Splits
 
 Sample = TypeVar("Sample")
 Content = Whole | bytes  # of a sample: bytes are near-duplicates where they are equal

@@ -1,14 +1,14 @@
 """Decoding: functions that take a model and let it write, token by token or step by step."""
 
-from heedful.decoding.answer import Answer
 from heedful.decoding.beam import beam
+from heedful.decoding.forecast_rollout import roll
 from heedful.decoding.generate import generate
+from heedful.decoding.generated_answer import Answer
 from heedful.decoding.greedy import greedy
-from heedful.decoding.judged import Judged, generate_judged, judged
-from heedful.decoding.roll import roll
-from heedful.decoding.rules import Rules
+from heedful.decoding.logits_rules import Rules
 from heedful.decoding.sample import sample, stream
-from heedful.decoding.spec import Decoding, search
+from heedful.decoding.scoring import Judged, generate_judged, judged
+from heedful.decoding.search_spec import Decoding, search
 from heedful.decoding.steps import Steps, begin
 from heedful.models.writer import Writer
 

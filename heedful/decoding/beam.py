@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from heedful.attention.memory import TreeMemory
-from heedful.decoding.answer import Answer, penalty
-from heedful.decoding.rules import FREE, Rules
+from heedful.attention.kv_cache import TreeMemory
+from heedful.decoding.generated_answer import Answer, penalty
+from heedful.decoding.logits_rules import FREE, Rules
 from heedful.decoding.steps import BranchingSteps, Steps, limits, searching
 from heedful.errors import Refusal
 from heedful.models.writer import Beginning, Writer

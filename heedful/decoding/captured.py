@@ -11,20 +11,20 @@ import torch
 from torch import Tensor
 
 from heedful.attention import newest
-from heedful.attention.memory import FixedMemory
-from heedful.decoding.answer import Answer
-from heedful.decoding.cuts import Cuts
+from heedful.attention.kv_cache import FixedMemory
 from heedful.decoding.dice import Dice
-from heedful.decoding.rules import Rules
+from heedful.decoding.generated_answer import Answer
+from heedful.decoding.logits_rules import Rules
 from heedful.decoding.sample import drawn
 from heedful.decoding.steps import answering, limits
+from heedful.decoding.truncation import Cuts
 from heedful.errors import Failure, Refusal
 from heedful.models.writer import Writer
 from heedful.outputs import Rounded
 
 if TYPE_CHECKING:
-    from heedful.decoding.spec import Decoding
-    from heedful.models.gpt import GPT
+    from heedful.decoding.search_spec import Decoding
+    from heedful.models.text.gpt import GPT
 
 LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
 PATIENCE = 16  # tokens that are written before it is asked whether all answers have ended

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from heedful.decoding.sample import stream
-from heedful.decoding.spec import Decoding
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models.writer import longest, writes
 

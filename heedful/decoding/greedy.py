@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from heedful.decoding.answer import Answer
-from heedful.decoding.rules import FREE, Rules
+from heedful.decoding.generated_answer import Answer
+from heedful.decoding.generation_loop import likeliest, write
+from heedful.decoding.logits_rules import FREE, Rules
 from heedful.decoding.steps import Steps, limits, searching
-from heedful.decoding.writing import likeliest, write
 from heedful.models.writer import Beginning, Writer
 
 

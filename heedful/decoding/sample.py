@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.decoding.answer import Answer
-from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import Dice
+from heedful.decoding.generated_answer import Answer
+from heedful.decoding.generation_loop import Choose, likeliest, write
+from heedful.decoding.logits_rules import FREE, Rules
 from heedful.decoding.packed import Weights
-from heedful.decoding.rules import FREE, Rules
 from heedful.decoding.steps import Steps, answering, begin, limits
-from heedful.decoding.writing import Choose, likeliest, write
+from heedful.decoding.truncation import Cuts
 from heedful.errors import Refusal
 from heedful.models.writer import Beginning, Writer
 
 if TYPE_CHECKING:
-    from heedful.decoding.spec import Decoding
+    from heedful.decoding.search_spec import Decoding
 
 
 def sample(

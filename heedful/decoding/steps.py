@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.attention.memory import TreeMemory
+from heedful.attention.kv_cache import TreeMemory
+from heedful.decoding.logits_rules import FREE, Rules
 from heedful.decoding.packed import Weights, packed
-from heedful.decoding.rules import FREE, Rules
 from heedful.errors import Failure, Refusal
 from heedful.models.writer import Beginning, Writer, longest
 

@@ -6,12 +6,12 @@ from heedful.registry import lazily
 
 if TYPE_CHECKING:
     from heedful.inputs.grids import GridPosition, LearnedGrid, NoGridPosition, SineGrid
-    from heedful.inputs.images import Images, Processor, Standard, TimmProcessor, TransformersProcessor
+    from heedful.inputs.image_input import Images, Processor, Standard, TimmProcessor, TransformersProcessor
     from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
     from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
-    from heedful.inputs.sentences import Sentences
-    from heedful.inputs.tokens import NormedTokens, Tokens
-    from heedful.inputs.vectors import Vectors
+    from heedful.inputs.sentence_input import Sentences
+    from heedful.inputs.token_input import NormedTokens, Tokens
+    from heedful.inputs.vector_input import Vectors
 
 __getattr__ = lazily(__name__)
 __all__ = [

@@ -11,10 +11,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from heedful.checkpoints import outfile
-from heedful.data.alignments import Link, Links
+from heedful.data.formats.pharaoh import Link, Links
 from heedful.errors import Failure
 from heedful.looking.maps import Map
+from heedful.safe import outfile
 
 __all__ = ["Agreement", "Alignment", "Link", "agreement", "error_rate", "guide", "links", "words_map", "write_json"]
 

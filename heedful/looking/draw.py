@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from heedful.checkpoints import outfile
-from heedful.data.alignments import Link
+from heedful.data.formats.pharaoh import Link
 from heedful.errors import Refusal
 from heedful.looking import page
 from heedful.looking.maps import Map, visible, write_json
+from heedful.safe import outfile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

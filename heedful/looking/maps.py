@@ -10,8 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from heedful.checkpoints import outfile
 from heedful.errors import Failure
+from heedful.safe import outfile
 
 PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they build one sign out of several, in emoji and in Persian

@@ -10,9 +10,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
-from heedful.checkpoints import outfile
 from heedful.looking import alignment
 from heedful.looking.maps import Map, visible
+from heedful.safe import outfile
 
 
 class Section(Protocol):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from heedful.checkpoints import outfile
 from heedful.looking.draw import INK, LINE, QUIET, ramp, save, style
 from heedful.looking.maps import visible
+from heedful.safe import outfile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,60 +10,60 @@ from pydantic import ValidationError
 from torch import nn
 
 from heedful.errors import Refusal, unknown
-from heedful.models.answers import NEXT, AskedSpec, asked
+from heedful.models.ensemble import Members
 from heedful.models.family import Family
-from heedful.models.members import Members
+from heedful.models.heads_asked import NEXT, AskedSpec, asked
 from heedful.models.refusals import refusal
 from heedful.models.specs import Spec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
-    from heedful.models.autoformer import AutoFormer
-    from heedful.models.beit import BEiT
-    from heedful.models.convit import ConViT
-    from heedful.models.dino import DINO
-    from heedful.models.dvae import DVAE
-    from heedful.models.forecaster import Forecaster
-    from heedful.models.gpt import GPT
-    from heedful.models.lenet import LeNet
-    from heedful.models.llama import Llama
-    from heedful.models.mae import MAE
-    from heedful.models.predictor import Predictor
-    from heedful.models.resnet import ResNet
-    from heedful.models.swin import Swin
-    from heedful.models.transformer import Transformer
-    from heedful.models.vit import ViT
-    from heedful.models.word_vectors import WordVectors
+    from heedful.models.series.forecaster import Forecaster
+    from heedful.models.sets.predictor import Predictor
+    from heedful.models.text.gpt import GPT
+    from heedful.models.text.llama import Llama
+    from heedful.models.text.transformer import Transformer
+    from heedful.models.text.word_vectors import WordVectors
+    from heedful.models.vision.autoformer_nas import AutoFormer
+    from heedful.models.vision.beit import BEiT
+    from heedful.models.vision.convit import ConViT
+    from heedful.models.vision.dino import DINO
+    from heedful.models.vision.dvae import DVAE
+    from heedful.models.vision.lenet import LeNet
+    from heedful.models.vision.mae import MAE
+    from heedful.models.vision.resnet import ResNet
+    from heedful.models.vision.swin import Swin
+    from heedful.models.vision.vit import ViT
 
 __getattr__ = lazily(__name__)
 FAMILIES: Registry[Family] = Registry(
     "family",
     "heedful.families",
     {
-        "transformer": "heedful.models.transformer:FAMILY",
-        "predictor": "heedful.models.predictor:FAMILY",
-        "forecaster": "heedful.models.forecaster:FAMILY",
-        "t5": "heedful.models.t5:FAMILY",
-        "bart": "heedful.models.bart:BART",
-        "marian": "heedful.models.bart:MARIAN",
-        "gpt": "heedful.models.gpt:FAMILY",
-        "bert": "heedful.models.bert:BERT",
-        "roberta": "heedful.models.bert:ROBERTA",
-        "camembert": "heedful.models.bert:CAMEMBERT",
-        "distilbert": "heedful.models.bert:DISTILBERT",
-        "albert": "heedful.models.albert:FAMILY",
-        "llama": "heedful.models.llama:FAMILY",
-        "vit": "heedful.models.vit:FAMILY",
-        "mae": "heedful.models.mae:FAMILY",
-        "beit": "heedful.models.beit:FAMILY",
-        "convit": "heedful.models.convit:FAMILY",
-        "autoformer": "heedful.models.autoformer:FAMILY",
-        "dvae": "heedful.models.dvae:FAMILY",
-        "dino": "heedful.models.dino:FAMILY",
-        "swin": "heedful.models.swin:FAMILY",
-        "resnet": "heedful.models.resnet:FAMILY",
-        "lenet": "heedful.models.lenet:FAMILY",
-        "word_vectors": "heedful.models.word_vectors:FAMILY",
+        "transformer": "heedful.models.text.transformer:FAMILY",
+        "predictor": "heedful.models.sets.predictor:FAMILY",
+        "forecaster": "heedful.models.series.forecaster:FAMILY",
+        "t5": "heedful.models.text.t5:FAMILY",
+        "bart": "heedful.models.text.bart:BART",
+        "marian": "heedful.models.text.bart:MARIAN",
+        "gpt": "heedful.models.text.gpt:FAMILY",
+        "bert": "heedful.models.text.bert:BERT",
+        "roberta": "heedful.models.text.bert:ROBERTA",
+        "camembert": "heedful.models.text.bert:CAMEMBERT",
+        "distilbert": "heedful.models.text.bert:DISTILBERT",
+        "albert": "heedful.models.text.albert:FAMILY",
+        "llama": "heedful.models.text.llama:FAMILY",
+        "vit": "heedful.models.vision.vit:FAMILY",
+        "mae": "heedful.models.vision.mae:FAMILY",
+        "beit": "heedful.models.vision.beit:FAMILY",
+        "convit": "heedful.models.vision.convit:FAMILY",
+        "autoformer": "heedful.models.vision.autoformer_nas:FAMILY",
+        "dvae": "heedful.models.vision.dvae:FAMILY",
+        "dino": "heedful.models.vision.dino:FAMILY",
+        "swin": "heedful.models.vision.swin:FAMILY",
+        "resnet": "heedful.models.vision.resnet:FAMILY",
+        "lenet": "heedful.models.vision.lenet:FAMILY",
+        "word_vectors": "heedful.models.text.word_vectors:FAMILY",
     },
 )
 IMPOSSIBLE = RuntimeError, TypeError, OverflowError  # torch, of a tensor of such a shape

@@ -23,7 +23,7 @@ from heedful.attention import (
 from heedful.blocks import Block, CrossBlock, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Position
-from heedful.models import tables, words
+from heedful.models import part_tables, part_words
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
 Count = Annotated[int, Field(ge=1)]
@@ -109,20 +109,20 @@ class LanguageSpec(Spec):
 
 def rotary(spec: Spec) -> Rotary | None:
     """The turning of queries and keys, where the spec's position says so."""
-    if words.parse(spec.position)[0] not in tables.ROTARY:
+    if part_words.parse(spec.position)[0] not in part_tables.ROTARY:
         return None
     if (spec.key or spec.width % spec.heads == 0) and key(spec) % 2:
         raise Refusal(f"rotary positions turn pairs of channels and a head has {key(spec)}; make it even")
-    made: Rotary = words.choose("position", spec.position, tables.ROTARY)
+    made: Rotary = part_words.choose("position", spec.position, part_tables.ROTARY)
     return made
 
 
 def position(spec: Spec) -> Position:
     """The position that is given with the inputs."""
     if rotary(spec) is not None:
-        return tables.POSITIONS["none"]()
-    made: Position = words.choose(
-        "position", spec.position, tables.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4
+        return part_tables.POSITIONS["none"]()
+    made: Position = part_words.choose(
+        "position", spec.position, part_tables.POSITIONS, width=spec.width, length=spec.length, room=spec.width // 4
     )
     if made.room >= spec.width:
         raise Refusal(f"position {spec.position!r} leaves no room for the inputs in a width of {spec.width}")
@@ -132,20 +132,20 @@ def position(spec: Spec) -> Position:
 def bias(spec: Spec, both_ways: bool = True) -> Bias | None:
     """What is added to the scores of self-attention."""
     more = {"tasks": spec.tasks} if hasattr(spec, "tasks") else {}
-    made: Bias | None = words.choose(
-        "bias", spec.bias, tables.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length, **more
+    made: Bias | None = part_words.choose(
+        "bias", spec.bias, part_tables.BIASES, heads=spec.heads, both_ways=both_ways, length=spec.length, **more
     )
     return made
 
 
 def mask(spec: Spec) -> Mask:
     """What the mechanism's word hides, for self-attention."""
-    return tables.mask(spec.mechanism, spec.heads) or Everything()
+    return part_tables.mask(spec.mechanism, spec.heads) or Everything()
 
 
 def norm(spec: Spec) -> Callable[[int], nn.Module]:
     """The norm of a width."""
-    return tables.norm(spec.norm)
+    return part_tables.norm(spec.norm)
 
 
 def key(spec: Spec) -> int:
@@ -154,7 +154,7 @@ def key(spec: Spec) -> int:
 
 
 def _mechanism(spec: Spec) -> Any:
-    made = tables.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
+    made = part_tables.mechanism(spec.mechanism, spec.heads, key(spec), spec.length)
     if not made.turns and rotary(spec) is not None:
         raise Refusal(
             f"model.mechanism={spec.mechanism} has a channel in its keys that is no direction, and rotary positions "
@@ -165,21 +165,21 @@ def _mechanism(spec: Spec) -> Any:
 
 def _join(spec: Spec) -> Any:
     given = {"heads": spec.heads, "value": key(spec), "width": spec.width, "bias": spec.join_bias}
-    return words.choose("join", spec.join, tables.JOINS, **given)
+    return part_words.choose("join", spec.join, part_tables.JOINS, **given)
 
 
 def self_attention(spec: Spec) -> Any:
     """Attention of a sequence to itself: one, or a pair of them."""
-    if words.parse(spec.mechanism)[0] in tables.PAIRS:
-        return words.choose(
-            "mechanism", spec.mechanism, tables.PAIRS, attention=lambda: one_attention(spec), width=spec.width
+    if part_words.parse(spec.mechanism)[0] in part_tables.PAIRS:
+        return part_words.choose(
+            "mechanism", spec.mechanism, part_tables.PAIRS, attention=lambda: one_attention(spec), width=spec.width
         )
     return one_attention(spec)
 
 
 def one_attention(spec: Spec) -> Attention:
     """Attention by the spec's own projection, mechanism and join."""
-    mechanism, kind = _mechanism(spec), words.named("project", spec.project, tables.PROJECTIONS)
+    mechanism, kind = _mechanism(spec), part_words.named("project", spec.project, part_tables.PROJECTIONS)
     if mechanism.shares and kind is not MultiHead:
         raise Refusal(f"model.mechanism={spec.mechanism} makes its queries its keys; leave model.project out")
     kind = SharedQK if mechanism.shares else kind
@@ -198,37 +198,39 @@ def cross_attention(spec: Spec) -> CrossAttention:
 def feedforward(spec: Spec) -> nn.Module:
     """The small network on every position."""
     hidden = spec.hidden or 4 * spec.width
-    made: nn.Module = words.choose(
-        "feedforward", spec.feedforward, tables.FEEDFORWARDS, width=spec.width, hidden=hidden
+    made: nn.Module = part_words.choose(
+        "feedforward", spec.feedforward, part_tables.FEEDFORWARDS, width=spec.width, hidden=hidden
     )
     return made
 
 
 def block(spec: Spec) -> Block:
     """An encoder's block."""
-    kind = words.choose("order", spec.order, tables.BLOCKS)
+    kind = part_words.choose("order", spec.order, part_tables.BLOCKS)
     made: Block = kind(spec.width, self_attention(spec), feedforward(spec), norm(spec), spec.dropout)
     return made
 
 
 def stack(spec: Spec, make: Callable[[Spec], nn.Module] | None = None) -> Stack:
     """As many blocks as the spec is deep, an encoder's where none are given, strung together as it says."""
-    if spec.stack != "plain" and words.parse(spec.mechanism)[0] in tables.PAIRS:
+    if spec.stack != "plain" and part_words.parse(spec.mechanism)[0] in part_tables.PAIRS:
         raise Refusal(f"model.stack={spec.stack} wants one attention a block; leave it or model.mechanism out")
     given = {"blocks": [(make or block)(spec) for _ in range(spec.depth)], "norm": last_norm(spec)}
-    made: Stack = words.choose("stack", spec.stack, tables.STACKS, **given, width=spec.width, heads=spec.heads)
+    made: Stack = part_words.choose(
+        "stack", spec.stack, part_tables.STACKS, **given, width=spec.width, heads=spec.heads
+    )
     return made
 
 
 def cross_block(spec: Spec) -> CrossBlock:
     """A decoder's block."""
-    kind = words.named("order", spec.order, tables.CROSS_BLOCKS)
+    kind = part_words.named("order", spec.order, part_tables.CROSS_BLOCKS)
     return kind(spec.width, self_attention(spec), cross_attention(spec), feedforward(spec), norm(spec), spec.dropout)
 
 
 def last_norm(spec: Spec) -> nn.Module | None:
     """The norm after a stack, where its blocks leave the stream unnormed."""
-    return norm(spec)(spec.width) if words.parse(spec.order)[0] != "post" else None
+    return norm(spec)(spec.width) if part_words.parse(spec.order)[0] != "post" else None
 
 
 @torch.no_grad()
@@ -238,6 +240,6 @@ def init_tied(decoder: Stack) -> None:
     Fresh states resemble the tokens just read, and a table that is read backwards would be sure that each comes again.
     Turned so, they resemble no token more than another.
     """
-    norms: list[Any] = [part for part in decoder.modules() if isinstance(part, tuple(tables.NORMS.values()))]
+    norms: list[Any] = [part for part in decoder.modules() if isinstance(part, tuple(part_tables.NORMS.values()))]
     norms[-1].weight *= QUIET
     norms[-1].weight[1::2] *= -1

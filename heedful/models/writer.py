@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
-from heedful.models.answers import NEXT, asked
-from heedful.models.special import Special
+from heedful.models.heads_asked import NEXT, asked
+from heedful.models.special_tokens import Special
 
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from heedful.registry import lazily
 
 if TYPE_CHECKING:
-    from heedful.outputs.classes import Attended, Each, First, Mean
+    from heedful.outputs.class_output import Attended, Each, First, Mean
     from heedful.outputs.pools import AttentionPool, BothPool, FirstPool, MeanPool
-    from heedful.outputs.sentences import Answer, Classes, LastClasses, MaskedToken, Pooled, States, Tags
-    from heedful.outputs.tokens import NextToken, Rounded
+    from heedful.outputs.sentence_output import Answer, Classes, LastClasses, MaskedToken, Pooled, States, Tags
+    from heedful.outputs.token_output import NextToken, Rounded
 
 __getattr__ = lazily(__name__)
 __all__ = [

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.models.answers import NEXT, asked
-from heedful.models.encoder_decoder import WriterSpec
-from heedful.models.images import ImageSpec
+from heedful.models.heads_asked import NEXT, asked
 from heedful.models.specs import LanguageSpec, Spec
+from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.models.vision.image_spec import ImageSpec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:

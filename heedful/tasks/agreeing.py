@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import ResizedCrop, mixed
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
+from heedful.data.transforms import ResizedCrop, mixed
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
-from heedful.models.dino import DINO, DINOSpec, crowding
+from heedful.models.vision.dino import DINO, DINOSpec, crowding
 from heedful.results import Label, Result, Vector
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, learned, overlays

@@ -12,16 +12,16 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.squad import Question, asked
 from heedful.data.near_duplicates import Content
-from heedful.data.questions import Question, asked
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.tasks.asking import Answering
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Batch, Finding
-from heedful.text import Joined
+from heedful.tokenizers import Joined
 
 HIDDEN = -1e4  # the score of a token that is none: as good as never, and no gradient is lost
 ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.models.answers import AskedSpec
+from heedful.models.heads_asked import AskedSpec
 from heedful.results import Label, Labels, Result, Score, Span, Tags, Text
 from heedful.tasks.reading import Reading
-from heedful.text import Joined
-from heedful.text.pieces import goals_of
+from heedful.tokenizers import Joined
+from heedful.tokenizers.pieces import goals_of
 
 NO_TAG = "O"  # of a word that was cut off, or of which no token is left
 FARTHEST = 30  # tokens of the longest answer

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from heedful.checkpoints import store
+from heedful.formats import native
 from heedful.looking import look
 from heedful.models import FAMILIES
-from heedful.models.answers import NEXT, asked
 from heedful.models.cases import Cases, Readings
+from heedful.models.heads_asked import NEXT, asked
 
 CLOSE = 1e-9  # in float64
 
@@ -74,6 +74,6 @@ def reloaded(name: str, model: nn.Module, cases: Cases) -> Law:
     """The outputs of the model and of its own copy from a folder, bit by bit."""
     inputs = cases.inputs(next(model.parameters()).dtype)
     with tempfile.TemporaryDirectory() as folder:
-        store.save(model, Path(folder) / "model")
-        again = store.load(Path(folder) / "model").to(next(model.parameters()).dtype)
+        native.save(model, Path(folder) / "model")
+        again = native.load(Path(folder) / "model").to(next(model.parameters()).dtype)
     return Law(name, torch.equal(model(*inputs), again(*inputs)), "bit by bit")

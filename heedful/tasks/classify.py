@@ -11,17 +11,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.sentences import Sentence, labelled
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.labelled_text import Sentence, labelled
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.looking import calibration, classes
+from heedful.looking import calibration, confusion
 from heedful.looking.page import Samples, Section
 from heedful.models import Spec
 from heedful.tasks.asking import Classification
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding
-from heedful.text import Joined
+from heedful.tokenizers import Joined
 
 
 class Classify(Classification, Fitted):
@@ -64,7 +64,7 @@ class Classify(Classification, Fitted):
         return {"classes": len(self.labels), "labels": list(self.labels)}
 
     def noted(self, splits: Splits[Asked]) -> str:
-        return classes.balance((self.labels[sample.answer] for sample in splits.train), "f1")
+        return confusion.balance((self.labels[sample.answer] for sample in splits.train), "f1")
 
     def answers_of(self, samples: Sequence[Asked]) -> Tensor:
         return torch.tensor([sample.answer + 1 for sample in samples])
@@ -110,7 +110,7 @@ class Classify(Classification, Fitted):
     def finding(self, model: nn.Module, samples: Sequence[Asked]) -> Finding | None:
         chances = self.chances(model, samples)
         counts, sure = self.counted(chances, samples), self.sure(chances, samples)
-        figures, table, diagram = classes.told(self.labels, counts, sure)
+        figures, table, diagram = confusion.told(self.labels, counts, sure)
         more = (*self.alone(model, samples), *self.sections(chances, samples))
         return Finding(figures, last_layer(model), "mean", (*more, table, diagram))
 

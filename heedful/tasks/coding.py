@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.data.images import Picture, Pixels
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
-from heedful.models.dvae import DVAE
+from heedful.models.vision.dvae import DVAE
 from heedful.results import ImageTokens, Result
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured

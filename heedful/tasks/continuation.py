@@ -9,11 +9,11 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import draw
+from heedful.data.transforms import draw
 from heedful.decoding import Decoding, search
 from heedful.looking.page import Example, Samples
-from heedful.models.gpt import GPT
 from heedful.models.specs import PAD, UNKNOWN
+from heedful.models.text.gpt import GPT
 from heedful.models.writer import Writer, longest
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus

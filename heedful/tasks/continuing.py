@@ -16,7 +16,7 @@ from heedful.looking.page import Example
 from heedful.results import Result, Text
 from heedful.tasks.task import maps, read_all, several
 from heedful.tasks.use import Use
-from heedful.text import folders
+from heedful.tokenizers import hf_folders
 
 AT_ONCE = 32  # inputs
 
@@ -64,5 +64,5 @@ class Continuing(Use):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        folders.needed(folder)
+        hf_folders.needed(folder)
         return cls()

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.dialogues import Dialogue, dialogues
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.chat_jsonl import Dialogue, dialogues
 from heedful.data.near_duplicates import Content
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.decoding import Decoding, search, stream
 from heedful.decoding.chat import KNOWN, Script, spoken_by
 from heedful.decoding.prompts import Asked
@@ -30,7 +30,7 @@ from heedful.tasks.losses import cross_entropy
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tasks.writing import alike
-from heedful.text import Tokenizer, folders
+from heedful.tokenizers import Tokenizer, hf_folders
 
 ROOM, SHOWN = 8192, 48  # tokens that are read at once, and of answers that are shown
 NONE = -1  # what stands where nothing is learned
@@ -222,6 +222,6 @@ class Conversation(Continuing, Task):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        task = cls(folders.needed(folder))
+        task = cls(hf_folders.needed(folder))
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task

@@ -11,22 +11,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 
-from heedful.checkpoints.opening import inside
-from heedful.data.augment import dice_of
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text, texts
+from heedful.data.formats.documents import lines as lines_of
 from heedful.data.near_duplicates import Overlap, digests, overlap
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text, texts
-from heedful.data.texts import lines as lines_of
-from heedful.decoding.spec import Decoding
+from heedful.data.splits import Splits
+from heedful.data.transforms import dice_of
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.specs import END
+from heedful.safe.opening import inside
 from heedful.tasks.crops import Crop, Crops, Stream, Whole, lines
 from heedful.tasks.parallel import tokenizer_of
 from heedful.tasks.task import Batch, Task
-from heedful.text import Tokenizer
-from heedful.text.parts import by_lines, by_words
+from heedful.tokenizers import Tokenizer
+from heedful.tokenizers.chunks import by_lines, by_words
 
 MANY = 10_000_000  # tokens, at most, that a file may say a context has
 

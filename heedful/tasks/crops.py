@@ -10,13 +10,13 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.texts import Text
+from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.rows import Row
 from heedful.terminal import progress
-from heedful.text import Tokenizer
-from heedful.text.parts import by_lines, by_tokens
+from heedful.tokenizers import Tokenizer
+from heedful.tokenizers.chunks import by_lines, by_tokens
 
 Whole = NDArray[np.int64]
 Part = tuple[Sequence[int], Sequence[bool]]  # ids, and whether each begins a word, where that is asked for

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from heedful.data.images.decode import Size
-from heedful.models.images import ImageSpec
-from heedful.models.mae import MAESpec
+from heedful.models.vision.image_spec import ImageSpec
+from heedful.models.vision.mae import MAESpec
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.images import Images
 from heedful.tasks.rebuilding import Rebuilding

@@ -12,19 +12,19 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention
-from heedful.data.augment import dice_of, draw
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import Content
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
+from heedful.data.transforms import dice_of, draw
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
 from heedful.models import Spec
-from heedful.models.members import alone
+from heedful.models.ensemble import alone
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.reading import Reading, batch_of, read
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, stack
 from heedful.tasks.tokenizing import tokenizer
-from heedful.text import Joined
+from heedful.tokenizers import Joined
 
 BLANKS = 51  # purpose of dice
 NONE = -1  # an answer that counts for nothing: that of padding

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.data.alignments import Link
+from heedful.data.formats.pharaoh import Link
 from heedful.looking import look
 from heedful.looking.alignment import agreement, links, words_map
 from heedful.tasks.task import Batch, device_of, to

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
-from heedful.data.augment import draw
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
+from heedful.data.transforms import draw
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
-from heedful.models.beit import BEiT, BEiTSpec
-from heedful.models.dvae import DVAE
+from heedful.models.vision.beit import BEiT, BEiTSpec
+from heedful.models.vision.dvae import DVAE
 from heedful.results import Result, Score
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of

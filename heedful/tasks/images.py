@@ -11,15 +11,15 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention
-from heedful.data.batches import Splits
 from heedful.data.images import Picture, Pixels
+from heedful.data.splits import Splits
 from heedful.decoding.steps import answering
 from heedful.errors import Refusal
-from heedful.looking import attends, classes, look
+from heedful.looking import attends, confusion, look
 from heedful.looking.calibration import bins
 from heedful.looking.page import Example, Samples, Section
 from heedful.models import Spec
-from heedful.models.autoformer import AutoFormerSpec
+from heedful.models.vision.autoformer_nas import AutoFormerSpec
 from heedful.results import Label, Result
 from heedful.tasks.pictured import Pictured, levels, pixels_of
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
@@ -53,7 +53,7 @@ class Images(Pictured):
     def noted(self, splits: Splits[Picture]) -> str:
         if "classes" not in self.numbers():  # none is learned
             return ""
-        return classes.balance((one.label for one in splits.train), "the report, class by class")
+        return confusion.balance((one.label for one in splits.train), "the report, class by class")
 
     # ------------------------------------------------------------------ learning
 
@@ -126,7 +126,7 @@ class Images(Pictured):
         for one, said in zip(samples, answers, strict=True):
             counts[self.numbered[one.label], self.numbered[said.name]] += 1
         right = [one.label == said.name for one, said in zip(samples, answers, strict=True)]
-        figures, table, diagram = classes.told(self.labels, counts, bins([said.chance for said in answers], right))
+        figures, table, diagram = confusion.told(self.labels, counts, bins([said.chance for said in answers], right))
         layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, SHOWN)] if attends(model) else []
         more: list[Section] = [table, diagram, *mistakes(samples, answers), *overlays(examples)]

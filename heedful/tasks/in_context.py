@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.files import is_number
-from heedful.data.maps import Numbers, Prompt, drawn, least_squares, maps
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.line_files import is_number
+from heedful.data.splits import Splits
+from heedful.data.toys.linear_maps import Numbers, Prompt, drawn, least_squares, maps
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Curve, Curves, Example, Figures, Samples

@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data.augment import dice_of
+from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.encoder_decoder import WriterSpec
 from heedful.models.specs import BEGIN, END, PAD
+from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop, Whole
 from heedful.tasks.losses import cross_entropy, written

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heedful.models import kinds
-from heedful.models.kinds import Kind
+from heedful.models import attention_kinds
+from heedful.models.attention_kinds import Kind
 from heedful.tasks.heads import disagreement, guided
 
 LOSSES = (
@@ -14,9 +14,9 @@ LOSSES = (
 
 def every() -> dict[str, Kind]:
     """All of them by name: the words of models first."""
-    return {**kinds.every(), **kinds.beside(), **{kind.name: kind for kind in LOSSES}}
+    return {**attention_kinds.every(), **attention_kinds.beside(), **{kind.name: kind for kind in LOSSES}}
 
 
 def known(name: str) -> Kind:
     """The kind of a name."""
-    return kinds.known(name, every())
+    return attention_kinds.known(name, every())

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import draw
+from heedful.data.transforms import draw
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec

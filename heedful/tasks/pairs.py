@@ -10,17 +10,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor, nn
 
-from heedful.checkpoints.opening import inside
-from heedful.data.batches import Splits
-from heedful.data.made import Made
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.parallel_text import Pair
+from heedful.data.lazy_samples import Made
 from heedful.data.near_duplicates import Content
-from heedful.data.pairs import Pair
-from heedful.data.spec import DataSpec
-from heedful.decoding.spec import Decoding
+from heedful.data.splits import Splits
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.models.transformer import UNKNOWN, TransformerSpec
+from heedful.models.text.transformer import UNKNOWN, TransformerSpec
+from heedful.safe.opening import inside
 from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
@@ -37,7 +37,7 @@ from heedful.tasks.task import (
 )
 from heedful.tasks.writing import Writes
 from heedful.terminal import progress
-from heedful.text import Broken, Tokenizer
+from heedful.tokenizers import Broken, Tokenizer
 
 TOGETHER = 10_000  # pairs that are encoded together
 

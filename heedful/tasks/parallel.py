@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from heedful.data import pairs as read_pairs
-from heedful.data import sets, toys
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats import parallel_text as read_pairs
+from heedful.data.formats.parallel_text import Pair
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.news import news
-from heedful.data.pairs import Pair
-from heedful.data.spec import DataSpec, Sides
+from heedful.data.public import download
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import series_sets
+from heedful.data.toys.summaries import news
 from heedful.errors import Refusal, unknown
-from heedful.models import words
-from heedful.text import SPECIAL, Tokenizer, train
+from heedful.models import part_words
+from heedful.tokenizers import SPECIAL, Tokenizer, train
 
 MADE: dict[str, Callable[[DataSpec, int], Splits[Pair]]] = {
-    "reverse": toys.reverse,
-    "sort": toys.sort,
-    "invented": toys.invented,
+    "reverse": series_sets.reverse,
+    "sort": series_sets.sort,
+    "invented": series_sets.invented,
     "news": news,
 }
 PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
@@ -42,7 +43,7 @@ def texts(data: DataSpec, seed: int) -> Splits[Pair]:
 
 def public(data: DataSpec, split: str) -> Sides:
     """The two files of a public set of translations."""
-    home, name = sets.home(data.name), PARALLEL[data.name][split]
+    home, name = download.home(data.name), PARALLEL[data.name][split]
     languages, form = data.languages.split("-"), data.form or "raw"
     if form not in FORMS:
         raise unknown(f"data.form of {data.name}:", form, FORMS)
@@ -68,7 +69,7 @@ def tokenizer_of(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] 
     """The tokenizer that the data ask for, with special tokens of a task: trained on texts, or read from a file."""
     if data.tokenizer.endswith((".json", ".model")):
         return fitting(data.tokenizer, special)
-    kind, given = words.parse(data.tokenizer)
+    kind, given = part_words.parse(data.tokenizer)
     if kind == "characters" and not given and not special:
         return Tokenizer.of_characters(texts)
     try:

@@ -10,16 +10,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import dice_of
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
 from heedful.data.images import Picture, Pixels, opened_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, picture, viewed, written
 from heedful.data.near_duplicates import Content
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
+from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.inputs import Processor
 from heedful.models import Spec
-from heedful.models.images import ImageSpec, processor
+from heedful.models.vision.image_spec import ImageSpec, processor
 from heedful.tasks.task import Batch, Task, pick
 from heedful.tasks.variety import Variety
 

@@ -15,13 +15,13 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.models import Spec
-from heedful.models.answers import AskedSpec, asked
+from heedful.models.heads_asked import AskedSpec, asked
 from heedful.results import Result
 from heedful.tasks.task import Batch, device_of, finite, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
-from heedful.text import Joined, Tokenizer, folders
-from heedful.text.letters import spelt
+from heedful.tokenizers import Joined, Tokenizer, hf_folders
+from heedful.tokenizers.char_ngrams import spelt
 
 ROOM = 8192  # tokens that are read at once
 WINDOW = 1024  # inputs among which those of like length are read together
@@ -138,7 +138,7 @@ class Reading(Use):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        made = cls(folders.needed(folder))
+        made = cls(hf_folders.needed(folder))
         longest = state.get("longest", 0)
         if type(longest) is not int or longest < 0:
             raise ValueError(f"longest is {longest!r}")

@@ -10,16 +10,16 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heedful.data.augment import draw
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
+from heedful.data.transforms import draw
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
-from heedful.models.mae import MAE
-from heedful.models.vit import ViTSpec, stem
+from heedful.models.vision.mae import MAE
+from heedful.models.vision.vit import ViTSpec, stem
 from heedful.results import Result, Score
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, maps_seen

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
 from heedful.data.images import Picture
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
-from heedful.models.autoformer import AutoFormer, AutoFormerSpec, Choice, choice, weights
+from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise
 from heedful.tasks.teaching import judged

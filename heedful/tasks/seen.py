@@ -15,14 +15,14 @@ from heedful.data.images.decode import seen as seen_by_people
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.inputs.grids import Shape
 from heedful.looking.gradients import felt, relevance
+from heedful.looking.learned_patches import distances, filters, segments, similarity
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Curve, Curves, Example, Section
-from heedful.looking.patches import distances, filters, segments, similarity
 from heedful.looking.rollout import FUSED, rollout, share
-from heedful.models.mae import MAE
-from heedful.models.vit import ViT
+from heedful.models.vision.mae import MAE
+from heedful.models.vision.vit import ViT
 from heedful.results import Label
 from heedful.tasks.task import maps
 

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from heedful.data.batches import Splits
-from heedful.data.labelled import numbered, renumbered, sequences
-from heedful.data.line import Line
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.labelled_line import Line
+from heedful.data.formats.labelled_sequences import numbered, renumbered, sequences
 from heedful.data.near_duplicates import Content, digests
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps import Map
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
-from heedful.models.predictor import PredictorSpec
+from heedful.models.sets.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.results import Label, Result
 from heedful.tasks.task import (

@@ -12,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data import files, toys
-from heedful.data.batches import Splits, opened
-from heedful.data.spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats import line_files
+from heedful.data.splits import Splits, opened
+from heedful.data.toys import series_sets
 from heedful.decoding import roll
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
-from heedful.models.forecaster import Forecaster
+from heedful.models.series.forecaster import Forecaster
 from heedful.results import Result
 from heedful.results import Series as Forecast
 from heedful.tasks.numbers import read_rows, words, write_rows
@@ -185,7 +186,7 @@ class Series(Task):
 def stretches(data: DataSpec, seed: int) -> Splits[Any]:
     """A series made on the fly, or a user's own; one file is cut in time, a tenth to choose by and a tenth to test."""
     if data.name == "waves":
-        return toys.waves(data, seed)
+        return series_sets.waves(data, seed)
     return opened(data, series, in_time, ("waves",))
 
 
@@ -201,7 +202,7 @@ def series(path: str | Sides) -> Numbers:
     """The series of a CSV, a line a step: T C."""
     if isinstance(path, Sides):
         raise Refusal("a series is read from one CSV, not from a source and a target; give data=series.csv")
-    rows = [row for _, _, row in files.numbers(path)]
+    rows = [row for _, _, row in line_files.numbers(path)]
     if not rows:
         raise Refusal(f"{path} holds no numbers; write a line a step: number,number,...")
     return np.array(rows, dtype=np.float32)

@@ -11,16 +11,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from heedful.data import files, toys
-from heedful.data.batches import Splits, divided, opened
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats import line_files
 from heedful.data.near_duplicates import Content
-from heedful.data.spec import DataSpec, Sides
-from heedful.data.toys import Labelled, Numbers
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import series_sets
+from heedful.data.toys.series_sets import Labelled, Numbers
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
-from heedful.models.predictor import PredictorSpec
+from heedful.models.sets.predictor import PredictorSpec
 from heedful.results import Label, Result
 from heedful.tasks.numbers import read_rows, words, write_rows
 from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, finite, maps, precise, read_all, several, to
@@ -153,7 +154,7 @@ def pad(sets: Sequence[Any]) -> Batch:
 def labelled(data: DataSpec, seed: int) -> Splits[Labelled]:
     """Sets made on the fly, or a user's own."""
     if data.name == "clouds":
-        return toys.clouds(data, seed)
+        return series_sets.clouds(data, seed)
 
     def divide(all: Sequence[Labelled], what: str) -> Splits[Labelled]:
         return divided(all, lambda one: one.vectors.tobytes(), what, data.split_seed)
@@ -166,7 +167,7 @@ def sets(path: str | Sides) -> list[Labelled]:
     if isinstance(path, Sides):
         raise Refusal("sets are read from one CSV, not from a source and a target; give data=sets.csv")
     members: dict[str, tuple[str, list[list[float]]]] = {}
-    for number, (name, label), row in files.numbers(path, labelled=2):
+    for number, (name, label), row in line_files.numbers(path, labelled=2):
         first, rows = members.setdefault(name, (label, []))
         if label != first:
             raise Refusal(

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from heedful.data.augment import draw
+from heedful.data.transforms import draw
 from heedful.models.specs import UNKNOWN
-from heedful.models.word_vectors import WordVectors
+from heedful.models.text.word_vectors import WordVectors
 from heedful.tasks.crops import Crop
 from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 from heedful.tasks.words import Words

@@ -8,20 +8,20 @@ from typing import Any, ClassVar, Self
 
 from torch import nn
 
-from heedful.data.batches import Splits
-from heedful.data.pairs import Pair
-from heedful.data.spec import DataSpec
-from heedful.decoding.spec import Decoding
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.parallel_text import Pair
+from heedful.data.splits import Splits
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
-from heedful.models.encoder_decoder import WriterSpec
-from heedful.models.transformer import SPECIAL
+from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.models.text.transformer import SPECIAL
 from heedful.tasks import rouge
 from heedful.tasks.pairs import Encoded, Pairs
 from heedful.tasks.task import Finding, Ids, nonempty
 from heedful.tasks.tokenizing import tokenizer
-from heedful.text import Tokenizer, folders
+from heedful.tokenizers import Tokenizer, hf_folders
 
 
 class Summary(Pairs):
@@ -89,7 +89,7 @@ class Summary(Pairs):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        task = cls(folders.needed(folder))
+        task = cls(hf_folders.needed(folder))
         task.decoding = Decoding.model_validate(state.get("decoding", {}))
         return task
 

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.columns import GOES_ON, OUTSIDE, Span, Tagged, spans, tagged
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.conll import GOES_ON, OUTSIDE, Span, Tagged, spans, tagged
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Confusion, Figures, Samples
 from heedful.results import Tags
 from heedful.tasks.asking import Tagging, first_tokens
 from heedful.tasks.fitted import Asked, Fitted, last_layer
 from heedful.tasks.task import Finding, stack
-from heedful.text import Joined
+from heedful.tokenizers import Joined
 
 NAMED = 12  # kinds that are told one by one
 

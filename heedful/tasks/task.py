@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import Content, Overlap, overlaps
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map

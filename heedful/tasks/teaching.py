@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from heedful.models.vit import ViT
+from heedful.models.vision.vit import ViT
 from heedful.tasks.task import Batch, precise
 
 

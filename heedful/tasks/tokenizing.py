@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from heedful.checkpoints import store
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
+from heedful.formats import native
 from heedful.tasks.parallel import tokenizer_of
-from heedful.text import Tokenizer, folders
+from heedful.tokenizers import Tokenizer, hf_folders
 
 
 def tokenizer(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] = ()) -> Tokenizer:
@@ -21,7 +21,7 @@ def tokenizer(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] = (
         except Refusal as refused:
             raise Refusal(f"data.tokenizer: {refused}; train one with `heedful tokenizer train`") from None
     if "/" in named or Path(named).is_dir():
-        place = store.model_folder(named)
-        store.check_sums(place, store.TOKENIZER)
-        return folders.needed(place)
+        place = native.model_folder(named)
+        native.check_sums(place, native.TOKENIZER)
+        return hf_folders.needed(place)
     return tokenizer_of(data, texts, special)

@@ -12,16 +12,16 @@ import sacrebleu
 import torch
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.lexicon import lexicon
-from heedful.data.pairs import Pair
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.parallel_text import Pair
+from heedful.data.ibm_model1 import lexicon
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import Alignment, agreement, guide, links
 from heedful.looking.page import Alignment as Aligned
 from heedful.looking.page import Example, Figures, Samples
-from heedful.models.transformer import UNKNOWN
+from heedful.models.text.transformer import UNKNOWN
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
 from heedful.tasks.pairs import Encoded, Pairs
 from heedful.tasks.task import PLAIN, Batch, Finding, Ids, Terms, device_of, nonempty, pick, precise, to

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from torch import nn
 
-from heedful.decoding.spec import Decoding
+from heedful.decoding.search_spec import Decoding
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.results import Result

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from heedful.data.augment import MIXES, VARIATIONS, Mix, Variation, draw
+from heedful.data.transforms import MIXES, VARIATIONS, Mix, Variation, draw
 from heedful.errors import Refusal
-from heedful.models import words
+from heedful.models import part_words
 from heedful.tasks.task import Batch
 
 SHADES = (1, 3)  # channels that are shades: grey, or red, green and blue
@@ -21,7 +21,7 @@ class Variety:
 
     def __init__(self, given: Sequence[str], seed: int = 0) -> None:
         known = {**VARIATIONS, **MIXES}
-        made = [words.choose("augmentation", word, known) for word in given]
+        made = [part_words.choose("augmentation", word, known) for word in given]
         self.variations: list[Variation] = [one for one in made if isinstance(one, Variation)]
         self.mixes: list[Mix] = [one for one in made if isinstance(one, Mix)]
         self.seed = seed

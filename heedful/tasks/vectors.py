@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from heedful.checkpoints.opening import content, inside
-from heedful.checkpoints.plain import json_of
-from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.results import Vector
+from heedful.safe.json_and_tensors import read_json
+from heedful.safe.opening import content, inside
+from heedful.safe.plain_data import json_of
 from heedful.tasks.reading import Reading
 from heedful.tasks.task import read_all, unit
-from heedful.text import Joined
+from heedful.tokenizers import Joined
 
 MODULES, SETTINGS = "modules.json", "sentence_bert_config.json"  # of sentence-transformers
 LARGEST = 1 << 20  # bytes of a list of modules

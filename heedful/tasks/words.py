@@ -11,14 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from heedful.data.batches import Splits
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Refusal, nearest
 from heedful.looking.maps import Map
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.specs import UNKNOWN
-from heedful.models.word_vectors import WordVectors
+from heedful.models.text.word_vectors import WordVectors
 from heedful.results import Neighbours, Result
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Stream

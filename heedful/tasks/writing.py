@@ -10,20 +10,20 @@ import torch
 from torch import Tensor, nn
 
 from heedful.decoding import search, stream
-from heedful.decoding.answer import Answer
-from heedful.decoding.spec import Decoding
+from heedful.decoding.generated_answer import Answer
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.models import Spec
-from heedful.models.encoder_decoder import EncoderDecoder, WriterSpec
-from heedful.models.special import Special
-from heedful.models.transformer import SPECIAL
+from heedful.models.special_tokens import Special
+from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
+from heedful.models.text.transformer import SPECIAL
 from heedful.models.writer import longest
 from heedful.results import Result, Text
 from heedful.tasks.task import Ids, device_of, maps, nonempty, read_all, stack
 from heedful.tasks.use import Use
-from heedful.text import Tokenizer, folders
+from heedful.tokenizers import Tokenizer, hf_folders
 
 WINDOW = 4096  # inputs that are read before the first is answered, so that those of like length go together
 ROWS = 32_768  # tokens of sources, times beams, that are read at once
@@ -140,7 +140,7 @@ class Writing(Writes):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        made = cls(folders.needed(folder))
+        made = cls(hf_folders.needed(folder))
         made.decoding = Decoding.model_validate(state.get("decoding", {}))
         return made
 

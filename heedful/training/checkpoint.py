@@ -10,11 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
-from heedful.checkpoints import files
-from heedful.checkpoints.files import remove_folder, write_folder, write_tensors
-from heedful.checkpoints.opening import inside
-from heedful.checkpoints.reading import read_json, read_tensors
 from heedful.errors import Refusal
+from heedful.safe import sealed_folders
+from heedful.safe.json_and_tensors import read_json, read_tensors
+from heedful.safe.opening import inside
+from heedful.safe.sealed_folders import remove_folder, write_folder, write_tensors
 
 Tensors = dict[str, Tensor]
 
@@ -47,7 +47,7 @@ def write(folder: Path, progress: Progress, parts: dict[str, Tensors], keep: int
         for name, tensors in parts.items():
             write_tensors(tensors, aside / f"{name}.safetensors")
         (aside / "progress.json").write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
-        files.seal(aside, step=progress.step, made=made)
+        sealed_folders.seal(aside, step=progress.step, made=made)
 
     place = folder / name_of(progress.step)
     write_folder(place, fill)
@@ -78,7 +78,7 @@ def all_of(folder: Path) -> list[Path]:
 
 def step_of(place: Path) -> int:
     """The step of a checkpoint, by its manifest; -1 where that does not tell."""
-    step = (files.manifest(place) or {}).get("step")
+    step = (sealed_folders.manifest(place) or {}).get("step")
     return step if isinstance(step, int) else -1
 
 
@@ -86,7 +86,7 @@ def latest(folder: Path) -> tuple[Path | None, list[str]]:
     """The newest checkpoint that is whole, and what is wrong with others that are newer or do not tell."""
     faults: list[str] = []
     for place in sorted(folder.glob("step-*"), key=lambda place: (step_of(place) < 0, step_of(place)), reverse=True):
-        fault = files.fault(place)
+        fault = sealed_folders.fault(place)
         if fault is None and step_of(place) >= 0:
             return place, faults
         faults.append(f"{place} is not whole: {fault or 'it does not tell its step'}")

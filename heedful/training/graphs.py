@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from heedful.attention.lasting import LASTING
+from heedful.attention.kept import LASTING
 from heedful.errors import Refusal
 from heedful.tasks.task import Batch
 

@@ -14,26 +14,26 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism
-from heedful.checkpoints.weights import compare, restore, state
-from heedful.data.batches import Splits
+from heedful.data.splits import Splits
 from heedful.errors import Failure
+from heedful.formats.weights import compare, restore, state
 from heedful.tasks import Task
 from heedful.tasks.heads.told import judged
 from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint, shapes
-from heedful.training.ahead import Ahead
+from heedful.training.async_save import Saver, made_by
+from heedful.training.distributed.ranks import ONE, Ranks
+from heedful.training.distributed.sharding import captures, layout, local, parted_all, together
 from heedful.training.graphs import Graphs
-from heedful.training.layouts import captures, layout, local, parted_all, together
+from heedful.training.microbatches import Portion, Portions
+from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
-from heedful.training.parallel import ONE, Ranks
-from heedful.training.portions import Portion, Portions
 from heedful.training.precision import Precision
+from heedful.training.prefetch import Ahead
 from heedful.training.record import Record
-from heedful.training.saving import Saver, made_by
+from heedful.training.run_spec import RunSpec
 from heedful.training.schedule import rate
 from heedful.training.signals import finishing_the_step
-from heedful.training.spec import RunSpec
-from heedful.training.stages import Stages
 
 
 class Interrupted(Exception):

@@ -12,9 +12,9 @@ from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
-from heedful.training.adapting import scales
-from heedful.training.layouts import gathered, in_parts, local, parted
-from heedful.training.spec import TrainingSpec
+from heedful.training.adapt.freeze_and_lora import scales
+from heedful.training.distributed.sharding import gathered, in_parts, local, parted
+from heedful.training.run_spec import TrainingSpec
 
 Group = dict[str, Any]
 

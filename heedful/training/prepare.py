@@ -14,22 +14,22 @@ import torch
 from torch import nn
 
 from heedful import models, tasks
-from heedful.data.batches import Splits
 from heedful.data.near_duplicates import Overlap, by_side
-from heedful.decoding.spec import Decoding
+from heedful.data.splits import Splits
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
-from heedful.models import Spec, tables, words
+from heedful.models import Spec, part_tables, part_words
 from heedful.tasks import Task, task_of
 from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
 from heedful.terminal import progress
-from heedful.training.adapting import adapt
+from heedful.training.adapt.freeze_and_lora import adapt
+from heedful.training.adapt.init_from import Begun, begin, check_learns, check_tokens, inherited
 from heedful.training.loop import seed_step
-from heedful.training.memory import answered, check_batch
+from heedful.training.observe.out_of_memory import answered, check_batch
 from heedful.training.precision import working_dtype
-from heedful.training.spec import RunSpec
-from heedful.training.start import Begun, begin, check_learns, check_tokens, inherited
-from heedful.training.trained import trained
+from heedful.training.run_spec import RunSpec
+from heedful.training.trained_run import trained
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ def advise(task: Task, spec: Spec) -> None:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
     if not task.ordered and not blind:
         doubt("this task is about sets: with positions the order of members matters; set model.position=none")
-    kind = tables.MECHANISMS.get(words.parse(spec.mechanism)[0])
+    kind = part_tables.MECHANISMS.get(part_words.parse(spec.mechanism)[0])
     if not task.ordered and kind is not None and kind.card.ordered:
         doubt(f"this task is about sets: with {spec.mechanism} the order of members matters; use softmax or linear")
-    if not task.ordered and tables.mask(spec.mechanism) is not None:
+    if not task.ordered and part_tables.mask(spec.mechanism) is not None:
         doubt(f"this task is about sets: with {spec.mechanism} a member sees only those that stand near; use softmax")
 
 

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from heedful.checkpoints.files import replace_file
-from heedful.checkpoints.opening import content, inside
-from heedful.checkpoints.plain import number, once
-from heedful.checkpoints.reading import read_json
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import refusal
+from heedful.safe.json_and_tensors import read_json
+from heedful.safe.opening import content, inside
+from heedful.safe.plain_data import number, once
+from heedful.safe.sealed_folders import replace_file
 from heedful.terminal import Bars, note
 
 KINDS: dict[str, tuple[type, ...]] = {"split": (str,), "device": (str,)}  # of values that are no numbers

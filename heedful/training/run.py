@@ -13,29 +13,29 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints.files import making, manifest, replace_file
-from heedful.checkpoints.opening import check_all
-from heedful.checkpoints.weights import restore
 from heedful.errors import Failure, Refusal, unknown
+from heedful.formats.weights import restore
+from heedful.safe.opening import check_all
+from heedful.safe.sealed_folders import making, manifest, replace_file
 from heedful.training import checkpoint
-from heedful.training.adapting import merge
-from heedful.training.before import LIKE, foreseen, settled
-from heedful.training.comparing import compared, varied
-from heedful.training.cost import operations
-from heedful.training.layouts import check, still
+from heedful.training.adapt.ablation import compared, varied
+from heedful.training.adapt.freeze_and_lora import merge
+from heedful.training.adapt.pretraining_stages import LIKE, foreseen, settled
+from heedful.training.async_save import changed
+from heedful.training.banner import introduction
+from heedful.training.data_checksum import sum_of
+from heedful.training.distributed.ranks import ONE, Ranks
+from heedful.training.distributed.sharding import check, still
 from heedful.training.lock import busy, clear, held, holding
 from heedful.training.loop import Loop
-from heedful.training.parallel import ONE, Ranks
+from heedful.training.observe.cost import operations
+from heedful.training.observe.profile import told
 from heedful.training.prepare import Ready, doubt, prepare
-from heedful.training.profile import told
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.saving import changed
-from heedful.training.spec import RunSpec, read, validated
-from heedful.training.sums import sum_of
-from heedful.training.telling import introduction
-from heedful.training.trained import leave, samples, trained, usable
+from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.trained_run import leave, samples, trained, usable
 
 SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished

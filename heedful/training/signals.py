@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from heedful.terminal import note
-from heedful.training.parallel import ONE, Ranks, launched
+from heedful.training.distributed.ranks import ONE, Ranks, launched
 
 SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]  # not all systems have all
 FINISHING = "finishing this step; again to stop at once"

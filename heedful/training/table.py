@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.checkpoints import outfile
-from heedful.checkpoints.opening import inside
 from heedful.errors import Refusal
 from heedful.looking.draw import known
 from heedful.looking.page import Samples, write
+from heedful.safe import outfile
+from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
 from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
-from heedful.training.spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec, read, validated
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ PACKAGE = Path(__file__).parents[2] / "heedful"
 PLACE = "terminal.py"
 PRINTING = {"print", "pprint", "typer.echo", "typer.secho", "rich.print", "Console", "sys.stdout", "sys.stderr"}
 MAY = {  # asks whom it speaks to, and says nothing; ends what is printed
-    "cli/predict.py": {"sys.stdout", "sys.stderr"},
-    "training/parallel.py": {"sys.stdout", "sys.stderr"},
+    "cli/predict_verb.py": {"sys.stdout", "sys.stderr"},
+    "training/distributed/ranks.py": {"sys.stdout", "sys.stderr"},
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.bench import generate
+from heedful.bench import generate_bench
 from heedful.cli import main
 from heedful.decoding import captured
 from heedful.errors import Failure
@@ -20,7 +20,7 @@ SMALL: dict[str, Any] = {"vocab": 300, "width": 64, "heads": 4, "depth": 2, "len
 def of_small_size(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"small": {"family": "gpt", **SMALL}, "other": {"family": "llama", "groups": 2, "hidden": 96, **SMALL}}
     for name, value in {"SIZES": sizes, "NEW": 6, "NEW_BY_GPU": 6}.items():
-        monkeypatch.setattr(generate, name, value)
+        monkeypatch.setattr(generate_bench, name, value)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
@@ -40,9 +40,9 @@ def test_a_table_and_every_round_are_told(tmp_path: Path, capsys: pytest.Capture
 def test_what_runs_on_a_gpu_writes_the_same_there_and_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured, "check", lambda *asked: None)
     torch.manual_seed(0)
-    ours = generate.model(name, on_gpu=False)
-    prompts, other = generate.prompts(ours, 3), generate.in_transformers(ours)
-    runs = generate.by_gpu(ours, other, prompts)
+    ours = generate_bench.model(name, on_gpu=False)
+    prompts, other = generate_bench.prompts(ours, 3), generate_bench.in_transformers(ours)
+    runs = generate_bench.by_gpu(ours, other, prompts)
     expected = runs.pop("transformers generate")()
     assert {"heedful, steps=captured", "heedful"} < set(runs)
     for way, run in runs.items():
@@ -51,4 +51,4 @@ def test_what_runs_on_a_gpu_writes_the_same_there_and_here(name: str, monkeypatc
 
 def test_contenders_that_write_less_are_not_compared() -> None:
     with pytest.raises(Failure, match=r"lazy wrote \[2\] tokens and not 6; nothing can be compared"):
-        generate.compare("a case", {"lazy": lambda: [[1, 2]]}, 1, 6)
+        generate_bench.compare("a case", {"lazy": lambda: [[1, 2]]}, 1, 6)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from heedful.bench import saving, translate
+from heedful.bench import saving_bench, translate_bench
 from heedful.bench.measure import Case
 from heedful.training import checkpoint
 from tests.bench.test_translate import small
@@ -10,13 +10,13 @@ from tests.bench.test_translate import small
 
 def test_a_save_beside_the_steps_is_measured(monkeypatch, tmp_path: Path) -> None:
     for name, value in {"VOCAB": 40, "BATCH": 3, "LENGTH": 7, "model": small}.items():
-        monkeypatch.setattr(translate, name, value)
-        monkeypatch.setattr(saving, name, value)
-    monkeypatch.setattr(saving.tempfile, "TemporaryDirectory", lambda: Kept(tmp_path))
+        monkeypatch.setattr(translate_bench, name, value)
+        monkeypatch.setattr(saving_bench, name, value)
+    monkeypatch.setattr(saving_bench.tempfile, "TemporaryDirectory", lambda: Kept(tmp_path))
     said: list[int] = []
-    [(case, base)] = saving.cases(2, lambda: said.append(1))
-    assert isinstance(case, Case) and base == saving.ALONE and "of training at one save a minute" in case.name
-    assert list(case.seconds) == [saving.ALONE, saving.BESIDE, saving.WAITED] and len(said) == 9
+    [(case, base)] = saving_bench.cases(2, lambda: said.append(1))
+    assert isinstance(case, Case) and base == saving_bench.ALONE and "of training at one save a minute" in case.name
+    assert list(case.seconds) == [saving_bench.ALONE, saving_bench.BESIDE, saving_bench.WAITED] and len(said) == 9
     [place] = checkpoint.all_of(tmp_path)
     assert checkpoint.read(place)[1].keys() == {"model", "average", "best", "first", "second"}
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.bench import marian, measure, translate
+from heedful.bench import marian_peer, measure, translate_bench
 from heedful.cli import main
 from heedful.errors import Failure
 from heedful.models import Transformer, build
-from heedful.models.transformer import END, PAD
+from heedful.models.text.transformer import END, PAD
 from tests.references import copying
 
 NEW = 6
@@ -26,7 +26,7 @@ def small() -> Transformer:
 @pytest.fixture(autouse=True)
 def of_small_size(monkeypatch) -> None:
     for name, value in {"VOCAB": 40, "BATCH": 3, "LENGTH": 7, "NEW": NEW, "BEAMS": 3, "model": small}.items():
-        monkeypatch.setattr(translate, name, value)
+        monkeypatch.setattr(translate_bench, name, value)
     monkeypatch.setattr(gc, "collect", lambda: 0)  # before every call; beside pytest it takes longer than the call
 
 
@@ -35,7 +35,7 @@ def without(monkeypatch, *missing: str) -> None:
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name in missing else found(name, *more)
     )
-    for module in ("heedful.cli.bench", "heedful.bench.measure"):
+    for module in ("heedful.cli.bench_verb", "heedful.bench.measure"):
         monkeypatch.setattr(f"{module}.installed", lambda name: name not in missing and there(name))
 
 
@@ -54,15 +54,15 @@ def batch() -> tuple[Tensor, Tensor]:
 @torch.no_grad()
 def test_marian_is_the_same_model():
     ours, given = small().eval(), batch()
-    said, theirs = ours(*given), translate.by_marian(marian.in_transformers(ours).eval())(*given)
-    banned = torch.isin(torch.arange(40), torch.tensor(marian.BANNED))
+    said, theirs = ours(*given), translate_bench.by_marian(marian_peer.in_transformers(ours).eval())(*given)
+    banned = torch.isin(torch.arange(40), torch.tensor(marian_peer.BANNED))
     torch.testing.assert_close(said[..., ~banned], theirs[..., ~banned], rtol=1e-5, atol=1e-5)
     assert (theirs[..., banned] < -1e8).all()
 
 
 @torch.no_grad()
 def test_the_engine_is_the_same_model():
-    ours, engine = small().eval(), translate.Engine(small().spec)
+    ours, engine = small().eval(), translate_bench.Engine(small().spec)
     engine.train()  # in evaluation torch takes another road
     engine.drop.p = 0.0
     for part in engine.engine.modules():
@@ -87,9 +87,13 @@ def copied_block(one, layer) -> dict[str, Tensor]:
 
 def test_every_search_of_every_peer_says_the_same():
     pytest.importorskip("ctranslate2")
-    ours = translate.lively(small().eval())
-    ids = {name: index for index, name in enumerate(marian.names(ours))}
-    searches = translate.by_heedful(ours), translate.by_transformers(ours), translate.by_ctranslate2(ours, 1)
+    ours = translate_bench.lively(small().eval())
+    ids = {name: index for index, name in enumerate(marian_peer.names(ours))}
+    searches = (
+        translate_bench.by_heedful(ours),
+        translate_bench.by_transformers(ours),
+        translate_bench.by_ctranslate2(ours, 1),
+    )
     source = torch.randint(END + 1, 40, (5, 7))
     for beams in (1, 3):
         heedful, generate, float32, _ = [run for search in searches for run in search(source, beams).values()]
@@ -101,10 +105,10 @@ def test_every_search_of_every_peer_says_the_same():
 
 
 def test_a_contender_that_writes_less_is_not_compared(monkeypatch):
-    monkeypatch.setattr(translate, "by_heedful", lambda ours: lambda source, beams: {"lazy": lambda: [[5]]})
+    monkeypatch.setattr(translate_bench, "by_heedful", lambda ours: lambda source, beams: {"lazy": lambda: [[5]]})
     without(monkeypatch, "transformers", "ctranslate2")
     with pytest.raises(Failure, match=r"lazy wrote \[1\] tokens and not 6"):
-        next(translate.writers(1))
+        next(translate_bench.writers(1))
 
 
 def test_all_cases_are_measured_and_written_down(capsys, tmp_path):

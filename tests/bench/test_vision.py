@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful.bench import images, measure, vision
+from heedful.bench import images_bench, measure, vision_bench
 from heedful.cli import main
 
 
@@ -19,7 +19,7 @@ def measured(*names: str, folder: Path) -> list[dict]:
 
 def test_images_a_second_are_told_of_every_maker_that_is_there(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measure, "installed", lambda name: name in ("timm", "transformers"))
-    monkeypatch.setattr(images, "CPU", {"sizes": ["tiny"], "batches": [1], "dtypes": ["float32", "bfloat16"]})
+    monkeypatch.setattr(images_bench, "CPU", {"sizes": ["tiny"], "batches": [1], "dtypes": ["float32", "bfloat16"]})
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     found = measured("images", folder=tmp_path)
     assert [case["case"] for case in found] == [f"ViT-T/16, 1 images, {d}, asked" for d in ("float32", "bfloat16")]
@@ -31,9 +31,9 @@ def test_images_a_second_are_told_of_every_maker_that_is_there(tmp_path, monkeyp
 def test_accuracy_is_drawn_over_what_learning_cost(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(vision, "STEPS", {"cpu": 4})
-    monkeypatch.setattr(vision, "SMALL", ["data=toy", "data.samples=64", "data.held_out=16", "training.batch=8"])
-    monkeypatch.setattr(vision, "WIDTHS", {"cpu": {"vit": (24,), "resnet": (6,)}})
+    monkeypatch.setattr(vision_bench, "STEPS", {"cpu": 4})
+    monkeypatch.setattr(vision_bench, "SMALL", ["data=toy", "data.samples=64", "data.held_out=16", "training.batch=8"])
+    monkeypatch.setattr(vision_bench, "WIDTHS", {"cpu": {"vit": (24,), "resnet": (6,)}})
     [found] = measured("vision", folder=tmp_path)
     points = {one["name"]: one for one in found["points"]}
     assert set(points) == {"vit-24", "hybrid-24", "resnet-6"}

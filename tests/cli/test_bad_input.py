@@ -16,8 +16,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from heedful.checkpoints import files
 from heedful.cli import main
+from heedful.safe import sealed_folders
 from tests.cli.conftest import Program
 from tests.cli.workshop import BROKEN, SMALL, listing, marks
 
@@ -181,7 +181,7 @@ def test_bytes_that_a_lenient_locale_lets_through_are_refused_too(workshop: Path
 
 @pytest.mark.usefixtures("kept")
 def test_a_file_that_may_not_be_read_is_refused(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.data.files.content", forbidden)
+    monkeypatch.setattr("heedful.data.formats.line_files.content", forbidden)
     answer = heedful("train", "reverse", "data=pairs.tsv", "--out", "new")
     monkeypatch.undo()
     assert answer.status == 2
@@ -198,7 +198,7 @@ def test_a_full_disk_is_a_failure_in_one_line(
     def full(tensors: Any, path: Path, *told: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    monkeypatch.setattr(files, "save_file", full)
+    monkeypatch.setattr(sealed_folders, "save_file", full)
     answer = heedful("train", "reverse", *SMALL, "--out", tmp_path / "run")
     assert answer.status == 1
     assert re.search(
@@ -216,7 +216,7 @@ def test_too_little_memory_is_a_failure_in_one_line(
     def short(folder: Path) -> None:
         raise error
 
-    monkeypatch.setattr("heedful.checkpoints.store.load", short)
+    monkeypatch.setattr("heedful.formats.native.load", short)
     answer = heedful("check", "runs/reverse")
     assert answer.status == 1
     assert answer.err == "heedful: there is not enough memory; choose a smaller model, batch or input\n"
@@ -226,7 +226,7 @@ def test_a_fault_of_our_own_is_not_hidden(workshop: Path, monkeypatch: pytest.Mo
     def broken(folder: Path) -> None:
         raise RuntimeError("a fault of our own")
 
-    monkeypatch.setattr("heedful.checkpoints.store.load", broken)
+    monkeypatch.setattr("heedful.formats.native.load", broken)
     with pytest.raises(RuntimeError, match="a fault of our own"):
         main(["check", "runs/reverse"])
 

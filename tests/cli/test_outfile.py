@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful.checkpoints import outfile
 from heedful.errors import Refusal
+from heedful.safe import outfile
 from tests.cli.conftest import Program
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heedful.data import alignments
+from heedful.data.formats import pharaoh
 from heedful.tasks import Translation
 from heedful.training import run
 from tests.cli.conftest import Program
@@ -81,7 +81,7 @@ def test_align_says_which_words_belong_together_a_line_a_pair(heedful: Program, 
     assert isinstance(task, Translation)
     asked = [(text.split("\t")[0], text.split("\t")[1]) for text in pairs(5)]
     found = list(task.align(model, [*asked, (ASKED, None)]))
-    assert said.lines == [alignments.write(one.links) for one in found]
+    assert said.lines == [pharaoh.write(one.links) for one in found]
     assert heedful("align", "runs/translate", f"{ASKED}\t{answer}").lines == said.lines[5:]
 
 

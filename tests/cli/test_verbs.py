@@ -17,13 +17,13 @@ import torch
 import typer
 
 import heedful as library
-from heedful import recipes
 from heedful.attention import Everything
 from heedful.cli import app
-from heedful.data import published
+from heedful.data.public import catalogue
 from heedful.decoding import Answer
-from heedful.models.transformer import END, PAD
+from heedful.models.text.transformer import END, PAD
 from heedful.tasks import TASKS
+from heedful.training import recipes
 from heedful.training.loop import Loop
 from tests.cli.conftest import Program
 from tests.cli.workshop import RECIPES, SMALL, listing
@@ -110,7 +110,7 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     assert said.status == 0
     made = {"reverse", "sort", "clouds", "waves", "invented", "captions", "maps", "shapes", "toy"}
     made |= {"opinions", "asked-of-opinions", "mentions", "facts", "news", "smalltalk", "listops"}
-    assert made | set(published.PUBLIC) == set(names)
+    assert made | set(catalogue.PUBLIC) == set(names)
     assert all(re.search(rf"^  {name} ", said.out, re.MULTILINE) for name in names)
     assert all(row.get("made") or row["licence"] for row in rows)
 
@@ -160,8 +160,8 @@ def test_a_set_is_fetched_and_what_is_there_already_is_said(
     content = b"a poem\n"
     (tmp_path / "shelf" / "poem").mkdir(parents=True)
     (tmp_path / "shelf" / "poem" / "poem.txt").write_bytes(content)
-    files = published.published("http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest()))
-    monkeypatch.setitem(published.PUBLIC, "poem", published.PublicSet("poem", "a poem", "CC0", files))
+    files = catalogue.published("http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest()))
+    monkeypatch.setitem(catalogue.PUBLIC, "poem", catalogue.PublicSet("poem", "a poem", "CC0", files))
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path / "shelf"))
     first, again = (heedful("data", "get", "poem", "--into", tmp_path / "data") for _ in range(2))
     home = tmp_path / "data" / "poem"
@@ -450,7 +450,7 @@ def test_check_says_of_every_law_whether_it_holds(heedful: Program, workshop: Pa
 def test_check_fails_where_a_model_sees_the_future(
     heedful: Program, workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.models.encoder_decoder.Causal", Everything)
+    monkeypatch.setattr("heedful.models.text.encoder_decoder.Causal", Everything)
     answer = heedful("check", "runs/reverse")
     assert (answer.status, answer.err) == (1, "")
     said = {line.split(maxsplit=1)[1].partition(":")[0]: line.split()[0] for line in answer.lines}

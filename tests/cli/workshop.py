@@ -15,10 +15,10 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from heedful import build, save, text
+from heedful import build, save, tokenizers
 from heedful.cli import main
-from heedful.data import alignments
-from heedful.data.language import sentences
+from heedful.data.formats import pharaoh
+from heedful.data.toys.invented_language import sentences
 from tests.tasks.encoders import folder as encoder
 from tests.tasks.encoders import modules
 
@@ -31,7 +31,7 @@ SETS = [f"{n // 3},{'even' if n // 3 % 2 == 0 else 'odd'},{n % 7},{n % 5}" for n
 SERIES = [f"{n % 7},{n % 5}.5" for n in range(600)]
 PHRASES = sentences(120, 3)
 ENGLISH, INVENTED = ([getattr(phrase, side) for phrase in PHRASES] for side in ("source", "target"))
-LINKS = [alignments.write(phrase.links) for phrase in PHRASES]
+LINKS = [pharaoh.write(phrase.links) for phrase in PHRASES]
 
 FILES: dict[str, str | bytes] = {
     "pairs.tsv": "\n".join(PAIRS),
@@ -61,8 +61,8 @@ FILES: dict[str, str | bytes] = {
     "long.en": "\n".join((*ENGLISH[:9], "a dog " * 200, *ENGLISH[10:])),
     "one.links": "0-0\n",
     "notes.json": "{}",
-    "tok.json": text.train(ENGLISH, "bpe", 300).layout.text,
-    "foreign.json": text.train(ENGLISH, "words", 90).layout.text.replace("<begin>", "<s>"),
+    "tok.json": tokenizers.train(ENGLISH, "bpe", 300).layout.text,
+    "foreign.json": tokenizers.train(ENGLISH, "words", 90).layout.text.replace("<begin>", "<s>"),
     "sets.csv": "\n".join(("set,label,x,y", *SETS)),
     "words.csv": "a,x,1,2\na,x,one,2\n",
     "nan.csv": "a,x,1,2\na,x,nan,2\n",

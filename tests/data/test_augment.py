@@ -9,17 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageEnhance, ImageOps
 
-from heedful.data.augment import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
-from heedful.data.augment import dice_of as dice_of_array
-from heedful.data.augment.dice import mixed
-from heedful.data.augment.geometry import affine, mirrored, taken
-from heedful.data.augment.mixing import quantiles
-from heedful.data.augment.policies import OPERATIONS, SHEAR, changed
 from heedful.data.images.decode import Size
-from heedful.data.images.shapes import draw as drawn
+from heedful.data.toys.drawn_shapes import draw as drawn
+from heedful.data.transforms import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
+from heedful.data.transforms import dice_of as dice_of_array
+from heedful.data.transforms.augment_dice import mixed
+from heedful.data.transforms.geometry import affine, mirrored, taken
+from heedful.data.transforms.mixing import quantiles
+from heedful.data.transforms.policies import OPERATIONS, SHEAR, changed
 from heedful.errors import Refusal
-from heedful.recipes import resolve
 from heedful.tasks.variety import Variety
+from heedful.training.recipes import resolve
 
 SIZE = Size(3, 12, 20)
 

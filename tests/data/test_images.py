@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from heedful.data.images import opened_pictures, sets
+from heedful.data.data_spec import DataSpec
+from heedful.data.images import mnist_and_cifar, opened_pictures
 from heedful.data.images.decode import Broken, Size, picture, seen, viewed, written
 from heedful.data.images.gallery import Files
-from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.images import Images
 
@@ -515,7 +515,7 @@ def endless(head: bytes) -> bytes:
     [((2, 4, 4), "holds 2 x 4 x 4 bytes and does not"), ((1 << 17, 32, 33), "x 33 bytes, and 128 MB are the most")],
 )
 def test_an_idx_file_is_unfolded_no_further_than_it_says(tmp_path, monkeypatch, sizes, said):
-    monkeypatch.setattr(sets, "LARGEST", 1 << 27)
+    monkeypatch.setattr(mnist_and_cifar, "LARGEST", 1 << 27)
     for name in ("train", "t10k"):
         head = bytes([0, 0, 8, 3]) + struct.pack(">3I", *sizes)
         (tmp_path / f"{name}-images-idx3-ubyte.gz").write_bytes(endless(head))
@@ -550,7 +550,7 @@ def test_a_cut_gzipped_file_is_refused(tmp_path):
 
 def records(count: int, seed: int) -> bytes:
     random = np.random.default_rng(seed)
-    rows = random.integers(0, 256, (count, sets.RECORD), dtype=np.uint8)
+    rows = random.integers(0, 256, (count, mnist_and_cifar.RECORD), dtype=np.uint8)
     rows[:, 0] = np.arange(count) % 10
     return rows.tobytes()
 
@@ -569,14 +569,14 @@ def test_cifars_records_are_read_from_a_folder_and_from_their_archive(tmp_path, 
             (tmp_path / name).write_bytes(data)
     splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (90, 10, 20)
-    row = np.frombuffer(files["test_batch.bin"], np.uint8)[3 * sets.RECORD : 4 * sets.RECORD]
+    row = np.frombuffer(files["test_batch.bin"], np.uint8)[3 * mnist_and_cifar.RECORD : 4 * mnist_and_cifar.RECORD]
     assert np.array_equal(splits.test[3].pixels.reshape(-1), row[1:]) and splits.test[3].label == "cat"
 
 
 def test_a_part_of_cifar_that_is_missing_is_named(tmp_path):
     (tmp_path / "data_batch_1.bin").write_bytes(bytes(3073))
     with pytest.raises(Refusal, match=r"data_batch_2.bin is missing; copy the whole set"):
-        sets.read_cifar(tmp_path)
+        mnist_and_cifar.read_cifar(tmp_path)
 
 
 def test_cifars_sheets_are_read_row_by_row(tmp_path):

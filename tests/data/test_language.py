@@ -5,8 +5,8 @@ from collections import defaultdict
 
 import pytest
 
-from heedful.data import language
-from heedful.data.language import LEMMAS, Phrase, root, sentences
+from heedful.data.toys import invented_language
+from heedful.data.toys.invented_language import LEMMAS, Phrase, root, sentences
 from heedful.errors import Refusal
 
 MANY = [phrase for seed in range(4) for phrase in sentences(1500, seed)]
@@ -99,7 +99,7 @@ def test_linked_words_are_always_translated_alike() -> None:
 
 
 def test_the_order_of_words_is_another() -> None:
-    adjectives = {root(word) for word in language.ADJECTIVES}
+    adjectives = {root(word) for word in invented_language.ADJECTIVES}
     for phrase in MANY:
         for clause in re.split(rf" (?:{root('and')}|\.) ?", phrase.target)[:-1]:
             words = clause.split()
@@ -108,7 +108,9 @@ def test_the_order_of_words_is_another() -> None:
 
 
 def test_more_captions_than_there_are_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language._Caption, "phrase", lambda _: Phrase("A dog runs .", "bate ribazu .", [(1, 0)]))
+    monkeypatch.setattr(
+        invented_language._Caption, "phrase", lambda _: Phrase("A dog runs .", "bate ribazu .", [(1, 0)])
+    )
     assert len(sentences(1, seed=1)) == 1
     with pytest.raises(Refusal, match="only 1 different captions were found, not 2"):
         sentences(2, seed=1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data import lexicon as lexicon_module
-from heedful.data.language import sentences
-from heedful.data.lexicon import lexicon
+from heedful.data import ibm_model1 as lexicon_module
+from heedful.data.ibm_model1 import lexicon
+from heedful.data.toys.invented_language import sentences
 from heedful.errors import Refusal
 
 Pairs = list[tuple[list[str], list[str]]]

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from heedful.data import listops
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.toys import listops
 from heedful.errors import Refusal
 
 REDUCE = {"[MIN": min, "[MAX": max, "[MED": lambda all: int(statistics.median(all)), "[SM": lambda all: sum(all) % 10}

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from heedful.data import stretches
-from heedful.data.batches import Splits
-from heedful.data.made import Made
-from heedful.data.spec import DataSpec, Sides
+from heedful.data import texts_on_disk
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.lazy_samples import Made
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.tasks.translation import Translation
+from heedful.training.data_checksum import sum_of
 from heedful.training.prepare import fitting
-from heedful.training.sums import sum_of
 
 
 def written(folder: Path, count: int) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def test_samples_that_stay_in_their_files_are_those_in_memory(form: str, tmp_pat
     data = DataSpec(**written(tmp_path, 300)[form], tokenizer="bpe(size=300)")
     task, held = Translation.open(data, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stretches, "HELD", 0)
-        patch.setattr(stretches, "BLOCK", 100)
+        patch.setattr(texts_on_disk, "HELD", 0)
+        patch.setattr(texts_on_disk, "BLOCK", 100)
         own, long = Translation.open(data, 1)
         assert own.tokenizer.layout.text == task.tokenizer.layout.text
         for one, two in zip((held.train, held.valid, held.test), (long.train, long.valid, long.test), strict=True):
@@ -43,7 +43,7 @@ def test_samples_that_stay_in_their_files_are_those_in_memory(form: str, tmp_pat
 
 
 def test_faults_of_long_files_are_told_with_their_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stretches, "HELD", 0)
+    monkeypatch.setattr(texts_on_disk, "HELD", 0)
     path = tmp_path / "pairs.tsv"
     for text, said in {
         "a\tb\n\nc\n": "line 3: one field, not two",
@@ -59,7 +59,7 @@ def test_faults_of_long_files_are_told_with_their_lines(tmp_path: Path, monkeypa
 
 def test_long_pairs_take_a_few_bytes_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = DataSpec(**written(tmp_path, 3000)["one"])
-    monkeypatch.setattr(stretches, "HELD", 0)
+    monkeypatch.setattr(texts_on_disk, "HELD", 0)
     task = Translation.open(data, 1)[0]  # this imports what is needed
     tracemalloc.start()
     splits = task.reopen(data, 1)
@@ -74,7 +74,7 @@ def test_long_pairs_take_a_few_bytes_each(tmp_path: Path, monkeypatch: pytest.Mo
 def test_long_pairs_of_which_some_are_dropped_stay_in_their_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stretches, "HELD", 0)
+    monkeypatch.setattr(texts_on_disk, "HELD", 0)
     task, splits = Translation.open(DataSpec(**written(tmp_path, 300)["one"]), 1)
     longest = max(map(task.length, [*splits.train, *splits.valid, *splits.test]))
     spec = build("transformer", vocab=300, width=8, depth=1, heads=1, length=longest - 1).spec

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful.data.batches import divided, taught
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text, lines, texts
 from heedful.data.near_duplicates import digest, digests, overlap
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text, lines, texts
+from heedful.data.splits import divided, taught
 from heedful.tasks import TASKS, Task
 from tests.training.runs import short, train
 

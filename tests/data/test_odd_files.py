@@ -14,25 +14,25 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from heedful.data import alignments, columns, dialogues, files, pairs, questions, sentences, texts
-from heedful.data.folders import Classes, sides_of
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, line_files, parallel_text, pharaoh, squad
+from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.images import sources
-from heedful.data.spec import DataSpec, Sides
 from heedful.errors import Refusal
-from heedful.text import train_files
+from heedful.tokenizers import train_files
 
 READERS: dict[str, Callable[[str], object]] = {
-    "texts": texts.read,
-    "pairs": pairs.read,
-    "two sides": lambda path: pairs.read(Sides(source=path, target=path)),
-    "tabs": sentences.read,
-    "commas": lambda path: sentences.read(f"{path}.csv"),
-    "objects": lambda path: sentences.read(f"{path}.jsonl"),
-    "tags": columns.read,
-    "questions": questions.read,
-    "conversations": dialogues.read,
-    "links": alignments.read,
-    "numbers": lambda path: list(files.numbers(path)),
+    "texts": documents.read,
+    "pairs": parallel_text.read,
+    "two sides": lambda path: parallel_text.read(Sides(source=path, target=path)),
+    "tabs": labelled_text.read,
+    "commas": lambda path: labelled_text.read(f"{path}.csv"),
+    "objects": lambda path: labelled_text.read(f"{path}.jsonl"),
+    "tags": conll.read,
+    "questions": squad.read,
+    "conversations": chat_jsonl.read,
+    "links": pharaoh.read,
+    "numbers": lambda path: list(line_files.numbers(path)),
     "a list of images": lambda path: list(sources.listed(Path(path))),
     "a tokenizer": lambda path: train_files([path]),
 }
@@ -53,7 +53,7 @@ def bound(path: Path) -> None:
 
 def endless(path: Path) -> None:
     path.touch()
-    os.truncate(path, files.MOST + 1)  # a hole: it takes no room
+    os.truncate(path, line_files.MOST + 1)  # a hole: it takes no room
 
 
 NO_FILE, EMPTY = "no plain file", "is empty"
@@ -97,14 +97,16 @@ def test_a_file_that_is_held_whole_has_a_bound_and_is_told_of(
 
 
 def test_a_gzipped_file_unfolds_to_no_more_than_the_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MOST", 1000)
+    monkeypatch.setattr(line_files, "MOST", 1000)
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(b"\n" * 100_000))
     with pytest.raises(Refusal, match="unfolds to more than"):
-        files.lines(tmp_path / "bomb.gz")
+        line_files.lines(tmp_path / "bomb.gz")
 
 
 def test_what_a_shell_hands_over_is_learned_from(tmp_path: Path) -> None:
-    code = "import sys; from heedful.text import train_files; print(len(train_files([sys.argv[1]], 'characters')))"
+    code = (
+        "import sys; from heedful.tokenizers import train_files; print(len(train_files([sys.argv[1]], 'characters')))"
+    )
     command = f'{sys.executable} -c "{code}" <(echo abc)'
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heedful.data import alignments, files
-from heedful.data.pairs import Pair, read
-from heedful.data.spec import Sides
+from heedful.data.data_spec import Sides
+from heedful.data.formats import line_files, pharaoh
+from heedful.data.formats.parallel_text import Pair, read
 from heedful.errors import Refusal
 
 SOURCE, TARGET = ["a dog", "two cats", "Hütte  über"], ["ein Hund", "zwei Katzen", "日本"]
@@ -170,7 +170,7 @@ def sides(file: File, links: object, name: str = "a.links") -> Sides:
 def test_alignments_stand_line_by_line_beside_their_pairs(file: File, name: str) -> None:
     where = sides(file, LINKS, name)
     found = read(where)
-    assert [pair.links for pair in found] == alignments.read(str(where.alignment))
+    assert [pair.links for pair in found] == pharaoh.read(str(where.alignment))
     assert texts(found) == list(zip(SOURCE, TARGET, strict=True))
 
 
@@ -205,5 +205,7 @@ def test_what_is_no_link_is_named_with_its_line(file: File) -> None:
 def test_lines_are_the_same_however_they_are_packed(file: File) -> None:
     content = "\ufeffa\u2028b\r\n\x0bc\n\nd"
     assert (
-        files.lines(file("plain", content)) == files.lines(file("packed.gz", content)) == ["a\u2028b", "\x0bc", "", "d"]
+        line_files.lines(file("plain", content))
+        == line_files.lines(file("packed.gz", content))
+        == ["a\u2028b", "\x0bc", "", "d"]
     )

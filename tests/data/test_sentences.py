@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from heedful.data.sentences import Sentence, labelled, read
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.labelled_text import Sentence, labelled, read
 from heedful.errors import Refusal
 
 ROWS = [("a fine film", "good"), ("a dull, long film", "bad"), ("neither", "none")]

@@ -12,17 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import terminal
-from heedful.data import files, stretches
+from heedful.data import texts_on_disk
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats import line_files
+from heedful.data.formats.documents import Text, cut, lines, shared, texts
 from heedful.data.near_duplicates import digests
-from heedful.data.spec import DataSpec
-from heedful.data.stretches import Stretch, is_blank, text_of
-from heedful.data.texts import Text, cut, lines, shared, texts
+from heedful.data.texts_on_disk import Stretch, is_blank, text_of
 from heedful.errors import Refusal
 from heedful.tasks import crops
 from heedful.tasks.continuation import Continuation
 from heedful.tasks.crops import Stream
-from heedful.text import train
-from heedful.text.parts import by_tokens
+from heedful.tokenizers import train
+from heedful.tokenizers.chunks import by_tokens
 
 PIECES = ["a", "bc ", "\n", "\r\n", "\r", "日本", "é", "😀", "\n\n", " \n \n", "word " * 5, "\ufeff"]
 contents = st.lists(st.sampled_from(PIECES), min_size=1).map("".join).filter(lambda text: text.strip("\ufeff").strip())
@@ -31,8 +32,8 @@ contents = st.lists(st.sampled_from(PIECES), min_size=1).map("".join).filter(lam
 def long_text(path: Path, block: int = 8) -> Stretch:
     """The text of a file as if that were a long one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stretches, "HELD", 0)
-        patch.setattr(stretches, "BLOCK", block)
+        patch.setattr(texts_on_disk, "HELD", 0)
+        patch.setattr(texts_on_disk, "BLOCK", block)
         found = text_of(path)
     assert isinstance(found, Stretch)
     return found
@@ -48,7 +49,7 @@ def long_text(path: Path, block: int = 8) -> Stretch:
 def test_a_text_in_its_file_is_the_text_in_memory(text, block, packed, ends, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "stretch"
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
-    whole, long = files.text(path), long_text(path, block)
+    whole, long = line_files.text(path), long_text(path, block)
     assert (str(long), len(long)) == (whole, len(whole)) and all(map(len, long))
     part, own = whole[ends[0] : ends[1]], long[ends[0] : ends[1]]
     assert (str(own), len(own), is_blank(own)) == (part, len(part), not part.strip())
@@ -64,11 +65,11 @@ def test_a_text_in_its_file_is_the_text_in_memory(text, block, packed, ends, tmp
 def test_a_text_in_its_file_is_divided_and_has_tokens_as_in_memory(kind, tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_text("".join(f"The {at} of a book, é.{' ' * (at % 3)}\n" for at in range(300)), encoding="utf-8")
-    tokenizer = train([files.text(path)], kind, size=300)
+    tokenizer = train([line_files.text(path)], kind, size=300)
     monkeypatch.setattr(crops, "by_tokens", partial(by_tokens, long=1100))
     monkeypatch.setattr(crops, "TOGETHER", 100)
     made = []
-    for text in (files.text(path), long_text(path, 1000)):
+    for text in (line_files.text(path), long_text(path, 1000)):
         splits = shared([Text(text, "here")], "here")
         made.append(
             [Stream.of([one], tokenizer, 5) for part in (splits.train, splits.valid, splits.test) for one in part]
@@ -80,8 +81,8 @@ def test_a_text_in_its_file_is_divided_and_has_tokens_as_in_memory(kind, tmp_pat
 
 def test_a_long_text_that_is_wrong_or_changes_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "text"
-    monkeypatch.setattr(stretches, "HELD", 0)
-    monkeypatch.setattr(stretches, "BLOCK", 8)
+    monkeypatch.setattr(texts_on_disk, "HELD", 0)
+    monkeypatch.setattr(texts_on_disk, "BLOCK", 8)
     for wrong, said in {
         "a\nb\nc\nd\ne\n\u00fc\n".encode("latin-1"): "text, line 6: not UTF-8; convert the file",
         b" \n" * 20: "text is empty; it needs at least one line",
@@ -96,7 +97,7 @@ def test_a_long_text_that_is_wrong_or_changes_is_refused(tmp_path, monkeypatch):
     with pytest.raises(Refusal, match="changed while it was read"):
         str(long)
     path.write_bytes(gzip.compress(b"a\n" * 999))
-    monkeypatch.setattr(files, "MOST", 1000)
+    monkeypatch.setattr(line_files, "MOST", 1000)
     with pytest.raises(Refusal, match="unfolds to more than"):
         text_of(path)
 
@@ -104,8 +105,8 @@ def test_a_long_text_that_is_wrong_or_changes_is_refused(tmp_path, monkeypatch):
 def test_memory_grows_with_the_bytes_of_tokens_alone(tmp_path, monkeypatch):
     path, tokenizer = tmp_path / "text", train(["This is the line 0123456789 of a long book."], "bpe", size=300)
     path.write_text("".join(f"This is the line {at} of a long book.\n" for at in range(15_000)), encoding="utf-8")
-    monkeypatch.setattr(stretches, "HELD", 1 << 14)
-    monkeypatch.setattr(stretches, "BLOCK", 1 << 14)
+    monkeypatch.setattr(texts_on_disk, "HELD", 1 << 14)
+    monkeypatch.setattr(texts_on_disk, "BLOCK", 1 << 14)
     monkeypatch.setattr(crops, "by_tokens", partial(by_tokens, long=1 << 12))
     tracemalloc.start()
     made = Continuation.made(tokenizer, 32).cropped(texts(DataSpec(train=str(path)), 1), 0)
@@ -131,6 +132,6 @@ def test_long_work_says_that_it_goes_on_and_how_far_it_is(monkeypatch, capsys):
 
 def test_a_large_file_is_told_of_at_once(tmp_path, monkeypatch, capsys):
     (tmp_path / "text").write_text("a text")
-    monkeypatch.setattr(files, "TOLD", 5)
+    monkeypatch.setattr(line_files, "TOLD", 5)
     long_text(tmp_path / "text")
     assert capsys.readouterr().err.startswith(f"heedful: reading {tmp_path / 'text'}, ")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.spec import DataSpec, Sides
-from heedful.data.texts import WORD, Text, cut, divided, read, shared, texts
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats.documents import WORD, Text, cut, divided, read, shared, texts
 from heedful.errors import Refusal
 
 

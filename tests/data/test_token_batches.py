@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.batches import Plan, Splits, divided
+from heedful.data.splits import Plan, Splits, divided
 from heedful.errors import Refusal
 
 Lengths = list[tuple[int, ...]]

@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Memory, Sight
+from heedful.attention.kv_cache import TreeMemory
 from heedful.attention.mechanisms import Softmax
-from heedful.attention.memory import TreeMemory
 from heedful.decoding import Answer
-from heedful.decoding.answer import penalty
 from heedful.decoding.beam import top
+from heedful.decoding.generated_answer import penalty
 from heedful.errors import Refusal
 from heedful.models import Transformer
-from heedful.models.transformer import BEGIN, END
+from heedful.models.text.transformer import BEGIN, END
 from heedful.models.writer import ROOM
 from tests.decoding.toys import Biased, beam, greedy, same, sources, taught, writer
 

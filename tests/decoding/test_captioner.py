@@ -12,7 +12,7 @@ from heedful.decoding import Decoding, begin, search, stream
 from heedful.decoding.chat import Chat
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
+from heedful.models.text.transformer import BEGIN, END, PAD, SPECIAL
 from heedful.models.writer import Beginning, Writer
 from tests.decoding.toys import KINDS, beam, greedy, same, sample, sources, writer
 

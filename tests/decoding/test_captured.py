@@ -10,8 +10,8 @@ from torch import Tensor
 
 import heedful
 from heedful.decoding import Decoding, captured, search
-from heedful.decoding.answer import Answer
 from heedful.decoding.captured import reach
+from heedful.decoding.generated_answer import Answer
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from tests.decoding.test_continuing import KINDS, in_batch, speaker, strip

@@ -13,7 +13,7 @@ from heedful.cli import main
 from heedful.decoding import Decoding
 from heedful.decoding.chat import KNOWN, Chat
 from heedful.errors import Refusal
-from heedful.text.training import train
+from heedful.tokenizers.training.train import train
 from tests.decoding.test_continuing import speaker, with_letters
 from tests.decoding.toys import writer
 

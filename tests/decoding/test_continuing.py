@@ -12,8 +12,8 @@ import heedful
 from heedful.decoding import Rules
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.models.gpt import GPT
-from heedful.text import Tokenizer
+from heedful.models.text.gpt import GPT
+from heedful.tokenizers import Tokenizer
 from tests.decoding.toys import beam, greedy, sample
 
 VOCAB, LETTERS = 16, "abcdefghijkl"  # with the four special tokens

@@ -14,7 +14,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from heedful.decoding.cuts import Cuts, heated, likeliest, not_far_behind, nucleus
+from heedful.decoding.truncation import Cuts, heated, likeliest, not_far_behind, nucleus
 from heedful.errors import Refusal
 
 # Eighths, so that there are many equals and that a difference or a half is exact; -inf is what may never be written.

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import heedful
-from heedful import text
+from heedful import tokenizers as text
 from heedful.cli import main
-from heedful.decoding.few import Few, alike, written
+from heedful.decoding.few_shot import Few, alike, written
 from heedful.errors import Refusal
 
 EXAMPLES = [(("a fine film",), "good"), (("a dull film",), "bad"), (("nice",), "good")]

@@ -14,8 +14,8 @@ import heedful
 from heedful.decoding import Decoding, search
 from heedful.errors import Refusal
 from heedful.models import Transformer
-from heedful.models.transformer import END
-from heedful.text import Tokenizer
+from heedful.models.text.transformer import END
+from heedful.tokenizers import Tokenizer
 from tests.decoding.toys import beam, sharpened, sources, told, writer
 
 LETTERS = "abcdefgh"  # with the special tokens, the twelve of the toys

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.decoding.judged import following, generate_judged, judged
+from heedful.decoding.scoring import following, generate_judged, judged
 from heedful.errors import Refusal
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 from tests.decoding.toys import greedy, sample, sources, writer

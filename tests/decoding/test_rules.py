@@ -3,7 +3,7 @@
 import torch
 
 from heedful.decoding import Rules
-from heedful.decoding.rules import FREE, occurring
+from heedful.decoding.logits_rules import FREE, occurring
 from tests.decoding.toys import greedy, sources, writer
 
 

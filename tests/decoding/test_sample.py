@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.decoding import Answer
-from heedful.decoding.cuts import Cuts
 from heedful.decoding.dice import AHEAD, Dice
 from heedful.decoding.sample import drawn
+from heedful.decoding.truncation import Cuts
 from heedful.errors import Failure, Refusal
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.text.transformer import BEGIN, END, PAD
 from tests.decoding.toys import KINDS, Biased, greedy, same, sample, sources, taught, writer
 
 NEW = 40  # more than a memory has room for at first and than dice are thrown ahead

@@ -7,7 +7,7 @@ from torch import Tensor
 from heedful.attention import Across, FixedMemory, Memory, Sight
 from heedful.decoding import Answer, Steps
 from heedful.errors import Failure, Refusal
-from heedful.models.transformer import BEGIN, END, PAD
+from heedful.models.text.transformer import BEGIN, END, PAD
 from tests.decoding.toys import KINDS, Biased, beam, greedy, same, sources, taught, told, writer
 
 NEW = 20  # more than a memory has room for at first, so that it grows on the way

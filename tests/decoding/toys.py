@@ -11,7 +11,7 @@ from heedful import decoding
 from heedful.attention import Context, Memory
 from heedful.decoding import Answer
 from heedful.models import Forecaster, Transformer, build
-from heedful.models.transformer import BEGIN, END, PAD, SPECIAL
+from heedful.models.text.transformer import BEGIN, END, PAD, SPECIAL
 from heedful.models.writer import Beginning, Writer
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -46,10 +46,10 @@ from heedful.attention import (
     Window,
     newest,
 )  # fmt: skip
+from heedful.attention.kv_cache import FixedMemory
 from heedful.attention.masks import sparse
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.mechanisms.mechanism import shared
-from heedful.attention.memory import FixedMemory
 from heedful.attention.sight import Sight
 from heedful.decoding import generate
 from heedful.looking import look

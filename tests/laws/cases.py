@@ -45,13 +45,13 @@ from heedful.attention import (
 )
 from heedful.attention.mechanisms import Mechanism
 from heedful.blocks import Block, FeedForward, Stack
-from heedful.models import tables, words
+from heedful.models import part_tables, part_words
 
 BATCH, HEADS, LENGTH, KEY, VALUE, WIDTH = 3, 6, 7, 4, 5, 8
 LONGEST = 72  # sequence that is asked about anywhere
 EXACT = {"rtol": 0.0, "atol": 1e-10}  # of the laws, which are proved in float64
 GOLDEN = Path(__file__).with_name("refusals.json")
-MECHANISMS = sorted(tables.MECHANISMS)
+MECHANISMS = sorted(part_tables.MECHANISMS)
 
 
 @functools.cache
@@ -115,8 +115,8 @@ BIASES: dict[str, Callable[[], Bias | None]] = {
 }
 PLAIN = tuple(BIASES)  # those that softmax is asked about with everything
 BIASES |= {  # and whatever else a word names
-    word: functools.partial(words.choose, "bias", word, tables.BIASES, heads=HEADS, length=LONGEST)
-    for word in tables.BIASES
+    word: functools.partial(part_words.choose, "bias", word, part_tables.BIASES, heads=HEADS, length=LONGEST)
+    for word in part_tables.BIASES
     if word not in BIASES
 }
 
@@ -211,9 +211,9 @@ def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
 
 def alike(word: str) -> bool:
     """Whether a mechanism is of tier B, or has its forward and weights from one before it, as Performer from linear."""
-    if word in tables.MECHANISMS and tables.MECHANISMS[word].card.tier == "B":
+    if word in part_tables.MECHANISMS and part_tables.MECHANISMS[word].card.tier == "B":
         return True
-    known, kind = tables.MECHANISMS, tables.MECHANISMS.get(word)
+    known, kind = part_tables.MECHANISMS, part_tables.MECHANISMS.get(word)
     before = [known[name] for name in itertools.takewhile(lambda name: name != word, known)]
     return kind is not None and any(one.forward is kind.forward and one.weights is kind.weights for one in before)
 
@@ -262,15 +262,15 @@ def stirred(module: nn.Module) -> nn.Module:
 
 def toy(word: str) -> str:
     """A mechanism's word with its numbers so small that they matter to toys: `linformer(rank=3)`."""
-    if word not in tables.MECHANISMS:
+    if word not in part_tables.MECHANISMS:
         return word
-    takes = words.arguments(tables.MECHANISMS[word]).values()
+    takes = part_words.arguments(part_tables.MECHANISMS[word]).values()
     large = [one.name for one in takes if isinstance(one.default, int) and one.default > LENGTH]
     return f"{word}({', '.join(f'{name}=3' for name in large)})"
 
 
 def mechanism(word: str, width: int = KEY, dtype: torch.dtype = torch.float64) -> Mechanism:
-    return stirred(tables.mechanism(toy(word), HEADS, width, LONGEST)).to(dtype)  # type: ignore[return-value]
+    return stirred(part_tables.mechanism(toy(word), HEADS, width, LONGEST)).to(dtype)  # type: ignore[return-value]
 
 
 def asked(case: Case, sight: Sight, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -314,7 +314,7 @@ def agree(one: Tensor, two: Tensor, leaves: Sequence[Tensor], label: object, **t
 def attention(word: str, groups: int = 2, position: Rotary | None = None) -> Attention:
     """Attention whose keys and values have widths of their own."""
     project = MultiHead(WIDTH, HEADS, groups, key=KEY, value=VALUE, position=position)
-    return Attention(project, tables.mechanism(toy(word), HEADS, KEY, LONGEST), Join(HEADS * VALUE, WIDTH))
+    return Attention(project, part_tables.mechanism(toy(word), HEADS, KEY, LONGEST), Join(HEADS * VALUE, WIDTH))
 
 
 def stack(

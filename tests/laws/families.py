@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful import models
-from heedful.models import tables
+from heedful.models import part_tables
 from tests.laws import cases
 from tests.laws.cases import MECHANISMS, stirred
 
@@ -28,13 +28,15 @@ FAMILIES: dict[str, tuple[str, dict]] = {
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt
-MASKED = [f"{word}(size=3)" for word in tables.MASKS]
+MASKED = [f"{word}(size=3)" for word in part_tables.MASKS]
 WORDS = [*MECHANISMS, *MASKED]
 ALL = ("transformer", "predictor of labels")  # between them they have every stack, causal, both ways and across
 PAIRS = [  # the others are made of the same parts, and need not show again what these show of every mechanism
     (name, word) for name in FAMILIES for word in WORDS if name in ALL or word in ("softmax", "window(size=3)")
 ]
-PLACES = [*zip(tables.POSITIONS, itertools.cycle(tables.BIASES), strict=False)]  # each position, with each bias in turn
+PLACES = [
+    *zip(part_tables.POSITIONS, itertools.cycle(part_tables.BIASES), strict=False)
+]  # each position, with each bias in turn
 
 
 NEEDED = {
@@ -52,12 +54,12 @@ def obeys(word: str, name: str, *parts: str) -> bool:
 
 def turns(word: str) -> bool:
     """Whether a word's mechanism has keys that rotary positions may turn."""
-    return getattr(tables.MECHANISMS.get(word), "turns", True)
+    return getattr(part_tables.MECHANISMS.get(word), "turns", True)
 
 
 def places(word: str, name: str, *parts: str) -> list[tuple[str, str]]:
     """Positions and biases with which a family is asked about a word: all that it takes, or a few of them."""
-    known = [place for place in PLACES if turns(word) or place[0] not in tables.ROTARY]
+    known = [place for place in PLACES if turns(word) or place[0] not in part_tables.ROTARY]
     every = [place for place in known if obeys(word, name, f"bias {place[1]}", *parts)]
     return cases.few_of(word, every, 1 if word in MASKED else 2)
 
@@ -66,7 +68,7 @@ def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
     """A family's model in float64, a third of its heads to a group of keys."""
     torch.manual_seed(0)
     family, needed = FAMILIES[name]
-    shares = getattr(tables.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
+    shares = getattr(part_tables.MECHANISMS.get(word), "shares", False)  # queries that are keys have no groups
     small = {
         "width": 24,
         "heads": 6,

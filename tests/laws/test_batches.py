@@ -7,9 +7,9 @@ from heedful import models
 from heedful.attention import Context, CrossAttention, Everything, Padding, Rotary
 from heedful.attention.projections import Across, Join
 from heedful.blocks import Block, CrossBlock, FeedForward, PostNormBlock, PostNormCrossBlock, Stack
-from heedful.models import tables
-from heedful.models.images import ImageSpec
-from heedful.models.word_vectors import WordVectorsSpec
+from heedful.models import part_tables
+from heedful.models.text.word_vectors import WordVectorsSpec
+from heedful.models.vision.image_spec import ImageSpec
 from tests.laws import cases, families
 from tests.laws.cases import (
     BATCH,
@@ -76,7 +76,7 @@ def test_padding_of_a_context_changes_nothing_and_a_context_taken_is_the_same(wo
     torch.manual_seed(0)
     across = Across(WIDTH, HEADS, 2, context=5, key=KEY, value=VALUE, position=Rotary())
     cross = CrossAttention(
-        across, tables.mechanism(cases.toy(word), HEADS, KEY, cases.LONGEST), Join(HEADS * VALUE, WIDTH)
+        across, part_tables.mechanism(cases.toy(word), HEADS, KEY, cases.LONGEST), Join(HEADS * VALUE, WIDTH)
     )
     block = kind(WIDTH, cases.attention(word), cross, FeedForward(WIDTH, 11))
     blocks, lengths = stirred(Stack([block])).double(), torch.tensor([LENGTH, 4, 0])
@@ -101,7 +101,7 @@ def test_padding_of_a_context_changes_nothing_and_a_context_taken_is_the_same(wo
 def test_padding_changes_nothing_in_a_model(name, word):
     for position, bias in families.places(word, name):
         number = families.PLACES.index((position, bias))
-        order, norm = [*tables.BLOCKS][number % 2], ["layer", "rms"][number % 2]
+        order, norm = [*part_tables.BLOCKS][number % 2], ["layer", "rms"][number % 2]
         model = families.model(name, word, position=position, bias=bias, order=order, norm=norm)
         whole = model(*families.together(name))
         padded = [families.real(name, answer, n) for answer, n in zip(whole, families.LENGTHS, strict=True)]
@@ -139,7 +139,7 @@ def test_without_positions_self_attention_turns_with_its_inputs(word):
     for _ in cases.cases(word, groups=[2], value=[VALUE]):
         x = states()
         sight = Everything().over(x)
-        if tables.MECHANISMS[word].card.ordered:
+        if part_tables.MECHANISMS[word].card.ordered:
             x = x[:, [0, 1, 0, 1, 0, 1, 0]]  # for some it is the order of equals that matters
             assert not torch.allclose(blocks(x[:, turn], sight), blocks(x, sight)[:, turn]), "and yet it says so"
             continue
@@ -153,7 +153,7 @@ def test_without_positions_self_attention_turns_with_its_inputs(word):
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_without_positions_a_predictor_reads_a_set(word):
     for name in ("predictor of tokens", "predictor of vectors"):
-        if not families.obeys(word, name) or tables.MECHANISMS[word].card.ordered:
+        if not families.obeys(word, name) or part_tables.MECHANISMS[word].card.ordered:
             continue
         model = families.model(name, word, position="none")
         x, *lengths = families.together(name)

@@ -22,15 +22,15 @@ from heedful.attention import (
     Strided,
     TaskBlocks,
     Window,
-    apart,
-    lasting,
+    kept,
+    per_sequence,
 )
 from heedful.attention.masks import sparse
 from heedful.attention.masks.parts import Every
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.order import Order
-from heedful.models import tables
+from heedful.models import part_tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
 
@@ -131,7 +131,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
 def gathering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that all rows see stand together however few they are, and nothing lasts from before."""
     monkeypatch.setattr(sparse, "FEW", 0)
-    monkeypatch.setattr(lasting, "LASTING", {})
+    monkeypatch.setattr(kept, "LASTING", {})
 
 
 SPANS = {
@@ -199,7 +199,7 @@ PADDED = {
 @pytest.mark.parametrize("padding", PADDED)
 @pytest.mark.parametrize("name", cases.masks())
 def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_numbers(name, padding, monkeypatch):
-    monkeypatch.setattr(apart, "LONG", 4)
+    monkeypatch.setattr(per_sequence, "LONG", 4)
     m, places = mechanism("softmax"), torch.tensor(PADDED[padding])
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight, bias = case.seen(), case.seen().bias
@@ -212,14 +212,14 @@ def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_number
 
 @pytest.mark.usefixtures("by_parts")
 def test_a_bias_of_tasks_stays_with_its_sequence_where_they_look_one_by_one(monkeypatch):
-    monkeypatch.setattr(apart, "LONG", 4)
+    monkeypatch.setattr(per_sequence, "LONG", 4)
     here = torch.arange(LENGTH)
     places = torch.stack((here, here - 2, here - 1)).clamp(min=-1)
     bias = cases.stirred(TaskBlocks(LENGTH, tasks=2)).of(torch.tensor([1, 0, 1]))
     q, k, v = (torch.randn(BATCH, HEADS, LENGTH, 4, generator=torch.Generator().manual_seed(0)) for _ in range(3))
     defining, looking = (Sight(Causal(), places, places, BATCH, bias) for _ in range(2))
     torch.testing.assert_close(Softmax()(q, k, v, looking), Softmax().weights(q, k, defining) @ v)
-    assert len(apart.apart(looking)) == BATCH
+    assert len(per_sequence.apart(looking)) == BATCH
 
 
 FEW = {
@@ -271,9 +271,9 @@ def test_a_kind_is_compiled_twice_for_all_lengths_whatever_other_kinds_there_are
     assert graphs["unique_graphs"] == 2 * 7
 
 
-@pytest.mark.parametrize("word", tables.MASKS)
+@pytest.mark.parametrize("word", part_tables.MASKS)
 def test_positions_of_32_bits_as_kernels_have_them_see_the_same(word):
-    mask = tables.mask(f"{word}(size=3)", HEADS)
+    mask = part_tables.mask(f"{word}(size=3)", HEADS)
     coins = torch.Generator().manual_seed(0)
     i, j = (torch.randint(0, 2**17, (20_000,), generator=coins) for _ in range(2))
     near = (i + torch.randint(-40, 40, i.shape, generator=coins)).clamp(min=0)

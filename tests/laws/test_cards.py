@@ -7,7 +7,7 @@ import torch
 
 from heedful import models
 from heedful.errors import Refusal
-from heedful.models import kinds, tables, words
+from heedful.models import attention_kinds, part_tables, part_words
 from heedful.tasks.kinds import every, known
 from tests.laws import cases
 from tests.laws.test_refusals import sentence
@@ -36,14 +36,16 @@ def test_a_file_holds_one_paper():
 
 @pytest.mark.parametrize("name", cases.MECHANISMS)
 def test_a_kind_hides_the_future_or_refuses_to_as_its_card_says(name):
-    assert kinds.known(name).card.causal == cases.obeys(name, "mask causal")
+    assert attention_kinds.known(name).card.causal == cases.obeys(name, "mask causal")
 
 
-@pytest.mark.parametrize("name", [name for name, kind in kinds.every().items() if kind.role in kinds.DRAWN])
+@pytest.mark.parametrize(
+    "name", [name for name, kind in attention_kinds.every().items() if kind.role in attention_kinds.DRAWN]
+)
 def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
-    kind, count = kinds.known(name), len(kinds.SENTENCE.split())
-    known = {**tables.MECHANISMS, **tables.MASKS, **tables.BIASES}
-    made = words.choose("kind", kind.word(), known, heads=2, width=16, length=32, both_ways=True)
+    kind, count = attention_kinds.known(name), len(attention_kinds.SENTENCE.split())
+    known = {**part_tables.MECHANISMS, **part_tables.MASKS, **part_tables.BIASES}
+    made = part_words.choose("kind", kind.word(), known, heads=2, width=16, length=32, both_ways=True)
     assert isinstance(made, kind.part)
     weights = kind.weights()
     assert weights.shape == (2, count, count)
@@ -51,25 +53,29 @@ def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
     if kind.card.causal:
         assert not kind.weights(causal=True).triu(1).any()
     if name not in ("softmax", "scaled", "general", "talking_heads"):  # which begin as softmax
-        assert (weights - kinds.known("softmax").weights()).abs().max() > 0.1, "the picture shows softmax again"
+        assert (weights - attention_kinds.known("softmax").weights()).abs().max() > 0.1, (
+            "the picture shows softmax again"
+        )
 
 
-@pytest.mark.parametrize("name", tables.MECHANISMS)
+@pytest.mark.parametrize("name", part_tables.MECHANISMS)
 def test_a_mechanism_refuses_by_the_word_that_names_it(name):
     assert cases.mechanism(name).word == name
 
 
 def numbers(name):
     """The numbers that a word takes, each at values that make no sense of it, or little."""
-    kind = kinds.known(name)
-    for key, argument in words.arguments(kind.part).items():
-        if key not in kinds.BY_MODEL and words.kind_of(argument).split(" | ")[0] in ("int", "float"):
-            yield from ((key, value) for value in (0, -1, *((1e999,) if "float" in words.kind_of(argument) else ())))
+    kind = attention_kinds.known(name)
+    for key, argument in part_words.arguments(kind.part).items():
+        if key not in attention_kinds.BY_MODEL and part_words.kind_of(argument).split(" | ")[0] in ("int", "float"):
+            yield from (
+                (key, value) for value in (0, -1, *((1e999,) if "float" in part_words.kind_of(argument) else ()))
+            )
 
 
-@pytest.mark.parametrize("name", kinds.every())
+@pytest.mark.parametrize("name", attention_kinds.every())
 def test_a_number_that_makes_no_sense_is_refused_with_its_cure_or_makes_some(name):
-    kind = kinds.known(name)
+    kind = attention_kinds.known(name)
     sizes = {"width": 24, "heads": 2, "depth": 1, "length": 16, "pool": "each", "vocab": 9, "classes": 2}
     for key, value in numbers(name):
         said = {kind.key.removeprefix("model."): kind.word(**{key: value})}
@@ -82,10 +88,10 @@ def test_a_number_that_makes_no_sense_is_refused_with_its_cure_or_makes_some(nam
 
 def test_what_no_word_can_write_is_no_argument_of_one():
     with pytest.raises(Refusal, match=r"^unknown argument of mechanism 'blocks': 'layout'; known: size$"):
-        tables.mask("blocks(size=4, layout=3)")
+        part_tables.mask("blocks(size=4, layout=3)")
     with pytest.raises(Refusal, match=r"scale should be float or None, not 'a'$"):
-        tables.mechanism("softmax(scale='a')", 2, 8)
-    assert tables.mechanism("softmax(scale=None)", 2, 8).scale(torch.empty(1, 4)) == 0.5
+        part_tables.mechanism("softmax(scale='a')", 2, 8)
+    assert part_tables.mechanism("softmax(scale=None)", 2, 8).scale(torch.empty(1, 4)) == 0.5
 
 
 def test_rotary_positions_are_refused_where_a_channel_of_keys_is_no_direction():

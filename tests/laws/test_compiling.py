@@ -7,7 +7,7 @@ from torch import nn
 from heedful.attention import Across, Causal, Context, CrossAttention, Join, Padding, Rotary
 from heedful.attention.mechanisms import Softmax
 from heedful.blocks import CrossBlock, FeedForward, Stack
-from heedful.models import tables
+from heedful.models import part_tables
 from tests.laws import cases
 from tests.laws.cases import HEADS, LENGTH, MECHANISMS, WIDTH, agree, parameters, stack, states, stirred
 
@@ -40,7 +40,7 @@ def _anew() -> None:
     torch.compiler.reset()
 
 
-@pytest.mark.parametrize("word", [word for word in MECHANISMS if tables.MECHANISMS[word].card.tier == "A"])
+@pytest.mark.parametrize("word", [word for word in MECHANISMS if part_tables.MECHANISMS[word].card.tier == "A"])
 def test_a_compiled_stack_is_one_graph_with_the_same_numbers(word):
     blocks, x = stack(word, position=Rotary()), states()
     axes = {

@@ -13,18 +13,18 @@ import torch
 
 from heedful import models
 from heedful.attention import Memory
-from heedful.attention.memory import TreeMemory
-from heedful.models import kinds
+from heedful.attention.kv_cache import TreeMemory
+from heedful.models import attention_kinds
 from tests.laws import families
 from tests.laws.cases import EXACT, GOLDEN, agree, gradients, parameters, stirred
 from tests.laws.test_refusals import sentence
 
-COMPOUNDS = [name for name, kind in kinds.every().items() if kind.role not in kinds.DRAWN]
+COMPOUNDS = [name for name, kind in attention_kinds.every().items() if kind.role not in attention_kinds.DRAWN]
 SMALL = {"size": 2, "far": 4, "stride": 2, "points": 3, "memory": 3, "everywhere": 2}
 
 
 def model(name, compound, **more):
-    kind = kinds.known(compound)
+    kind = attention_kinds.known(compound)
     chosen = {kind.key.removeprefix("model."): kind.word(**SMALL)}
     torch.manual_seed(0)
     family, needed = families.FAMILIES[name]
@@ -51,13 +51,13 @@ def biased(compound):
 
 def masked(compound):
     """A model with a window, where its mechanism is not the compound itself."""
-    more = {} if kinds.known(compound).role == "pair" else {"mechanism": "window(size=3)"}
+    more = {} if attention_kinds.known(compound).role == "pair" else {"mechanism": "window(size=3)"}
     return model("predictor of labels", compound, **more)(*families.together("predictor of labels"))
 
 
 def linear(compound):
     """A model with another mechanism than softmax."""
-    more = {} if kinds.known(compound).role == "pair" else {"mechanism": "linear"}
+    more = {} if attention_kinds.known(compound).role == "pair" else {"mechanism": "linear"}
     return model("predictor of labels", compound, **more)(*families.together("predictor of labels"))
 
 
@@ -83,7 +83,7 @@ def test_what_compounds_refuse_stands_in_the_golden_table():
 
 @pytest.mark.parametrize("compound", COMPOUNDS)
 def test_a_compound_hides_the_future_or_refuses_to_as_its_card_says(compound):
-    assert kinds.known(compound).card.causal == ("future" not in refused(compound))
+    assert attention_kinds.known(compound).card.causal == ("future" not in refused(compound))
 
 
 @pytest.mark.parametrize("order", ["pre", "post", "scaled(first=0.5)"])
@@ -137,13 +137,15 @@ def test_without_positions_a_compound_turns_with_its_inputs(compound):
     net = model("predictor of labels", compound, position="none")
     (x,), turn = (families.together("predictor of labels")[0][:1],), torch.tensor([4, 2, 6, 0, 1, 5, 3])
     same = torch.allclose(net(x[:, turn]), net(x)[:, turn], atol=1e-10)
-    assert same != kinds.known(compound).card.ordered
+    assert same != attention_kinds.known(compound).card.ordered
 
 
-@pytest.mark.parametrize("compound", [name for name in COMPOUNDS if kinds.known(name).key != "model.mechanism"])
+@pytest.mark.parametrize(
+    "compound", [name for name in COMPOUNDS if attention_kinds.known(name).key != "model.mechanism"]
+)
 def test_a_compound_takes_any_mechanism_or_refuses_it_with_the_cure(compound):
     small = {"size": 2, "row": 3, "rank": 3, "landmarks": 3, "clusters": 2, "buckets": 2, "features": 4, "edges": 3}
-    words = [kind.word(**small) for kind in kinds.every().values() if kind.key == "model.mechanism"]
+    words = [kind.word(**small) for kind in attention_kinds.every().values() if kind.key == "model.mechanism"]
     for word in words:
 
         def answer(word=word):

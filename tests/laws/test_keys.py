@@ -6,7 +6,7 @@ import torch
 from heedful import models
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
-from heedful.models import FAMILIES, tables
+from heedful.models import FAMILIES, part_tables
 from heedful.models.specs import ATTENTION
 
 IMAGES = torch.randn(2, 3, 16, 16)
@@ -76,7 +76,7 @@ def test_families_without_attention_have_no_word_for_it(family):
             models.build(family, **words, **{key: value})
 
 
-@pytest.mark.parametrize("word", tables.MECHANISMS)
+@pytest.mark.parametrize("word", part_tables.MECHANISMS)
 def test_a_mechanism_looks_within_the_windows_of_a_swin_or_is_told_of_a_family_that_takes_it(word):
     drawn, said = torch.get_rng_state(), ""
     try:

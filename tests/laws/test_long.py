@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from heedful.models import kinds
+from heedful.models import attention_kinds
 
 LENGTH = 65_536
 SIZES = {"size": 64, "clusters": 256, "rank": 16, "landmarks": 16, "features": 16, "row": 32, "rounds": 1}
@@ -46,10 +46,12 @@ except RuntimeError:
 
 @pytest.mark.parametrize("tier", "AB")
 def test_what_promises_less_than_t_squared_keeps_it_at_65536(tier):
-    promise = [name for name, kind in kinds.every().items() if kind.card.cost != "T^2" and kind.card.tier == tier]
+    promise = [
+        name for name, kind in attention_kinds.every().items() if kind.card.cost != "T^2" and kind.card.tier == tier
+    ]
     promise = [name for name in promise if name not in SAME_ROAD]
     assert len(promise) >= 10
-    asked = [kinds.known(name).word(**SIZES | OWN.get(name, {})) for name in promise]
+    asked = [attention_kinds.known(name).word(**SIZES | OWN.get(name, {})) for name in promise]
     run = [sys.executable, "-c", PROGRAM, str(LENGTH), str(LIMIT), *asked]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

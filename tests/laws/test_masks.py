@@ -5,11 +5,11 @@ import torch
 
 from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, Strided, Table, Window
 from heedful.attention.biases.beit import ClassTable, Ways
-from heedful.attention.gated import Places
+from heedful.attention.grid.gated_positional import Places
 from heedful.attention.masks import sparse
 from heedful.attention.masks.bigbird import drawn
 from heedful.blocks.stacks.bp import Spans
-from heedful.models import tables
+from heedful.models import part_tables
 from tests.laws import cases
 from tests.laws.cases import BATCH, BIASES, HEADS, LENGTH, SIGHTS, masks
 
@@ -161,21 +161,21 @@ def parts(mask: Mask) -> set[type]:
 def test_every_mask_is_among_the_cases():
     assert set(masks()) == set(PLAIN)
     assert ours(Mask) == set().union(*(parts(mask) for mask in masks().values()))
-    assert set(tables.MASKS.values()) <= ours(Mask)
+    assert set(part_tables.MASKS.values()) <= ours(Mask)
 
 
 def test_every_bias_is_among_the_cases():
     used = {type(make()) for make in BIASES.values()}
     part = {type(Table(1, (2, 2)).within((1, 2)))}  # of a table: held to transformers in tests/references/test_swin.py
     assert ours(Bias) - part == used - {type(None)}
-    assert set(tables.BIASES.values()) - {None} <= used
+    assert set(part_tables.BIASES.values()) - {None} <= used
 
 
 def test_every_mechanism_has_a_word():
     from heedful.attention import mechanisms
 
     offered = {getattr(mechanisms, name) for name in mechanisms.__all__} - {mechanisms.Mechanism}
-    assert offered == {tables.MECHANISMS[word] for word in cases.MECHANISMS}
+    assert offered == {part_tables.MECHANISMS[word] for word in cases.MECHANISMS}
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_every_mechanism_has_a_word():
 )
 def test_numbers_that_no_mask_can_have_are_refused(word, said):
     with pytest.raises(ValueError, match=said):
-        tables.mask(word, 2)
+        part_tables.mask(word, 2)
 
 
 @pytest.mark.parametrize("kind", [Strided, Axial])

@@ -7,7 +7,7 @@ import torch
 
 from heedful.attention import Causal, Context, FixedMemory, Memory, Padding, Rotary
 from heedful.blocks import Stack
-from heedful.models import tables
+from heedful.models import part_tables
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, VALUE, stack, states
 
@@ -125,4 +125,4 @@ def test_a_fixed_memory_that_refuses_is_as_it_was():
 
 
 def test_every_position_steps():
-    assert {position for position, _ in families.PLACES} == set(tables.POSITIONS)
+    assert {position for position, _ in families.PLACES} == set(part_tables.POSITIONS)

@@ -8,7 +8,7 @@ import torch
 from heedful.attention import Causal, Everything, Rotary, Sight
 from heedful.errors import Refusal
 from heedful.inputs import Learned, Network, NoPosition, Position, Sine, SineBeside, Tokens, Vectors
-from heedful.models import tables, words
+from heedful.models import part_tables, part_words
 from tests.laws.cases import BATCH, EXACT, LENGTH, agree
 
 AT = torch.tensor([[0, 1, 2, 3, 4, 5, 6]])
@@ -109,10 +109,10 @@ def test_no_position_adds_nothing():
     assert NoPosition()(x, AT) is x
 
 
-@pytest.mark.parametrize("word", tables.POSITIONS)
+@pytest.mark.parametrize("word", part_tables.POSITIONS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_every_position_keeps_dtype_and_fills_the_width(word, dtype):
-    position: Position = words.choose("position", word, tables.POSITIONS, width=8, length=9, room=2)
+    position: Position = part_words.choose("position", word, part_tables.POSITIONS, width=8, length=9, room=2)
     sight = here(AT)
     for inputs, x in (
         (Tokens(5, 8, position), torch.randint(5, (BATCH, LENGTH))),
@@ -123,13 +123,13 @@ def test_every_position_keeps_dtype_and_fills_the_width(word, dtype):
         assert y.dtype == dtype
 
 
-@pytest.mark.parametrize("word", tables.POSITIONS)
+@pytest.mark.parametrize("word", part_tables.POSITIONS)
 def test_a_position_reads_where_a_token_stands_and_not_its_index(word):
-    position: Position = words.choose("position", word, tables.POSITIONS, width=8, length=19, room=2)
+    position: Position = part_words.choose("position", word, part_tables.POSITIONS, width=8, length=19, room=2)
     x = draw(BATCH, LENGTH, 8 - position.room)
     position.double()
     whole = position(x, AT)
     torch.testing.assert_close(position(x[:, 3:], AT[:, 3:]), whole[:, 3:], **EXACT)
     torch.testing.assert_close(position(x, APIECE)[:1], whole[:1], **EXACT)
-    if word not in ("none", *tables.ROTARY):
+    if word not in ("none", *part_tables.ROTARY):
         assert not torch.allclose(position(x, AT + 3), whole)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful.models import kinds, tables, words
+from heedful.models import attention_kinds, part_tables, part_words
 from heedful.tasks.kinds import every
 from tests.prove import kinds as prove
 
@@ -15,20 +15,20 @@ NODES = ("star", "bp", "etc")  # stacks whose nodes see and are seen by a rule
 HIDE = ("reformer", "routing", "sac", "poolingformer", "longformer_own", "span", *NODES)  # beside the masks
 
 
-@pytest.mark.parametrize("name", [*tables.MASKS, *HIDE])
+@pytest.mark.parametrize("name", [*part_tables.MASKS, *HIDE])
 def test_what_hides_does_hide_at_the_length_that_is_proved(name):
-    kind = kinds.known(name)
+    kind = attention_kinds.known(name)
     for seen in prove.seen(kind):
         assert not seen.all((-1, -2)).any(), "a head sees everything, and is plain softmax"
     if kind.role == "mask":
-        mask = tables.mask(kind.word(**prove.numbers(kind)), prove.MODEL["heads"])
+        mask = part_tables.mask(kind.word(**prove.numbers(kind)), prove.MODEL["heads"])
         assert not mask.over(torch.empty(1, prove.LENGTH)).dense.all((-1, -2)).any()
 
 
-@pytest.mark.parametrize("name", [name for name, kind in kinds.every().items() if kind.role == "bias"])
+@pytest.mark.parametrize("name", [name for name, kind in attention_kinds.every().items() if kind.role == "bias"])
 def test_what_weighs_does_weigh_at_the_length_that_is_proved(name):
-    word = kinds.known(name).word(**prove.numbers(kinds.known(name)))
-    bias = words.choose("bias", word, tables.BIASES, heads=4, both_ways=True, length=prove.LENGTH)
+    word = attention_kinds.known(name).word(**prove.numbers(attention_kinds.known(name)))
+    bias = part_words.choose("bias", word, part_tables.BIASES, heads=4, both_ways=True, length=prove.LENGTH)
     at = torch.arange(prove.LENGTH)
     b, h, i, j = torch.meshgrid(torch.zeros(1, dtype=torch.long), torch.arange(4), at, at, indexing="ij")
     for table in (one for path, one in bias.named_parameters() if path == "table"):

@@ -101,7 +101,7 @@ def test_a_refusal_is_one_sentence_that_names_the_cure(name):
 
 def test_a_mechanism_that_refuses_is_left_out_of_the_laws_and_shown(monkeypatch):
     from heedful.attention.mechanisms import Softmax
-    from heedful.models import tables
+    from heedful.models import part_tables
     from tests.laws import cases
 
     class Choosy(Softmax):
@@ -110,7 +110,7 @@ def test_a_mechanism_that_refuses_is_left_out_of_the_laws_and_shown(monkeypatch)
                 raise Refusal("choosy hides nothing; use softmax")
             return super().forward(q, k, v, sight)
 
-    monkeypatch.setitem(tables.MECHANISMS.known, "choosy", Choosy)
+    monkeypatch.setitem(part_tables.MECHANISMS.known, "choosy", Choosy)
     found = refusals("choosy")
     assert "mask causal" in found
     assert set(found.values()) == {"choosy hides nothing; use softmax"}

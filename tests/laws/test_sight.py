@@ -7,23 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.attention import (
-    Bias,
-    Blocks,
-    Buckets,
-    Causal,
-    Given,
-    Mask,
-    Padding,
-    Rotary,
-    Sight,
-    Strided,
-    Window,
-    lasting,
-)
+from heedful.attention import Bias, Blocks, Buckets, Causal, Given, Mask, Padding, Rotary, Sight, Strided, Window, kept
 from heedful.attention.masks.parts import Every
 from heedful.attention.order import Order
-from heedful.models import tables, words
+from heedful.models import part_tables, part_words
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, BIASES, EXACT, HEADS, LENGTH, MECHANISMS, Case, stack, states
 
@@ -62,7 +49,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
     def asked(depth):
         calls = Counter()
         with monkeypatch.context() as patch:
-            for kind in (Padding, Causal, *tables.MASKS.values(), Buckets):
+            for kind in (Padding, Causal, *part_tables.MASKS.values(), Buckets):
                 what = "adds" if issubclass(kind, Bias) else "sees"
                 sees = getattr(kind, what)
                 patch.setattr(kind, what, lambda self, *at, s=sees, n=kind.__name__: calls.update([n]) or s(self, *at))
@@ -77,7 +64,7 @@ def test_a_deep_model_lowers_each_sight_once(name, word, monkeypatch):
         (2, 1, 2) if name in families.WRITERS else {"forecaster": (0, 1, 1)}.get(name, (1, 0, 1))
     )  # of each stack and each context
     assert (deep["Padding"], deep["Causal"], deep["Buckets"]) <= sights
-    inner = [kind.__name__ for kind in tables.MASKS.values() if words.parse(word)[0] == kind.__name__.lower()]
+    inner = [kind.__name__ for kind in part_tables.MASKS.values() if part_words.parse(word)[0] == kind.__name__.lower()]
     assert all(deep[kind] == (2 if name in families.WRITERS else 1) for kind in inner)
 
 
@@ -246,8 +233,8 @@ def test_what_lasts_serves_a_larger_batch_and_whoever_learns_after_a_text_was_wr
 
 
 def test_what_was_asked_for_least_lately_lasts_no_longer(monkeypatch):
-    monkeypatch.setattr(lasting, "LASTING", {})
-    monkeypatch.setattr(lasting, "MOST", 2)
+    monkeypatch.setattr(kept, "LASTING", {})
+    monkeypatch.setattr(kept, "MOST", 2)
 
     def lowered(size):
         return Window(size).over(torch.empty(1, LENGTH)).blocks
@@ -257,12 +244,12 @@ def test_what_was_asked_for_least_lately_lasts_no_longer(monkeypatch):
     lowered(3)
     assert lowered(1) is first
     assert lowered(2) is not second
-    assert len(lasting.LASTING) == 2
+    assert len(kept.LASTING) == 2
 
 
 def test_an_order_is_asked_for_once_for_all_forwards(monkeypatch):
     asked, order = [], Every.order
-    monkeypatch.setattr(lasting, "LASTING", {})
+    monkeypatch.setattr(kept, "LASTING", {})
     monkeypatch.setattr(Every, "order", lambda mask, length: asked.append(length) or order(mask, length))
     for lengths in (torch.tensor([LENGTH, 3]), torch.tensor([2, LENGTH])):
         for mask in (Strided(2, 3), Strided(2, 3) & Padding(lengths)):

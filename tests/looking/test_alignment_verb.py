@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.cli import align
+from heedful.cli import align_verb as align
 from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment
 from heedful.training import run
@@ -140,6 +140,6 @@ def test_gold_links_need_a_target(call: Call, tmp_path: Path) -> None:
 
 
 def test_the_verb_is_known_before_anything_heavy_is_loaded() -> None:
-    program = "import sys, heedful.cli.align; print(sorted({'torch', 'numpy', 'matplotlib'} & sys.modules.keys()))"
+    program = "import sys, heedful.cli.align_verb; print(sorted({'torch', 'numpy', 'matplotlib'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr

@@ -7,7 +7,7 @@ import heedful
 from heedful.attention import Attention, Everything, Join, MultiHead
 from heedful.attention.mechanisms import Softmax
 from heedful.looking.gradients import felt, relevance
-from heedful.looking.patches import distances, filters, similarity
+from heedful.looking.learned_patches import distances, filters, similarity
 
 
 @pytest.mark.parametrize("groups", [2, 1])
@@ -66,7 +66,7 @@ def test_positions_are_like_themselves_and_heads_look_as_far_as_their_weights_sa
 
 
 def test_segments_are_the_heaviest_cells_that_hold_a_share():
-    from heedful.looking.patches import segments
+    from heedful.looking.learned_patches import segments
 
     weights = torch.tensor([[[0.5, 0.1], [0.1, 0.3]], [[0.1, 0.2], [0.3, 0.4]]])
     assert segments(weights).tolist() == [[[1, 0], [0, 1]], [[0, 0], [1, 1]]]

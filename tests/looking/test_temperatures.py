@@ -9,8 +9,8 @@ import torch
 
 import heedful
 from heedful.cli import main
-from heedful.decoding.cuts import heated
-from heedful.decoding.judged import following
+from heedful.decoding.scoring import following
+from heedful.decoding.truncation import heated
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 
 

@@ -10,8 +10,8 @@ import torch
 from heedful.cli import main
 from heedful.errors import Refusal
 from heedful.looking import draw
+from heedful.looking.attention_of_a_word import gaze, places
 from heedful.looking.maps import Map
-from heedful.looking.word import gaze, places
 from tests.tasks import encoders
 
 WORDS = ("<s>", "it", " was", " too", " ti", "red", " it", ".")

@@ -12,10 +12,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.checkpoints.reading import read_tensors
+from heedful.safe.json_and_tensors import read_tensors
 from heedful.training import checkpoint
+from heedful.training.distributed.ranks import Ranks
 from heedful.training.loop import Loop
-from heedful.training.parallel import Ranks
 from tests.parallel.worker import loop_of, steps
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful import recipes
-from heedful.checkpoints.reading import read_tensors
-from heedful.training import checkpoint
+from heedful.safe.json_and_tensors import read_tensors
+from heedful.training import checkpoint, recipes
 from tests.parallel.test_agreement import ROOT, gap, torchrun
 from tests.training.runs import assert_same, contents, train
 
@@ -147,7 +146,7 @@ def test_what_all_processes_refuse_is_said_once(tmp_path: Path) -> None:
 def test_a_process_that_leaves_says_all_and_takes_nothing_down() -> None:
     program = """
 import atexit
-from heedful.training.parallel import leave
+from heedful.training.distributed.ranks import leave
 class Hand:
     def __del__(self): print("taken down")
 hand = Hand()

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from heedful import recipes
 from heedful.cli import main
 from heedful.errors import Refusal
 from heedful.tasks import TASKS
-from heedful.training import forecast
-from heedful.training.forecast import Need
-from heedful.training.parallel import ONE
+from heedful.training import recipes
+from heedful.training.distributed.ranks import ONE
+from heedful.training.observe import memory_estimate
+from heedful.training.observe.memory_estimate import Need
 from heedful.training.prepare import suited
 from tests.training.runs import short
 
@@ -33,11 +33,11 @@ def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
     run = short(recipe, training__dtype=dtype, training__parallel="none", **DEEP)
     task, splits = TASKS[run.task].open(run.data, run.seed)
     spec = suited(run, task)
-    with forecast.imagined(1):
-        need = forecast.measured(run, task, splits, spec, 1)
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen, forecast.as_on_a_gpu():
-        loop = forecast.loop_of(run, task, splits, spec, ONE)
-        samples = forecast.widest(loop)
+    with memory_estimate.imagined(1):
+        need = memory_estimate.measured(run, task, splits, spec, 1)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen, memory_estimate.as_on_a_gpu():
+        loop = memory_estimate.loop_of(run, task, splits, spec, ONE)
+        samples = memory_estimate.widest(loop)
         for _ in range(2):
             loop.step(loop.portions.of(samples))
     assert need.peak == pytest.approx(most(seen.profiler.kineto_results.events()), rel=0.1)
@@ -48,21 +48,21 @@ def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
 
 @pytest.fixture(scope="module")
 def needs() -> dict[str, Need]:
-    return dict(forecast.needs(short("reverse", training__dtype="float32", **DEEP), 16))  # type: ignore[arg-type]
+    return dict(memory_estimate.needs(short("reverse", training__dtype="float32", **DEEP), 16))  # type: ignore[arg-type]
 
 
 def test_a_layout_that_training_would_refuse_is_not_promised() -> None:
-    said = dict(forecast.needs(short("reverse", training__dtype="float16"), 4))
+    said = dict(memory_estimate.needs(short("reverse", training__dtype="float16"), 4))
     assert isinstance(said["ddp"], Need)
     assert str(said["fsdp"]).startswith("training.dtype=float16 needs each weight in one piece")
     with pytest.raises(Refusal, match=r"training.optimiser=adafactor looks at values"):
-        list(forecast.needs(short("reverse", training__optimiser="adafactor"), 4))
+        list(memory_estimate.needs(short("reverse", training__optimiser="adafactor"), 4))
 
 
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_every_recipe_can_be_planned_for_more_processes_than_a_matrix_has_rows(recipe: str) -> None:
-    said = dict(forecast.needs(recipes.resolve(recipe, ["data=toy"]), 8))
-    assert said.keys() == forecast.LAYOUTS.keys()
+    said = dict(memory_estimate.needs(recipes.resolve(recipe, ["data=toy"]), 8))
+    assert said.keys() == memory_estimate.LAYOUTS.keys()
     if recipe == "autoformer":  # which draws a network at every step
         assert "looks at values, of which a plan has none" in str(said["ddp"])
     else:
@@ -90,6 +90,6 @@ def test_the_verb_says_which_layouts_fit(capsys: pytest.CaptureFixture[str]) -> 
         main(["plan", "sets", "data=toy", "--gpus", "4", "--memory", "300KB"])
     said, wrong = capsys.readouterr()
     assert left.value.code == 0 and wrong == ""
-    assert [line.split("  ")[0] for line in said.splitlines()] == ["layout", *forecast.LAYOUTS]
+    assert [line.split("  ")[0] for line in said.splitlines()] == ["layout", *memory_estimate.LAYOUTS]
     assert {line.rsplit("  ", 1)[1] for line in said.splitlines()[1:]} == {"yes", "no"}, said
     assert not torch.distributed.is_initialized()

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 
-from heedful.checkpoints.files import write_tensors
-from heedful.training import parallel, run
-from heedful.training.layouts import together
+from heedful.safe.sealed_folders import write_tensors
+from heedful.training import run
+from heedful.training.distributed import ranks as parallel
+from heedful.training.distributed.sharding import together
 from heedful.training.loop import Loop
 from tests.training.runs import CPU, short
 

@@ -13,7 +13,7 @@ import typer
 
 from heedful import cli
 from heedful.errors import Refusal
-from tests.checkpoints.malice.good import BEGUN, make
+from tests.formats.malice.good import BEGUN, make
 from tests.parsers.doors import Good, written
 from tests.parsers.mutations import SCALARS, of_bytes
 

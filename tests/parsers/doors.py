@@ -10,19 +10,20 @@ import numpy as np
 import torch
 
 import heedful
-from heedful import models, recipes
-from heedful.checkpoints import plain, public
-from heedful.checkpoints.names import LAYOUTS
-from heedful.checkpoints.names.config import Config
-from heedful.data import alignments, columns, dialogues, pairs, questions, sentences, texts
-from heedful.data import files as own_files
-from heedful.data.images import sets, sources
-from heedful.data.spec import Sides
-from heedful.models import tables, words
-from heedful.training import record, report, run, table, trained
-from heedful.training.spec import validated
-from tests.checkpoints.layouts import CONFIGS
-from tests.checkpoints.malice.good import BEGUN, make
+from heedful import models
+from heedful.data.data_spec import Sides
+from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, parallel_text, pharaoh, squad
+from heedful.data.formats import line_files as own_files
+from heedful.data.images import mnist_and_cifar, sources
+from heedful.formats import hf_models
+from heedful.formats.foreign_config import Config
+from heedful.formats.layout_registry import LAYOUTS
+from heedful.models import part_tables, part_words
+from heedful.safe import plain_data
+from heedful.training import recipes, record, report, run, table, trained_run
+from heedful.training.run_spec import validated
+from tests.formats.layouts import CONFIGS
+from tests.formats.malice.good import BEGUN, make
 from tests.parsers.mutations import Mutation, of_bytes, of_json, of_lines, of_rows, of_words, of_yaml
 
 
@@ -80,7 +81,7 @@ def keys(place: Path) -> list[Good]:
 
     def resolve(recipe: str, path: Path) -> None:
         run = recipes.resolve(recipe, [path.read_text(encoding="utf-8", errors="replace")])
-        validated(plain.yaml_of(run.text()))
+        validated(plain_data.yaml_of(run.text()))
         models.spec(**{"family": "gpt", "vocab": 9} | run.model)
 
     names = ("reverse", "classify-sst", "vit", "gpt-text", "translate", "finetune-images")
@@ -93,7 +94,7 @@ def keys(place: Path) -> list[Good]:
 
 def own_recipes(place: Path) -> list[Good]:
     """Recipes in files of one's own, alone and with changes."""
-    home = files("heedful.recipes")
+    home = files("heedful") / "recipes"
     changes: tuple[tuple[str, ...], ...] = (
         (),
         ("data=toy",),
@@ -127,7 +128,7 @@ def runs(place: Path) -> list[Good]:
         run.train(recipes.resolve("reverse", BEGUN), folder, True, torch.device("cpu"))
 
     return [
-        Good(folder / "run.yaml", of_yaml, lambda: trained.begun(folder)),
+        Good(folder / "run.yaml", of_yaml, lambda: trained_run.begun(folder)),
         Good(folder / "run.yaml", of_yaml, lambda: table.row(folder)),
         Good(folder / "run.yaml", of_yaml, finished),
         Good(folder / "result.json", of_json, lambda: table.row(folder).cells(("exact",))),
@@ -143,10 +144,10 @@ def folders(place: Path) -> list[Good]:
     for name in ("pairs", "sets", "series"):
         folder = place / name
         make(folder, name)
-        made += [Good(folder / "spec.json", of_json, lambda folder=folder: trained.trained(folder))]  # type: ignore[misc]
-        made += [Good(folder / "task.json", of_json, lambda folder=folder: trained.trained(folder))]  # type: ignore[misc]
+        made += [Good(folder / "spec.json", of_json, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
+        made += [Good(folder / "task.json", of_json, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
         weights = folder / "model.safetensors"
-        made += [Good(weights, of_header, lambda folder=folder: trained.trained(folder))]  # type: ignore[misc]
+        made += [Good(weights, of_header, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
     return made
 
 
@@ -181,7 +182,7 @@ def public_folders(place: Path) -> list[Good]:
     for kind, configs in CONFIGS.items():
         for at, config in enumerate(configs):
             folder = place / f"{kind}-{at}"
-            spec = public.read_spec(LAYOUTS[kind], Config({"model_type": kind, **config}, "config.json"), {})
+            spec = hf_models.read_spec(LAYOUTS[kind], Config({"model_type": kind, **config}, "config.json"), {})
             heedful.save(models.assemble(spec), folder, layout="hf")
             path = folder / "config.json"
             values = json.loads(path.read_text()) | {"model_type": kind} | config
@@ -207,7 +208,7 @@ def tokenizers(place: Path) -> list[Good]:
         (folder / "config.json").write_text(json.dumps({"model_type": kind}))
         for name in ("tokenizer_config.json", "special_tokens_map.json", "config.json"):
             content = json.dumps(SETTINGS | {"model_type": kind})
-            one = written(folder / name, content, of_json, lambda path: heedful.text.folders.read(path.parent))
+            one = written(folder / name, content, of_json, lambda path: heedful.tokenizers.hf_folders.read(path.parent))
             made.append(one)
     return made
 
@@ -218,15 +219,23 @@ MODEL = {"family": "gpt", "vocab": 9, "width": 8, "heads": 2, "depth": 1, "lengt
 def spec_words(place: Path) -> list[Good]:
     """Words of specs: every kind of part, with an argument."""
     every = {
-        **{"mechanism": (*tables.MECHANISMS, "window(size=128)"), "position": (*tables.POSITIONS, *tables.ROTARY)},
-        **{"bias": tables.BIASES, "norm": ("layer", "rms(eps=1e-5)"), "feedforward": tables.FEEDFORWARDS},
-        **{"stack": tables.STACKS, "order": tables.BLOCKS, "join": tables.JOINS, "project": tables.PROJECTIONS},
+        **{
+            "mechanism": (*part_tables.MECHANISMS, "window(size=128)"),
+            "position": (*part_tables.POSITIONS, *part_tables.ROTARY),
+        },
+        **{"bias": part_tables.BIASES, "norm": ("layer", "rms(eps=1e-5)"), "feedforward": part_tables.FEEDFORWARDS},
+        **{
+            "stack": part_tables.STACKS,
+            "order": part_tables.BLOCKS,
+            "join": part_tables.JOINS,
+            "project": part_tables.PROJECTIONS,
+        },
     }
 
     def built(path: Path) -> None:
         for line in lines_of(path):
             key, _, word = line.partition("=")
-            words.parse(word)
+            part_words.parse(word)
             for family in ("gpt", "transformer", "bert"):
                 models.spec(**MODEL | {"family": family, **({key: word} if key in every else {"mechanism": word})})
 
@@ -252,22 +261,32 @@ def data(place: Path) -> list[Good]:
         written(path, text, of_lines, len)
     both = Sides(source=str(sides[0]), target=str(sides[1]), alignment=str(sides[2]))
     every: list[tuple[str, str, Mutation, Callable[[Path], object]]] = [
-        ("a.tsv", "a\tb\nc\td\n", of_lines, lambda path: pairs.read(str(path))),
-        ("text.tsv", "text\tlabel\na b\tx\nc d\ty\n", of_lines, lambda path: sentences.read(str(path))),
-        ("two.csv", 'sentence1,sentence2,label\na,b,x\n"c",d,y\n', of_lines, lambda path: sentences.read(str(path))),
-        ("text.jsonl", ROWS, of_rows, lambda path: sentences.read(str(path))),
-        ("a.conll", TAGGED, of_lines, lambda path: [columns.spans(s.tags) for s in columns.read(str(path))]),
-        ("squad.json", json.dumps(SQUAD), of_json, lambda path: questions.read(str(path))),
-        ("squad.jsonl", ASKED, of_rows, lambda path: questions.read(str(path))),
-        ("chat.jsonl", json.dumps(TALK) + "\n" + json.dumps(TALK), of_rows, lambda path: dialogues.read(str(path))),
+        ("a.tsv", "a\tb\nc\td\n", of_lines, lambda path: parallel_text.read(str(path))),
+        ("text.tsv", "text\tlabel\na b\tx\nc d\ty\n", of_lines, lambda path: labelled_text.read(str(path))),
+        (
+            "two.csv",
+            'sentence1,sentence2,label\na,b,x\n"c",d,y\n',
+            of_lines,
+            lambda path: labelled_text.read(str(path)),
+        ),
+        ("text.jsonl", ROWS, of_rows, lambda path: labelled_text.read(str(path))),
+        ("a.conll", TAGGED, of_lines, lambda path: [conll.spans(s.tags) for s in conll.read(str(path))]),
+        ("squad.json", json.dumps(SQUAD), of_json, lambda path: squad.read(str(path))),
+        ("squad.jsonl", ASKED, of_rows, lambda path: squad.read(str(path))),
+        ("chat.jsonl", json.dumps(TALK) + "\n" + json.dumps(TALK), of_rows, lambda path: chat_jsonl.read(str(path))),
         ("numbers.csv", "a,x,y\nb,1,2.5\nc,-1e3,4\n", of_lines, lambda path: list(own_files.numbers(path, 1))),
-        ("free.txt", "a b c\n\nd e f\n", of_lines, lambda path: list(texts.cut(texts.read(str(path)), "paragraph"))),
-        ("links.align", "0-0 1-1\n\n2-0 1?1\n", of_lines, lambda path: alignments.write(alignments.read(path)[0].sure)),
+        (
+            "free.txt",
+            "a b c\n\nd e f\n",
+            of_lines,
+            lambda path: list(documents.cut(documents.read(str(path)), "paragraph")),
+        ),
+        ("links.align", "0-0 1-1\n\n2-0 1?1\n", of_lines, lambda path: pharaoh.write(pharaoh.read(path)[0].sure)),
         ("images.csv", "image,label\na.png,x\nb.png,y\n", of_lines, lambda path: list(sources.listed(path))),
         ("images.jsonl", '{"image": "a.png", "label": 3}\n' * 2, of_rows, lambda path: list(sources.listed(path))),
     ]
     made = [written(place / name, text, damage, way) for name, text, damage, way in every]
-    return made + [Good(path, of_lines, lambda: pairs.read(both)) for path in sides]
+    return made + [Good(path, of_lines, lambda: parallel_text.read(both)) for path in sides]
 
 
 def pictures(place: Path) -> list[Good]:
@@ -288,13 +307,17 @@ def pictures(place: Path) -> list[Good]:
     labels = bytes([0, 0, 8, 1]) + (2).to_bytes(4, "big") + bytes([0, 1])
     mnist, cifar = place / "mnist", place / "cifar"
     made = [
-        written(mnist / f"{half}-{kind}-idx{axes}-ubyte", data, of_bytes, lambda path: sets.read_idx(path.parent))
+        written(
+            mnist / f"{half}-{kind}-idx{axes}-ubyte", data, of_bytes, lambda path: mnist_and_cifar.read_idx(path.parent)
+        )
         for half in ("train", "t10k")
         for kind, axes, data in (("images", 3, idx), ("labels", 1, labels))
     ]
     record = bytes([1]) + bytes(3072)
     names = [*(f"data_batch_{at}.bin" for at in range(1, 6)), "test_batch.bin"]
-    made += [written(cifar / name, record, of_bytes, lambda path: sets.read_cifar(path.parent)) for name in names]
+    made += [
+        written(cifar / name, record, of_bytes, lambda path: mnist_and_cifar.read_cifar(path.parent)) for name in names
+    ]
     np.save(place / "a.npy", np.zeros((4, 4, 3), np.uint8))
     made.append(Good(place / "a.npy", of_bytes, lambda: seen(place / "a.npy")))
     for ending in ("png", "jpg", "webp", "gif", "bmp"):

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from heedful.checkpoints import files, store
-from heedful.data import treebank
-from heedful.text import folders
+from heedful.data.formats import sst
+from heedful.formats import native
+from heedful.safe import sealed_folders
+from heedful.tokenizers import hf_folders
 from heedful.training import run
 from heedful.training.loop import Loop
-from tests.checkpoints.malice.good import make
+from tests.formats.malice.good import make
 from tests.parsers.doors import Good, written
 from tests.parsers.mutations import of_bytes, of_json, of_lines
 
@@ -24,8 +25,8 @@ TEXTS = ["a b ab ba", "ab ab a b", "ba ba ab", "c a b c"]
 def manifests(place: Path) -> list[Good]:
     """The manifest of a model."""
     make(place / "model", "pairs")
-    files.seal(place / "model")
-    return [Good(place / "model" / files.MANIFEST, of_json, lambda: store.load(place / "model"))]
+    sealed_folders.seal(place / "model")
+    return [Good(place / "model" / sealed_folders.MANIFEST, of_json, lambda: native.load(place / "model"))]
 
 
 def checkpoints(place: Path) -> list[Good]:
@@ -35,7 +36,7 @@ def checkpoints(place: Path) -> list[Good]:
 
     def gone_on(sealed: bool) -> None:
         if sealed:
-            files.seal(saved, step=(files.manifest(saved) or {}).get("step"))
+            sealed_folders.seal(saved, step=(sealed_folders.manifest(saved) or {}).get("step"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Loop, "__init__", lambda loop: None)
             loop: Any = Loop()  # type: ignore[call-arg]
@@ -44,16 +45,16 @@ def checkpoints(place: Path) -> list[Good]:
             loop.ranks, loop.progress = run.ONE, run.checkpoint.Progress()
             run.go_on(loop)
 
-    whole = (saved / files.MANIFEST).read_bytes()
+    whole = (saved / sealed_folders.MANIFEST).read_bytes()
 
     def progressed() -> None:
         try:
             gone_on(True)
         finally:
-            (saved / files.MANIFEST).write_bytes(whole)
+            (saved / sealed_folders.MANIFEST).write_bytes(whole)
 
     progress = saved / "progress.json"
-    return [Good(progress, of_json, progressed), Good(saved / files.MANIFEST, of_json, lambda: gone_on(False))]
+    return [Good(progress, of_json, progressed), Good(saved / sealed_folders.MANIFEST, of_json, lambda: gone_on(False))]
 
 
 def sides(place: Path) -> list[Good]:
@@ -67,7 +68,7 @@ def sides(place: Path) -> list[Good]:
     vocab = json.dumps({token: at for at, token in enumerate(tokens)})
 
     def encoded(path: Path) -> None:
-        folders.read(path.parent).encode("a b ab")
+        hf_folders.read(path.parent).encode("a b ab")
 
     every = (("source.spm", made.getvalue(), of_bytes), ("target.spm", made.getvalue(), of_bytes))
     named = [*every, ("vocab.json", vocab.encode(), of_json)]
@@ -76,7 +77,7 @@ def sides(place: Path) -> list[Good]:
 
 def treebanks(place: Path) -> list[Good]:
     """The Stanford Sentiment Treebank's two kinds of files."""
-    read: dict[str, Callable[[Path], Any]] = {"lines": treebank.of_lines, "tsv": treebank.of_tsv}
+    read: dict[str, Callable[[Path], Any]] = {"lines": sst.of_lines, "tsv": sst.of_tsv}
     return [
         written(place / name, text, of_lines, lambda path, name=name: list(read[name](path)))  # type: ignore[misc]
         for name, text in (("lines", "1 a fine film\n0 a bad one\n"), ("tsv", "sentence\tlabel\na film\t1\nbad\t0\n"))

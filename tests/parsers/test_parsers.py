@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import heedful
-from heedful import models, recipes
-from heedful.checkpoints import plain
+from heedful import models
 from heedful.errors import Refusal
-from heedful.models import tables
-from heedful.training import record, table
-from heedful.training.memory import check_batch
+from heedful.models import part_tables
+from heedful.safe import plain_data
+from heedful.training import recipes, record, table
+from heedful.training.observe.out_of_memory import check_batch
 from tests.parsers.attack import DOORS, Attack
 
 COUNT = {"pictures": 100, "data": 200}  # damaged inputs, where it is not 30
@@ -28,16 +28,16 @@ def test_what_is_damaged_is_read_or_refused_with_a_line(door: str, tmp_path: Pat
     "scalar", ["!!bool x", '!!int ""', "!!float x", "!!timestamp x", "!!binary é", "!!set x", "<<"]
 )
 def test_a_tag_that_a_value_belies_is_no_yaml(scalar: str) -> None:
-    with pytest.raises(plain.yaml.YAMLError):
-        plain.yaml_of(f"a: {scalar}")
+    with pytest.raises(plain_data.yaml.YAMLError):
+        plain_data.yaml_of(f"a: {scalar}")
     with pytest.raises(Refusal, match=r"^training.steps=.* does not fit: it should be a whole number$"):
         recipes.resolve("reverse", [f"training.steps={scalar}"])
 
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "a: {b: 1, 'b': 2}", "- {yes: 1, true: 2}"])
 def test_no_key_stands_twice_in_yaml(text: str) -> None:
-    with pytest.raises(plain.Twice, match="stands there twice"):
-        plain.yaml_of(text)
+    with pytest.raises(plain_data.Twice, match="stands there twice"):
+        plain_data.yaml_of(text)
     with pytest.raises(Refusal, match=r"'model=.*' cannot be read: key 'width' stands there twice"):
         recipes.resolve("reverse", ["model={width: 8, width: 16}"])
 
@@ -126,9 +126,9 @@ def test_a_batch_that_no_memory_holds_is_refused_with_what_it_would_take(change:
 
 
 WORDS = {
-    "mechanism": (*tables.MECHANISMS, *tables.MASKS, *tables.PAIRS),
-    "stack": tuple(tables.STACKS),
-    "position": (*tables.POSITIONS, *tables.ROTARY),
+    "mechanism": (*part_tables.MECHANISMS, *part_tables.MASKS, *part_tables.PAIRS),
+    "stack": tuple(part_tables.STACKS),
+    "position": (*part_tables.POSITIONS, *part_tables.ROTARY),
 }
 
 

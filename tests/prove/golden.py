@@ -19,11 +19,10 @@ def produce(out: Path, wanted: list[str]) -> None:
     """Runs the recipes of the tree that is first on the path, each into a folder of its own."""
     import torch
 
-    from heedful import recipes
     from tests.training import runs  # the tree's own: what a short run is may be said in other keys there
 
     torch.set_num_threads(1)
-    for recipe in wanted or recipes.names():
+    for recipe in wanted or runs.recipes.names():
         runs.train(runs.short(recipe), out / recipe)
         print(f"  {out.name}: {recipe}", flush=True)
 

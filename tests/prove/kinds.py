@@ -19,15 +19,15 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 import heedful
-from heedful.data.toys import SYMBOLS
+from heedful.data.toys.series_sets import SYMBOLS
 from heedful.looking import look
-from heedful.models import words
-from heedful.models.kinds import Kind
+from heedful.models import part_words
+from heedful.models.attention_kinds import Kind
 from heedful.tasks import kinds
 from heedful.tasks.heads.told import heads_told
 from heedful.tasks.task import Terms
 from heedful.training.optimiser import optimiser_of
-from heedful.training.spec import TrainingSpec
+from heedful.training.run_spec import TrainingSpec
 
 LENGTH, BATCH, TESTED, ENOUGH = 64, 32, 500, 0.95
 FIRST = 4  # the id of the first symbol, behind the special tokens
@@ -90,7 +90,7 @@ def clock() -> float:
 
 def numbers(kind: Kind) -> dict[str, int]:
     """The numbers that a kind is asked with: those of its word that are not left as they are."""
-    takes = {} if kind.said else words.arguments(kind.part)
+    takes = {} if kind.said else part_words.arguments(kind.part)
     return {name: value for name, value in (SMALL | OWN.get(kind.name, {})).items() if name in takes}
 
 

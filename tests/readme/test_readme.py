@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from heedful.cli import main
-from heedful.data.language import sentences
+from heedful.data.toys.invented_language import sentences
 from heedful.training.report import shown
 
 ROOT = Path(__file__).parents[2]
@@ -128,7 +128,7 @@ def test_the_demo_is_the_recipe_that_the_readme_shows() -> None:
 
 
 def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
-    from heedful import recipes
+    from heedful.training import recipes
 
     for name in recipes.names():
         for words in ([], *([f"data={known}"] for known in recipes.sets(name))):

@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from heedful import recipes
 from heedful.errors import Refusal
-from heedful.models import kinds
-from heedful.training import run
+from heedful.models import attention_kinds
+from heedful.training import recipes, run
 
 FEW = ["data=toy", "data.samples=40", "data.held_out=8", "training.steps=1", "training.batch=8"]
 OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
@@ -17,7 +16,7 @@ OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
 @pytest.mark.parametrize("recipe", ["vit", "listops", "sets"])
 @pytest.mark.parametrize("kind", OWN)
 def test_who_looks_from_or_at_nodes_of_its_own_is_told_of_in_a_report(recipe: str, kind: str, tmp_path: Path) -> None:
-    known = kinds.known(kind)
+    known = attention_kinds.known(kind)
     spec = recipes.resolve(recipe, [*FEW, f"{known.key}={known.word()}"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     assert (tmp_path / "run" / "report.html").exists()
@@ -45,7 +44,7 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
 def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_path: Path) -> None:
     run.train(recipes.resolve("gpt-text", FEW), tmp_path / "run", False, torch.device("cpu"))
     model, task = run.trained(tmp_path / "run")
-    other = kinds.instead(model, "linear")
+    other = attention_kinds.instead(model, "linear")
     with pytest.raises(ValueError, match=r"cannot keep texts in one row apart; .* with data\.apart=false$"):
         task.score(other, run.samples(tmp_path / "run", task, [], "test"))
     together = run.samples(tmp_path / "run", task, ["data.apart=false"], "test")

@@ -14,9 +14,9 @@ import yaml
 from torch import nn
 
 import heedful
-from heedful import models, recipes
-from heedful.cli.data import MADE
-from heedful.data.batches import Splits
+from heedful import models
+from heedful.cli.data_verb import MADE
+from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
 from heedful.models import BEiT
@@ -26,8 +26,8 @@ from heedful.tasks import TASKS, Task, Translation
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.gaze import Gaze
 from heedful.tasks.task import pick
-from heedful.training import run
-from heedful.training.portions import Portions
+from heedful.training import recipes, run
+from heedful.training.microbatches import Portions
 from heedful.training.report import SHARES, is_share
 from tests.laws.initial_loss import OTHER_LOSS, largest
 from tests.recipes.toys import Trained, toy
@@ -57,7 +57,7 @@ def opened(trained: Trained) -> Opened:
 
 
 def values(recipe: str) -> dict[str, Any]:
-    path = Path(recipes.__file__).with_name(f"{recipe}.yaml")
+    path = recipes.HOME / f"{recipe}.yaml"
     return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 

@@ -13,11 +13,11 @@ from torch import Tensor
 
 import heedful
 from heedful import models
-from heedful.checkpoints.names import LAYOUTS
-from heedful.checkpoints.names.rules import rules_of
-from heedful.checkpoints.weights import state
-from heedful.models.encoder_decoder import EncoderDecoder
-from heedful.models.meaning import meaning
+from heedful.formats.layout_registry import LAYOUTS
+from heedful.formats.name_rules import rules_of
+from heedful.formats.weights import state
+from heedful.models.canonical import meaning
+from heedful.models.text.encoder_decoder import EncoderDecoder
 from tests.references.copying import Pair
 
 VOCAB, LENGTH = 29, 11

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.attention import FixedMemory, Memory, standing
-from heedful.checkpoints.names import layout_for
-from heedful.checkpoints.names.rules import rules_of
-from heedful.checkpoints.weights import state
+from heedful.formats.layout_registry import layout_for
+from heedful.formats.name_rules import rules_of
+from heedful.formats.weights import state
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
 BATCH = 3

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.attention import standing
-from heedful.checkpoints.names import layout_for
-from heedful.checkpoints.names.rules import rules_of
 from heedful.errors import Refusal
+from heedful.formats.layout_registry import layout_for
+from heedful.formats.name_rules import rules_of
 from tests.references.language import stirred
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}

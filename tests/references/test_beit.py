@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.checkpoints import store
+from heedful.formats import native
 from tests.references.test_dino import drawn
 from tests.references.test_vit import CLOSE, images, states
 
@@ -66,7 +66,7 @@ def test_what_was_pre_trained_here_is_theirs_without_the_autoencoder_that_taught
     heedful.save(own, tmp_path / "own")
     (tmp_path / "own" / "task.json").write_text("{}")
     with pytest.warns(UserWarning, match=r"the autoencoder that taught the model \(coder=5\) is left out"):
-        kind, count = store.convert(tmp_path / "own", tmp_path / "theirs", "hf")
+        kind, count = native.convert(tmp_path / "own", tmp_path / "theirs", "hf")
     whole, taught = (sum(p.numel() for p in part.parameters()) for part in (own, own.coder))
     assert (kind, count) == ("beit", whole - taught)
     assert not (tmp_path / "theirs" / "task.json").exists()  # no guess can be scored without what it should be

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.blocks import PostNormBlock
-from heedful.checkpoints.names import LAYOUTS
-from heedful.checkpoints.names.rules import rules_of
-from heedful.checkpoints.weights import state
+from heedful.formats.layout_registry import LAYOUTS
+from heedful.formats.name_rules import rules_of
+from heedful.formats.weights import state
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
 STEMS = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "distilbert": "DistilBert", "albert": "Albert"}

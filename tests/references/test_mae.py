@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import heedful
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks.rebuilding import Rebuilding, errors
 
@@ -74,7 +74,7 @@ def test_what_is_rebuilt_and_the_loss_are_theirs():
     theirs, own = pair()
     images = torch.rand(3, 3, 20, 20)
     dice = torch.arange(3) + 5
-    from heedful.data.augment import draw
+    from heedful.data.transforms import draw
     from heedful.tasks.rebuilding import HIDING
 
     noise = draw(dice, 25, HIDING)

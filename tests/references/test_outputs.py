@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from heedful.outputs import tokens
-from heedful.outputs.tokens import NextToken
+from heedful.outputs import token_output
+from heedful.outputs.token_output import NextToken
 
 
 @pytest.mark.parametrize("low", [False, True])
@@ -19,7 +19,7 @@ def test_rows_of_zeros_beneath_change_neither_scores_nor_gradients(vocab, bias, 
     answer, x = torch.randint(vocab, (10,)), torch.randn(2, 5, 16, requires_grad=True)
     made = []
     for even in (False, True):
-        monkeypatch.setattr(tokens, "uneven", lambda x, weight, even=even: even)
+        monkeypatch.setattr(token_output, "uneven", lambda x, weight, even=even: even)
         with torch.autocast("cpu", torch.bfloat16) if low else nullcontext():
             scores = outputs(x)
             loss = cross_entropy(scores.flatten(0, 1).float(), answer)

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.checkpoints.names import LAYOUTS
 from heedful.errors import Refusal
-from tests.checkpoints.layouts import CONFIGS
+from heedful.formats.layout_registry import LAYOUTS
+from tests.formats.layouts import CONFIGS
 
 CLOSE = {"rtol": 1e-5, "atol": 2e-5}
 Pair = tuple[Tensor, Tensor]  # what ours says, and what theirs does

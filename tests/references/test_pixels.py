@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 import heedful
-from heedful.checkpoints.names.vit import PIXELS
 from heedful.data.images.decode import Size, picture
+from heedful.formats.hf.vit import PIXELS
 from heedful.training import run
 from tests.answered import plain
 

@@ -9,15 +9,15 @@ from PIL import Image
 
 import heedful
 from heedful import models
-from heedful.checkpoints import pixels
-from heedful.checkpoints.names import LAYOUTS
-from heedful.checkpoints.names.config import Config
-from heedful.checkpoints.names.timm import folder as timm_folder
 from heedful.data.images.decode import Size, picture
 from heedful.errors import Refusal
-from heedful.models.images import ImageSpec, processor, standard
+from heedful.formats import image_processors
+from heedful.formats.foreign_config import Config
+from heedful.formats.layout_registry import LAYOUTS
+from heedful.formats.timm import timm_folder
+from heedful.models.vision.image_spec import ImageSpec, processor, standard
 from heedful.training import run
-from heedful.training.trained import samples
+from heedful.training.trained_run import samples
 from tests.answered import plain
 from tests.references.timm_here import timm
 
@@ -95,8 +95,8 @@ def test_the_processors_of_all_layouts_of_images_are_known_with_their_defaults()
     from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES as theirs
 
     seeing = {kind for kind, layout in LAYOUTS.items() if issubclass(models.FAMILIES[layout.family].spec, ImageSpec)}
-    assert {kind: theirs[kind]["torchvision"] for kind in seeing} == pixels.OWN
-    for name, keys in pixels.PROCESSORS.items():
+    assert {kind: theirs[kind]["torchvision"] for kind in seeing} == image_processors.OWN
+    for name, keys in image_processors.PROCESSORS.items():
         made = getattr(transformers, f"{name}Pil")()
         own = {"default_to_square": made.default_to_square, **vars(made)}
         for key, value in keys.items():
@@ -106,16 +106,16 @@ def test_the_processors_of_all_layouts_of_images_are_known_with_their_defaults()
 
 
 def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_path):
-    dice, done, refusals = np.random.default_rng(5), dict.fromkeys(pixels.PROCESSORS, 0), set()
+    dice, done, refusals = np.random.default_rng(5), dict.fromkeys(image_processors.PROCESSORS, 0), set()
     for at in range(120):
-        kind = list(pixels.OWN)[at % len(pixels.OWN)]
-        name = list(done)[int(dice.integers(len(done)))] if at % 3 else pixels.OWN[kind]
+        kind = list(image_processors.OWN)[at % len(image_processors.OWN)]
+        name = list(done)[int(dice.integers(len(done)))] if at % 3 else image_processors.OWN[kind]
         config = drawn(dice, name) | (named(name, at // 3) if at % 3 else {})
         (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-        (tmp_path / pixels.FILE).write_text(json.dumps(config))
+        (tmp_path / image_processors.FILE).write_text(json.dumps(config))
         path = photo(dice, tmp_path / "photo.png", MODES[at % len(MODES)])
         try:
-            keys = pixels.read(tmp_path, kind, 3)
+            keys = image_processors.read(tmp_path, kind, 3)
         except Refusal as refused:
             refusals.add(str(refused))
             continue
@@ -155,11 +155,11 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
     ],
 )
 def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
-    (tmp_path / pixels.FILE).write_text(json.dumps(VIT | keys))
-    with pytest.raises(Refusal, match=rf"{pixels.FILE}: {key} is .*; \w"):
-        pixels.read(tmp_path, "vit", 3)
-    (tmp_path / pixels.NESTED).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
-    assert pixels.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
+    (tmp_path / image_processors.FILE).write_text(json.dumps(VIT | keys))
+    with pytest.raises(Refusal, match=rf"{image_processors.FILE}: {key} is .*; \w"):
+        image_processors.read(tmp_path, "vit", 3)
+    (tmp_path / image_processors.NESTED).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
+    assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
 
 
 OTHERS = {  # another shape than the models', where theirs take it
@@ -175,7 +175,7 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
     more = {"dinov2": {"order": "scaled(first=1.0)", "pool": "both"}}.get(kind, {})
     torch.manual_seed(0)
     heedful.save(heedful.build("vit", **SMALL, classes=3, **more).eval(), tmp_path / "there", layout="hf")
-    (tmp_path / "there" / pixels.FILE).write_text(json.dumps(OTHERS[kind] | {"do_convert_rgb": True}))
+    (tmp_path / "there" / image_processors.FILE).write_text(json.dumps(OTHERS[kind] | {"do_convert_rgb": True}))
     theirs = transformers.AutoModelForImageClassification.from_pretrained(tmp_path / "there").eval()
     dice, wanted = np.random.default_rng(1), {}
     for at in range(9):
@@ -205,7 +205,7 @@ def test_what_a_folder_says_of_pictures_is_kept_by_every_layout(tmp_path):
     heedful.save(heedful.build("vit", **SMALL, classes=3), tmp_path / "one", layout="hf")
     for at, name in enumerate(("BeitImageProcessor", "CLIPImageProcessor", "ViTImageProcessor")):
         config = VIT | {"image_processor_type": name, "rescale_factor": 0.01, "do_center_crop": at == 1, "crop_size": 8}
-        (tmp_path / "one" / pixels.FILE).write_text(json.dumps(config | {"do_convert_rgb": True}))
+        (tmp_path / "one" / image_processors.FILE).write_text(json.dumps(config | {"do_convert_rgb": True}))
         heedful.save(heedful.load(tmp_path / "one"), tmp_path / f"own {at}")
         heedful.save(heedful.load(tmp_path / f"own {at}"), tmp_path / f"two {at}", layout="hf")
         path = photo(dice, tmp_path / "photo.png")

@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import heedful
-from heedful.checkpoints.names.rules import rules_of
-from heedful.checkpoints.names.timm import LAYOUTS, TimmBeit, TimmConvit, TimmResNet, TimmSwin, TimmVit
-from heedful.checkpoints.weights import state
 from heedful.errors import Refusal
+from heedful.formats.name_rules import rules_of
+from heedful.formats.timm import LAYOUTS, TimmBeit, TimmConvit, TimmResNet, TimmSwin, TimmVit
+from heedful.formats.weights import state
 from tests.references.timm_here import timm
 
 NAMES: dict[str, list[str]] = json.loads((Path(__file__).parent / "timm.json").read_text())

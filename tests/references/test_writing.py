@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.decoding import Rules
-from heedful.decoding.cuts import heated, likeliest, not_far_behind, nucleus
+from heedful.decoding.truncation import heated, likeliest, not_far_behind, nucleus
 from heedful.models import build
-from heedful.models.gpt import GPT
+from heedful.models.text.gpt import GPT
 from tests.decoding.test_continuing import in_batch
 from tests.decoding.toys import beam
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import heedful
-import heedful.text
+import heedful.tokenizers
 from heedful.errors import Refusal
 from tests.decoding.toys import greedy
 from tests.references.encoder_decoders import CLASSES, KINDS, VOCAB, Asked, both, drawn, few
-from tests.text.corpus import TEXTS
+from tests.tokenizers.corpus import TEXTS
 
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
 SMALL = {"vocab": VOCAB, "width": 12, "heads": 2, "depth": 2, "hidden": 20, "length": 16, "dropout": 0.1}
@@ -79,7 +79,7 @@ def test_texts_of_a_model_of_our_own_are_read_and_written_alike(tmp_path):
     from transformers import AutoTokenizer
 
     torch.manual_seed(0)
-    tokenizer = heedful.text.train(TEXTS[:200], "bpe", size=300)
+    tokenizer = heedful.tokenizers.train(TEXTS[:200], "bpe", size=300)
     model = heedful.build("transformer", **SMALL | {"vocab": len(tokenizer), "width": 24, "length": 256}).eval()
     vars(model)["tokenizer"] = tokenizer
     theirs, reads = read_by_transformers(model, tmp_path / "model"), AutoTokenizer.from_pretrained(tmp_path / "model")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from heedful.data.batches import Splits
+from heedful.data.splits import Splits
 from heedful.tasks import Translation
 from heedful.tasks.pairs import Encoded
 from heedful.training import run

@@ -9,10 +9,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful import recipes
-from heedful.data.questions import Question, read
+from heedful.data.formats.squad import Question, read
 from heedful.errors import Refusal
 from heedful.tasks.answer import Answer, judged
+from heedful.training import recipes
 from heedful.training.prepare import prepare
 from tests.tasks.encoders import folder
 

@@ -10,16 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful import recipes
-from heedful.checkpoints import store
-from heedful.data.batches import Splits
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.looking import calibration, classes
-from heedful.outputs.sentences import POOLS
+from heedful.formats import native
+from heedful.looking import calibration, confusion
+from heedful.outputs.sentence_output import POOLS
 from heedful.tasks.classify import Classify, f1
-from heedful.training import run
+from heedful.training import recipes, run
 from heedful.training.prepare import prepare
-from heedful.training.trained import trained
+from heedful.training.trained_run import trained
 from tests.answered import plain
 from tests.tasks.encoders import folder
 
@@ -85,7 +84,7 @@ def test_what_is_pooled_of_a_sentence_knows_nothing_of_padding(name: str) -> Non
 def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
     counts = np.diag([0] * 15 + [3] * 20)
     counts[20, 21] = 5
-    figures, _, _ = classes.told([f"class {at}" for at in range(35)], counts, [])
+    figures, _, _ = confusion.told([f"class {at}" for at in range(35)], counts, [])
     shown = [name for name, _, _ in figures.rows]
     assert shown[0] == "class 20" and not {f"class {at}" for at in range(15)} & {*shown}
 
@@ -144,7 +143,7 @@ def test_a_model_from_elsewhere_gives_its_weights_numbers_and_tokenizer(tmp_path
 
 
 def trained_model(start: Path) -> torch.nn.Module:
-    return store.load(start)
+    return native.load(start)
 
 
 def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: Path) -> None:
@@ -205,7 +204,7 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
     others = ["model.order=post", "model.norm=layer(eps=1e-12)", "model.feedforward=gelu", "model.output=classes"]
     small = ["training.steps=1", "training.warmup=1", "model.width=16", "model.hidden=16", "data.tokenizer=words"]
     run.train(spec(rows(tmp_path), *small, *others), tmp_path / "run", False, CPU)
-    store.convert(tmp_path / "run", tmp_path / "hf", "hf")
+    native.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
     (model, task), (same, again) = trained(tmp_path / "run"), trained(tmp_path / "hf")
     assert isinstance(task, Classify) and isinstance(again, Classify)

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
 from heedful.tasks.continuation import Continuation, blanked
 from heedful.tasks.crops import Stream
 from heedful.tasks.task import Terms
-from heedful.text import Tokenizer, train
+from heedful.tokenizers import Tokenizer, train
 from heedful.training import run
 
 LETTERS = Tokenizer.of_characters("abc\n ")
@@ -136,7 +136,7 @@ def test_a_stride_beyond_the_context_is_refused() -> None:
 
 
 def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
-    from heedful import recipes
+    from heedful.training import recipes
 
     small = ["data=toy", "data.samples=200", "data.held_out=40", "data.longest=12", "training.steps=3"]
     spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])

@@ -9,16 +9,16 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import heedful
-from heedful import recipes, text
-from heedful.checkpoints import store
-from heedful.data.dialogues import read
+from heedful import tokenizers
+from heedful.data.formats.chat_jsonl import read
 from heedful.decoding import Decoding
 from heedful.decoding.chat import Chat
 from heedful.errors import Refusal
-from heedful.training import run
+from heedful.formats import native
+from heedful.training import recipes, run
 from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
-from heedful.training.trained import trained
+from heedful.training.trained_run import trained
 
 CPU = torch.device("cpu")
 TURNS = [("who is there", "the cat"), ("where", "on the mat")]
@@ -65,14 +65,14 @@ def test_a_run_chats_as_it_answers(tmp_path: Path) -> None:
 
 
 def test_a_decoder_that_knows_no_roles_learns_the_tokens_of_them(tmp_path: Path) -> None:
-    tokenizer = text.train(["who is there the cat sat on a mat"] * 3, "bpe", size=270)
+    tokenizer = tokenizers.train(["who is there the cat sat on a mat"] * 3, "bpe", size=270)
     model = heedful.build("gpt", vocab=len(tokenizer), width=16, heads=2, depth=1, length=64)
     vars(model)["tokenizer"] = tokenizer
     heedful.save(model, tmp_path / "gpt")
     ready = prepare(spec(tmp_path, f"start={tmp_path / 'gpt'}", f"data.tokenizer={tmp_path / 'gpt'}"), CPU)
     rows = len(tokenizer)
     assert ready.model.spec.vocab == rows + 2 == len(ready.task.tokenizer)
-    assert torch.equal(ready.model.inputs.table.weight[:rows], store.load(tmp_path / "gpt").inputs.table.weight)
+    assert torch.equal(ready.model.inputs.table.weight[:rows], native.load(tmp_path / "gpt").inputs.table.weight)
     assert ready.task.script.ends == (rows,)
     assert ready.task.tokenizer.encode("the cat") == tokenizer.encode("the cat")
 

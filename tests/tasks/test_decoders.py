@@ -7,13 +7,12 @@ import pytest
 import torch
 
 import heedful
-from heedful import recipes
-from heedful.checkpoints import store
 from heedful.errors import Refusal
-from heedful.models.gpt import ReadingGPT
-from heedful.training import run
+from heedful.formats import native
+from heedful.models.text.gpt import ReadingGPT
+from heedful.training import recipes, run
 from heedful.training.prepare import prepare
-from heedful.training.trained import samples, trained, usable
+from heedful.training.trained_run import samples, trained, usable
 from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
@@ -54,7 +53,7 @@ def test_a_decoder_learns_classes_and_is_asked_scored_and_written(tmp_path: Path
     said = plain(task.predict(model, TEXTS))
     assert said == [line.split("\t")[1] for line in ROWS] and result["scores"]["accuracy"] == 1.0
     assert task.score(model, samples(tmp_path / "run", task, [], "test"))["accuracy"] == 1.0
-    store.convert(tmp_path / "run", tmp_path / "hf", "hf")
+    native.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "hf").eval()
     read = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")
     for text, label in zip(TEXTS, said, strict=True):

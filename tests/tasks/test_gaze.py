@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data import alignments
-from heedful.data.pairs import Pair
+from heedful.data.formats import pharaoh
+from heedful.data.formats.parallel_text import Pair
 from heedful.looking import look
-from heedful.models.transformer import BEGIN, END
+from heedful.models.text.transformer import BEGIN, END
 from heedful.tasks import Translation
 from heedful.tasks.gaze import Gaze
 from heedful.tasks.pairs import Encoded
@@ -106,7 +106,7 @@ def test_links_are_between_words_that_are_there_for_any_pairs(
         assert all(0 <= s < len(one.source) and 0 <= t < len(one.target) for s, t in one.links)
         assert len({t for _, t in one.links}) == len(one.links)  # a target word is linked once
         assert one.matrix.shape == (len(one.target), len(one.source))
-        assert alignments.write(one.links) == " ".join(f"{s}-{t}" for s, t in sorted(one.links))
+        assert pharaoh.write(one.links) == " ".join(f"{s}-{t}" for s, t in sorted(one.links))
 
 
 def test_pairs_are_aligned_in_order_and_as_they_are_alone(

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.data import alignments
-from heedful.data.language import sentences
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats import pharaoh
+from heedful.data.toys.invented_language import sentences
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import agreement
@@ -153,7 +153,7 @@ def parallel(folder: Path, count: int = 120, aligned: bool = True) -> dict[str, 
     lines = {
         "source": [phrase.source for phrase in phrases],
         "target": [phrase.target for phrase in phrases],
-        "alignment": [alignments.write(phrase.links) for phrase in phrases],
+        "alignment": [pharaoh.write(phrase.links) for phrase in phrases],
     }
     for name, texts in lines.items():
         (folder / name).write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")

@@ -10,13 +10,13 @@ from torch.nn.functional import cross_entropy, one_hot
 
 import heedful
 from heedful import models
-from heedful.data.batches import Splits
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.tasks.agreeing import Agreeing
 from heedful.tasks.images import Images, pixels_of
 from heedful.tasks.task import Terms
-from heedful.training.parallel import Ranks
+from heedful.training.distributed.ranks import Ranks
 from tests.answered import plain
 
 WORDS = ["flip", "crop(padding=2)", "trivial", "erase", "mixup", "cutmix"]
@@ -120,7 +120,7 @@ def test_what_is_looked_at_is_shown_over_the_image(tmp_path):
 def test_a_task_is_read_as_it_was_written(tmp_path):
     task, _ = opened()
     task.write(tmp_path)
-    state = heedful.checkpoints.store.read_json(tmp_path / "task.json")
+    state = heedful.formats.native.read_json(tmp_path / "task.json")
     state.pop("task")
     again = Images.read(Path(tmp_path), state)
     assert (again.labels, again.size, again.numbers()) == (task.labels, task.size, task.numbers())

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.maps import drawn, least_squares
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.toys.linear_maps import drawn, least_squares
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.tasks.in_context import InContext

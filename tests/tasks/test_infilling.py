@@ -5,13 +5,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.crops import Stream
 from heedful.tasks.infilling import MARKS, MASK, Corruption, Infilling, Spans
-from heedful.text import train
+from heedful.tokenizers import train
 
 LETTERS = "abcdefghijklmnop"
 TOKENIZERS = {kind: train([LETTERS], "characters", special=kind.special_tokens) for kind in (Infilling, Spans)}

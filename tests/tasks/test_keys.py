@@ -4,15 +4,14 @@ import pytest
 import torch
 import yaml
 
-from heedful import recipes
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks import TASKS, task_of
 from heedful.tasks.task import ALL
-from heedful.training import run
-from heedful.training.before import named
+from heedful.training import recipes, run
+from heedful.training.adapt.pretraining_stages import named
 from heedful.training.prepare import prepare
-from heedful.training.spec import validated
+from heedful.training.run_spec import validated
 
 CPU = torch.device("cpu")
 FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from heedful.errors import Refusal
 from heedful.inputs import NoPosition, Sentences
-from heedful.looking.word import gaze
-from heedful.text import Joined, train
-from heedful.text.joined import marked
-from heedful.text.letters import LENGTHS, MOST, grams, spelt
+from heedful.looking.attention_of_a_word import gaze
+from heedful.tokenizers import Joined, train
+from heedful.tokenizers.char_ngrams import LENGTHS, MOST, grams, spelt
+from heedful.tokenizers.encoding import marked
 from heedful.training import run
 from heedful.training.prepare import prepare
-from heedful.training.trained import trained
+from heedful.training.trained_run import trained
 from tests.answered import plain
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
 

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from heedful.data.augment import dice_of
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text
+from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.crops import Stream
 from heedful.tasks.masking import MASK, Masking, framed, hidden
-from heedful.text import train
+from heedful.tokenizers import train
 
 WORDS = train(["a bb cc dd ee ff gg hh ii jj"], "characters", special=(MASK,))
 LONG = "bb cc dd ee ff gg hh ii jj " * 400

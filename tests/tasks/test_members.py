@@ -12,21 +12,20 @@ from hypothesis import strategies as st
 from torch import nn
 
 import heedful
-from heedful import recipes
-from heedful.checkpoints import store
 from heedful.errors import Refusal
+from heedful.formats import native
 from heedful.looking import look
-from heedful.models import Members, kinds
-from heedful.models.members import alone, within
+from heedful.models import Members, attention_kinds
+from heedful.models.ensemble import alone, within
 from heedful.tasks.checks import checks
-from heedful.training import run
-from heedful.training.adapting import Low, adapt, others, scales
-from heedful.training.cost import operations_a_step
+from heedful.training import recipes, run
+from heedful.training.adapt.freeze_and_lora import Low, adapt, others, scales
+from heedful.training.adapt.init_from import begin
 from heedful.training.loop import Loop
+from heedful.training.observe.cost import operations_a_step
 from heedful.training.prepare import prepare
-from heedful.training.spec import TrainingSpec
-from heedful.training.start import begin
-from heedful.training.trained import trained
+from heedful.training.run_spec import TrainingSpec
+from heedful.training.trained_run import trained
 from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
@@ -92,7 +91,7 @@ def test_the_laws_hold_for_all_of_them_and_every_layer_is_seen() -> None:
 
 
 def test_another_mechanism_is_put_into_each() -> None:
-    other = kinds.instead(model().float(), "linear")
+    other = attention_kinds.instead(model().float(), "linear")
     assert isinstance(other, Members) and len(other.members) == 3 and other.spec.mechanism == "linear"
 
 
@@ -101,12 +100,12 @@ def test_another_mechanism_is_put_into_each() -> None:
 
 def test_a_model_that_was_alone_is_the_beginning_of_each(tmp_path: Path) -> None:
     single = heedful.build("bert", output="classes", **SMALL)
-    store.save(single, tmp_path / "one")
+    native.save(single, tmp_path / "one")
     together = model().float()
     assert begin(together, tmp_path / "one").anew == ()
     for member in together.members:
         assert all(torch.equal(a, b) for a, b in zip(member.parameters(), single.parameters(), strict=True))
-    store.save(together, tmp_path / "three")
+    native.save(together, tmp_path / "three")
     assert begin(model(2).float(), tmp_path / "three").anew == ()  # the first two of them
     torch.manual_seed(5)
     again = heedful.build("bert", output="classes", **SMALL)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.batches import Plan, Splits
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.splits import Plan, Splits
 from heedful.errors import Refusal
 from heedful.tasks import Translation
 from heedful.tasks.pairs import Encoded

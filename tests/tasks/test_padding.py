@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.batches import Plan
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.splits import Plan
 from heedful.tasks import Translation
 
 HOME = os.environ.get("HEEDFUL_DATA", "")

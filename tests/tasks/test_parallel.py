@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from heedful import text
-from heedful.data.pairs import Pair
-from heedful.data.spec import DataSpec, Sides
+from heedful import tokenizers as text
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats.parallel_text import Pair
 from heedful.errors import Refusal
 from heedful.tasks import parallel
-from heedful.text import SPECIAL
+from heedful.tokenizers import SPECIAL
 
 SPLITS = {"train": 5, "val": 2, "test_2016_flickr": 3}
 LANGUAGES = ("en", "de", "fr")

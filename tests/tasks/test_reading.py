@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.checkpoints import store
 from heedful.errors import Refusal
+from heedful.formats import native
 from heedful.tasks import READINGS, Vectors, use_of
 from heedful.tasks.reading import given_by
-from heedful.training.trained import trained, usable
+from heedful.training.trained_run import trained, usable
 from tests.answered import plain
 from tests.tasks.encoders import WORDS, folder, modules
 
@@ -207,7 +207,7 @@ def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, sai
 
 
 def test_every_output_has_a_use():
-    from heedful.models.tables import OUTPUTS
+    from heedful.models.part_tables import OUTPUTS
 
     assert sorted(READINGS) == sorted(OUTPUTS)
     assert all(word in use.outputs for word, use in READINGS.items())
@@ -242,8 +242,8 @@ def test_layers_that_share_an_attention_are_looked_at_one_by_one(tmp_path):
 def test_a_use_goes_with_a_model_into_the_other_layout_and_back(tmp_path):
     place = modules(folder(tmp_path / "model", "states"), "Transformer", "Pooling", "Normalize", longest=6)
     model, use = usable(place)
-    store.convert(place, tmp_path / "native", "heedful")
-    store.convert(tmp_path / "native", tmp_path / "public", "hf")
+    native.convert(place, tmp_path / "native", "heedful")
+    native.convert(tmp_path / "native", tmp_path / "public", "hf")
     for other in ("native", "public"):
         again, same = usable(tmp_path / other)
         assert same.state() == use.state() == {"pool": "mean", "unit": True, "longest": 6}

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
 from heedful.looking.overlay import caption, shaded
 from heedful.looking.rollout import rollout
 from heedful.tasks.images import Images

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import heedful
-from heedful.data import labelled
-from heedful.data.batches import Splits
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats import labelled_sequences
+from heedful.data.formats.labelled_line import Line
 from heedful.data.images.gallery import Gallery, Picture
-from heedful.data.line import Line
-from heedful.data.spec import DataSpec
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, PAD, UNKNOWN
 from heedful.tasks.sequences import SHOWN, Sequences
@@ -25,7 +25,7 @@ def task(longest: int = 100) -> Sequences:
 
 
 def line(text: str, label: str = "yes") -> Line:
-    return Line(labelled.numbered(text.split(), {word: at for at, word in enumerate(WORDS)}), label)
+    return Line(labelled_sequences.numbered(text.split(), {word: at for at, word in enumerate(WORDS)}), label)
 
 
 def model(length: int = 300, **more: object) -> torch.nn.Module:
@@ -89,6 +89,6 @@ def test_pixels_are_the_brightness_of_a_picture_row_by_row(monkeypatch: pytest.M
     pixels[0, :, 0, 1] = 255, 255, 255
     pixels[0, :, 1, 0] = 100, 0, 0
     one = [Picture(Gallery(pixels), 0, "cat", "here")]
-    monkeypatch.setattr(labelled, "opened_pictures", lambda data, seed: Splits(one, one, one))
-    words, splits = labelled.sequences(DataSpec(name=labelled.PIXELS), 1)
+    monkeypatch.setattr(labelled_sequences, "opened_pictures", lambda data, seed: Splits(one, one, one))
+    words, splits = labelled_sequences.sequences(DataSpec(name=labelled_sequences.PIXELS), 1)
     assert len(words) == 256 and splits.test[0].places.tolist() == [0, 255, 30, 0] and splits.test[0].label == "cat"

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from heedful import models, recipes
-from heedful.checkpoints import store
+from heedful import models
 from heedful.errors import Refusal
-from heedful.training import run
-from heedful.training.trained import trained
+from heedful.formats import native
+from heedful.training import recipes, run
+from heedful.training.trained_run import trained
 from tests.answered import plain
 
 CPU = torch.device("cpu")
@@ -66,7 +66,10 @@ def test_only_the_classes_of_a_task_answer_it_whatever_the_model_knows(tmp_path:
 def test_what_is_learned_answers_each_task_and_scores_tell_them_apart(tmp_path: Path) -> None:
     place = learned(tmp_path, "training.steps=300", "training.rate=0.01", "training.warmup=10")
     model, task = trained(place)
-    assert store.read_json(place / "model" / "task.json")["answers"] == {"first": list("abcdef"), "same": ["no", "yes"]}
+    assert native.read_json(place / "model" / "task.json")["answers"] == {
+        "first": list("abcdef"),
+        "same": ["no", "yes"],
+    }
     samples = task.reopen(recipes.resolve("classify-several", written(tmp_path, ROWS, "tsv")).data, 1).test
     scores = task.score(model, samples)
     assert scores["accuracy"] == pytest.approx(np.mean([scores["accuracy_first"], scores["accuracy_same"]]))

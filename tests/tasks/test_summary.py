@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 
 import heedful
-from heedful import recipes, text
+from heedful import tokenizers as text
 from heedful.tasks import rouge
 from heedful.tasks.summary import Summary
-from heedful.training import run
+from heedful.training import recipes, run
 from heedful.training.prepare import prepare
-from heedful.training.trained import trained
-from tests.text.corpus import TEXTS
+from heedful.training.trained_run import trained
+from tests.tokenizers.corpus import TEXTS
 
 CPU = torch.device("cpu")
 words = st.lists(st.sampled_from("abcd"), max_size=7)

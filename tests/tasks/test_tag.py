@@ -9,11 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful import recipes
-from heedful.data.columns import read, spans, tagged
-from heedful.data.spec import DataSpec
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.conll import read, spans, tagged
 from heedful.errors import Refusal
 from heedful.tasks.tag import counted, follows, likeliest, scores
+from heedful.training import recipes
 from heedful.training.prepare import prepare
 from tests.answered import plain
 from tests.tasks.encoders import folder

@@ -13,7 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
-from heedful.models.transformer import BEGIN, END
+from heedful.models.text.transformer import BEGIN, END
 from heedful.tasks import Translation
 from heedful.tasks.gaze import Gaze
 from heedful.tasks.pairs import Encoded

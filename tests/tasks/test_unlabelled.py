@@ -9,11 +9,11 @@ from torch.nn.functional import normalize
 
 import heedful
 from heedful import models
+from heedful.data.data_spec import DataSpec
 from heedful.data.images.decode import Size
-from heedful.data.spec import DataSpec
 from heedful.errors import Refusal
-from heedful.models.autoformer import Choice, weights
-from heedful.models.dino import crowding
+from heedful.models.vision.autoformer_nas import Choice, weights
+from heedful.models.vision.dino import crowding
 from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching, searching
 from heedful.tasks.guessing import asked
 from heedful.tasks.searching import search

@@ -8,16 +8,16 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from heedful.data.spec import DataSpec
-from heedful.data.texts import Text
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats.documents import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
-from heedful.models.word_vectors import WordVectors
+from heedful.models.text.word_vectors import WordVectors
 from heedful.tasks.crops import Crop, Stream
 from heedful.tasks.glove import Glove, Pairs
 from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.words import Words
-from heedful.text import train
+from heedful.tokenizers import train
 from tests.answered import plain
 
 TEXT = "a b c a b d e f a c b e d f"

@@ -9,10 +9,10 @@ import heedful
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
 from heedful.tasks.writing import Writing
-from heedful.text import train
-from heedful.training.trained import trained, usable
+from heedful.tokenizers import train
+from heedful.training.trained_run import trained, usable
 from tests.answered import plain
-from tests.text.corpus import TEXTS
+from tests.tokenizers.corpus import TEXTS
 
 ASKED = [TEXTS[0], TEXTS[5], TEXTS[1]]
 
@@ -54,9 +54,9 @@ def test_it_is_looked_into(folder):
 
 
 def test_in_our_own_layout_it_is_asked_the_same(folder, tmp_path):
-    from heedful.checkpoints import store
+    from heedful.formats import native
 
-    store.convert(folder, tmp_path / "own", "heedful")
+    native.convert(folder, tmp_path / "own", "heedful")
     (model, use), (other, same) = usable(folder), usable(tmp_path / "own")
     short = Decoding(max_new_tokens=5)
     assert list(use.best(model, ASKED, short)) == list(same.best(other, ASKED, short))

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from heedful import recipes
-from heedful.training import run
+from heedful.training import recipes, run
 from heedful.training.loop import Loop
-from heedful.training.spec import RunSpec
+from heedful.training.run_spec import RunSpec
 
 CPU = torch.device("cpu")
 CHANGES = {

@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 import heedful
-from heedful.checkpoints import store
 from heedful.errors import Refusal
+from heedful.formats import native
 from heedful.models import Spec
-from heedful.training.adapting import Low, adapt, maps, merge, scales
+from heedful.training.adapt.freeze_and_lora import Low, adapt, maps, merge, scales
 from heedful.training.loop import Loop
 from heedful.training.optimiser import described, optimiser_of
-from heedful.training.spec import TrainingSpec
+from heedful.training.run_spec import TrainingSpec
 from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
 
 NUMBERS = {"vocab": 20, "width": 16, "depth": 3, "heads": 2, "length": 8}
@@ -128,7 +128,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits_with_lora_and_rates_by_l
     train(spec, tmp_path / "cut", resume=True)
     train(spec, tmp_path / "whole")
     assert_same(contents(tmp_path / "cut"), contents(tmp_path / "whole"))
-    model, fresh = store.load(tmp_path / "whole"), loop_of(tmp_path, short("classify")).model
+    model, fresh = native.load(tmp_path / "whole"), loop_of(tmp_path, short("classify")).model
     assert isinstance(model.spec, Spec)
     same = {name for name, tensor in model.named_parameters() if torch.equal(tensor, fresh.get_parameter(name))}
     assert {"inputs.table.weight", "outputs.pooler.matrix.weight", "encoder.blocks.0.norm1.weight"} <= same

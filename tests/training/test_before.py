@@ -7,10 +7,9 @@ import torch
 import yaml
 
 import heedful
-from heedful import recipes
 from heedful.errors import Refusal
-from heedful.training import run
-from heedful.training.before import named
+from heedful.training import recipes, run
+from heedful.training.adapt.pretraining_stages import named
 
 CPU = torch.device("cpu")
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]", "training.steps=3", "training.batch=8"]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.checkpoints.store import load
+from heedful.formats.native import load
 from heedful.tasks import Pairs
 from heedful.training.loop import Loop
 from tests.training.runs import Silent, loop_of, short, train

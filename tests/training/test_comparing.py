@@ -7,11 +7,11 @@ import pytest
 import torch
 import yaml
 
-from heedful.checkpoints import store
 from heedful.errors import Refusal
-from heedful.recipes import resolve, validated
+from heedful.formats import native
 from heedful.training.loop import Loop
-from heedful.training.spec import RunSpec
+from heedful.training.recipes import resolve, validated
+from heedful.training.run_spec import RunSpec
 from tests.training.runs import assert_same, contents, killed_at, short, train
 
 TINY = {"training__steps": 6, "training__warmup": 1, "training__save_every": 2, "training__evaluate_every": 3}
@@ -34,7 +34,7 @@ def test_pre_training_and_fine_tuning_are_one_chain_with_the_gain_in_the_report(
     result = train(begun(start), tmp_path / "run")
     scratch = json.loads((tmp_path / "run" / "scratch" / "result.json").read_text())
     assert scratch["step"] == result["step"] == 6 and scratch["weights"] == result["weights"]
-    one, two = (store.load(tmp_path / "run" / name) for name in ("model", "scratch/model"))
+    one, two = (native.load(tmp_path / "run" / name) for name in ("model", "scratch/model"))
     assert one.spec == two.spec
     pages = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     own, other = (found["scores"]["accuracy"] for found in (result, scratch))
@@ -62,8 +62,8 @@ def test_from_scratch_all_of_a_model_learns_whatever_is_spared_of_a_beginning(tm
     assert own.freeze == ["inputs", "encoder.blocks.0"] and own.layer_decay == 0.5
     assert (other.freeze, other.lora, other.layer_decay) == ([], None, 1.0)
     assert other.model_copy(update={"freeze": own.freeze, "layer_decay": 0.5}) == own  # and else it is the same run
-    begun, fresh = (store.load(tmp_path / "run" / name).state_dict() for name in ("model", "scratch/model"))
-    table = store.load(start).state_dict()["inputs.table.weight"]
+    begun, fresh = (native.load(tmp_path / "run" / name).state_dict() for name in ("model", "scratch/model"))
+    table = native.load(start).state_dict()["inputs.table.weight"]
     assert torch.equal(begun["inputs.table.weight"], table) and not torch.equal(fresh["inputs.table.weight"], table)
 
 

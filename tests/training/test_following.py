@@ -11,7 +11,7 @@ from heedful.attention import Everything, Padding
 from heedful.attention.mechanisms import Routing
 from heedful.looking import look
 from heedful.training.loop import Loop
-from heedful.training.portions import Portion
+from heedful.training.microbatches import Portion
 from tests.training.runs import assert_same, contents, first_samples, killed_at, loop_of, short, train
 
 ROUTED = {"model__mechanism": "routing(clusters=2, kept=0.9)"}

@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from heedful.checkpoints.store import load
-from heedful.checkpoints.weights import restore
 from heedful.errors import Refusal
+from heedful.formats.native import load
+from heedful.formats.weights import restore
 from heedful.tasks import Pairs
 from heedful.training import checkpoint
 from heedful.training.loop import Loop

@@ -13,8 +13,8 @@ from heedful import cli
 from heedful.errors import Failure
 from heedful.tasks import Pairs
 from heedful.training.loop import Loop
-from heedful.training.memory import answered, room
-from heedful.training.portions import Portions
+from heedful.training.microbatches import Portions
+from heedful.training.observe.out_of_memory import answered, room
 from heedful.training.precision import Precision
 from tests.training.runs import CHANGES, short, train
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 import heedful
-from heedful.checkpoints.files import write_tensors
-from heedful.checkpoints.reading import read_tensors
+from heedful.safe.json_and_tensors import read_tensors
+from heedful.safe.sealed_folders import write_tensors
 from heedful.training.optimiser import (
     Average,
     Orthogonal,
@@ -20,7 +20,7 @@ from heedful.training.optimiser import (
     optimiser_state,
     restore_optimiser,
 )
-from heedful.training.spec import TrainingSpec
+from heedful.training.run_spec import TrainingSpec
 
 FAMILIES = [
     ("transformer", {"vocab": 11, "position": "learned"}),

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful import recipes
-from heedful.checkpoints.files import MANIFEST
+from heedful.data.data_spec import DataSpec
 from heedful.data.images import gallery
-from heedful.data.spec import DataSpec
+from heedful.safe.sealed_folders import MANIFEST
 from heedful.tasks import task_of
-from heedful.training import checkpoint
+from heedful.training import checkpoint, recipes
+from heedful.training.data_checksum import sum_of
 from heedful.training.loop import Loop
 from heedful.training.run import go_on
-from heedful.training.sums import sum_of
 from tests.training.runs import killed_at, loop_of, train
 
 ROWS = 1500

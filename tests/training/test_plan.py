@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from heedful.data.batches import Plan
+from heedful.data.splits import Plan
 
 LENGTHS = np.random.default_rng(0).integers(4, 25, 1003).tolist()
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful import recipes
-from heedful.checkpoints import files, store
-from heedful.checkpoints.reading import read_tensors
 from heedful.errors import Refusal
+from heedful.formats import native
+from heedful.safe import sealed_folders
+from heedful.safe.json_and_tensors import read_tensors
 from heedful.tasks import Pairs
-from heedful.training import checkpoint, lock, precision, run
-from heedful.training.before import settled
+from heedful.training import checkpoint, lock, precision, recipes, run
+from heedful.training.adapt.pretraining_stages import settled
 from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
@@ -123,12 +123,12 @@ def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
         [(Loop, "evaluate", 4)],
         [(Loop, "save", 2)],
         [(Pairs, "score", 6)],  # in the last evaluation
-        [(files, "save_file", 8)],  # inside a checkpoint
+        [(sealed_folders, "save_file", 8)],  # inside a checkpoint
         [(Path, "rename", 2)],  # before one is moved into place
         [(checkpoint, "remove_folder", 1)],  # before an old one is dropped
         [(Record, "_write", 3)],
         [(run, "report", 1)],  # when all is learned, tested and written but the report
-        [(run, "report", 1), (store, "write_model", 1)],
+        [(run, "report", 1), (native, "write_model", 1)],
         [(run.os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
     ],
 )

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from heedful import recipes
 from heedful.cli import main
-from heedful.training import checkpoint, signals
+from heedful.training import checkpoint, recipes, signals
 from heedful.training.loop import Interrupted, Loop
 from tests.training.runs import assert_same, contents, short, train
 

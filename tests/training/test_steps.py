@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from heedful.models.transformer import PAD
+from heedful.models.text.transformer import PAD
 from heedful.tasks.task import Terms, to
 from heedful.training.loop import Loop, seed_step
 from heedful.training.schedule import rate

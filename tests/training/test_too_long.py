@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from heedful.data.language import sentences
+from heedful.data.toys.invented_language import sentences
 from heedful.errors import Refusal
 from heedful.training import run
 from heedful.training.loop import Loop

@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 from heedful.errors import Failure
-from heedful.training import verify
-from heedful.training.verify import Cut, chosen, difference
+from heedful.training import resume_proof
+from heedful.training.resume_proof import Cut, chosen, difference
 
 WORDS = ["reverse", "data=toy", "data.samples=200", "data.held_out=16", "training.steps=40", "training.batch=8",
          "training.accumulate=2", "training.average=0.9", "model.dropout=0.1", "training.save_every=6",
@@ -18,7 +18,7 @@ WORDS = ["reverse", "data=toy", "data.samples=200", "data.held_out=16", "trainin
 
 def test_a_kill_at_a_step_and_one_inside_a_save_leave_the_same_bytes(tmp_path: Path) -> None:
     said: list[str] = []  # `make prove` has a hundred of them
-    assert verify.verify(WORDS, tmp_path, chosen(2, 40, 1), said.append) is None
+    assert resume_proof.verify(WORDS, tmp_path, chosen(2, 40, 1), said.append) is None
     assert said[-1] == "came to its end after 2 kills"
     assert sum(line.startswith("killed at step") for line in said) == 2
     assert sum("at file operation" in line for line in said) == 1
@@ -63,5 +63,5 @@ def test_the_first_difference_is_named(two: tuple[Path, Path]) -> None:
 
 def test_a_run_that_stops_by_itself_is_no_proof(tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"^training stopped by itself: heedful: training\.steps"):
-        verify.verify(["reverse", "training.steps=0"], tmp_path, [], lambda line: None)
+        resume_proof.verify(["reverse", "training.steps=0"], tmp_path, [], lambda line: None)
     assert os.listdir(tmp_path) == []

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from heedful.attention.seeing import Bias
+from heedful.attention.mask_and_bias import Bias
 
 
 class Ways(Bias):

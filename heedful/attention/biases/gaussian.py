@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.seeing import Bias
+from heedful.attention.mask_and_bias import Bias
 
 
 class GaussianBias(Bias):

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from heedful.attention.seeing import Bias
+from heedful.attention.mask_and_bias import Bias
 
 
 class Table(Bias):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.seeing import Mask
+from heedful.attention.mask_and_bias import Mask
 
 
 class Blocks(Mask):

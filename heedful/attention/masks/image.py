@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
+from heedful.attention.mask_and_bias import Mask
 from heedful.attention.masks.parts import least, some
-from heedful.attention.seeing import Mask
 
 
 class Local(Mask):

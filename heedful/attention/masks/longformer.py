@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
+from heedful.attention.mask_and_bias import Mask
 from heedful.attention.masks.parts import least, some
 from heedful.attention.masks.sparse import Window
-from heedful.attention.seeing import Mask
 
 
 class Longformer(Mask):

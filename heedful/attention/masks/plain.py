@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from heedful.attention.seeing import Mask
+from heedful.attention.mask_and_bias import Mask
 
 
 class Padding(Mask):

@@ -7,10 +7,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from heedful.attention.blocks import SIDE
+from heedful.attention.block_masks import SIDE
 from heedful.attention.card import Card
+from heedful.attention.mask_and_bias import Mask
 from heedful.attention.masks.parts import Every, Turns, least, merged
-from heedful.attention.seeing import Mask
 
 FEW = 2048  # columns: it takes less time to look at so many in vain than to put keys and values in order
 

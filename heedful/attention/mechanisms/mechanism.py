@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.memory import Memory
+from heedful.attention.kv_cache import Memory
 from heedful.attention.sight import Sight
 
 

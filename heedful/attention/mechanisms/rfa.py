@@ -11,8 +11,8 @@ from torch.nn.functional import logsigmoid, normalize, pad
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import CHUNK, LinearLike
+from heedful.attention.mechanisms.mask_support import read
 from heedful.attention.mechanisms.mechanism import shared
-from heedful.attention.mechanisms.reading import read
 from heedful.attention.mechanisms.running import Given, chunks, earlier, exact
 from heedful.attention.sight import Sight
 

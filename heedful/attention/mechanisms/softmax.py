@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from heedful.attention.apart import Own, apart
 from heedful.attention.card import Card
+from heedful.attention.mask_and_bias import structure
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
-from heedful.attention.seeing import structure
+from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
 
 Look = Callable[[Tensor, Tensor, Tensor, Sight], Tensor]

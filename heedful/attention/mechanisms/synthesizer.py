@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.reading import within
+from heedful.attention.mechanisms.mask_support import within
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.attention.sight import Sight
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Attention, Memory, Sight, Window
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.reading import read_itself
+from heedful.attention.mechanisms.mask_support import read_itself
 
 
 class Poolingformer(nn.Module):

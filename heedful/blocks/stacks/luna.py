@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Across, Attention, CrossAttention, Everything, Join, Memory, Sight
 from heedful.attention.card import Card
 from heedful.attention.mechanisms import Softmax
-from heedful.attention.mechanisms.reading import read_itself
+from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.blocks.stacks.exchange import PLAIN, Exchange
 
 

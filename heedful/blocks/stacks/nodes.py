@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Longformer, Mask, Padding, Sight
-from heedful.attention.mechanisms.reading import read_itself
+from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.blocks.stacks.exchange import PLAIN, Exchange
 from heedful.errors import Refusal
 

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from heedful.checkpoints.opening import content
-from heedful.data.images import arrays
+from heedful.data.images import npy_pictures
 from heedful.data.images.limits import LARGEST, MOST, SIDE, TOO_MANY, Broken, Size
 from heedful.errors import Refusal
+from heedful.safe.opening import content
 
 if TYPE_CHECKING:
-    from heedful.inputs.images import Processor
+    from heedful.inputs.image_input import Processor
 
 __all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "picture", "seen", "viewed", "written"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
-ENDINGS = (*FILES, arrays.ENDING)
+ENDINGS = (*FILES, npy_pictures.ENDING)
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}  # what is made of a file, by channels
 CLEAR = (2, 4)  # channels of which the last says how much of a pixel is there
 MEANT = "1 (grey), 3 (colours), or 2 and 4 (with transparency)"
@@ -49,9 +49,9 @@ def picture(source: Path | str, size: Size, processor: Processor | None = None) 
     A processor says how it comes to the shape, which may be several times as large as the processor's own.
     """
     if is_array(source):
-        return fitted(arrays.array(bytes_of(source), size.channels), size, processor)
+        return fitted(npy_pictures.array(bytes_of(source), size.channels), size, processor)
     if size.channels not in MODES:
-        cure = f"give arrays ({arrays.ENDING}) of rows x columns x {size.channels}"
+        cure = f"give arrays ({npy_pictures.ENDING}) of rows x columns x {size.channels}"
         raise Refusal(f"{size.channels} channels are wanted, and images have {MEANT}; {cure}")
     least = None if processor else (size.wide, size.high)
     image = opened(source, least, size.channels in CLEAR).convert(MODES[size.channels])
@@ -80,7 +80,7 @@ def is_array(source: Path | str) -> bool:
     """Whether a source is an array of NumPy's."""
     if isinstance(source, str):
         return source.startswith(INLINE[1])
-    return source.suffix.lower() == arrays.ENDING
+    return source.suffix.lower() == npy_pictures.ENDING
 
 
 def bytes_of(source: Path | str) -> bytes:
@@ -169,7 +169,7 @@ def inline(text: str) -> bytes:
 def written(pixels: NDArray[np.uint8]) -> str:
     """A picture (C H W) as a text that `picture` reads, to the last bit."""
     if len(pixels) not in MODES:
-        return INLINE[1] + base64.b64encode(arrays.stored(pixels)).decode("ascii")
+        return INLINE[1] + base64.b64encode(npy_pictures.stored(pixels)).decode("ascii")
     stream = io.BytesIO()
     Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)).save(stream, "PNG")
     return INLINE[0] + base64.b64encode(stream.getvalue()).decode("ascii")

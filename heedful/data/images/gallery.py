@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.checkpoints.files import sum_of
 from heedful.data.images.decode import Broken, Size, fitted, picture
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
+from heedful.safe.sealed_folders import sum_of
 
 if TYPE_CHECKING:
-    from heedful.inputs.images import Processor
+    from heedful.inputs.image_input import Processor
 
 Pixels = NDArray[np.uint8]  # C H W, or N C H W
 ROOM = 1 << 31  # bytes of decoded pictures that are kept; where there are more, files are decoded again and again

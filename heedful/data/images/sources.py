@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.checkpoints.files import sum_of
-from heedful.data import files
-from heedful.data import sets as public
-from heedful.data.batches import Splits, divided, opened, taught
-from heedful.data.folders import Classes, sides_of
-from heedful.data.images import sets
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.formats import line_files
+from heedful.data.formats.class_folders import Classes, sides_of
+from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
-from heedful.data.images.shapes import shapes
 from heedful.data.near_duplicates import by_side, digests, held_together
-from heedful.data.spec import DataSpec, Sides
+from heedful.data.public import download as public
+from heedful.data.splits import Splits, divided, opened, taught
+from heedful.data.toys.drawn_shapes import shapes
 from heedful.errors import Refusal
+from heedful.safe.sealed_folders import sum_of
 
 if TYPE_CHECKING:
-    from heedful.inputs.images import Processor
+    from heedful.inputs.image_input import Processor
 
 SETS = ("shapes", "cifar10", "fashion-mnist")  # by name
 FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
@@ -41,11 +41,11 @@ def opened_pictures(data: DataSpec, seed: int, processor: Processor | None = Non
     if data.name == "shapes":
         return shapes(data, seed, size_of(data), processor)
     folder = public.home(data.name) if data.name in SETS else Path(data.name)
-    if sets.has_cifar(folder):
-        return halves(sets.read_cifar(folder), folder, sets.CIFAR, data, processor)
-    if sets.has_idx(folder):
-        known = sets.CLOTHES if data.name == "fashion-mnist" else []
-        return halves(sets.read_idx(folder), folder, known, data, processor)
+    if mnist_and_cifar.has_cifar(folder):
+        return halves(mnist_and_cifar.read_cifar(folder), folder, mnist_and_cifar.CIFAR, data, processor)
+    if mnist_and_cifar.has_idx(folder):
+        known = mnist_and_cifar.CLOTHES if data.name == "fashion-mnist" else []
+        return halves(mnist_and_cifar.read_idx(folder), folder, known, data, processor)
     if data.name in SETS:
         raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
     if data.name != "files" and (sides := sides_of(folder)):
@@ -58,11 +58,11 @@ def opened_pictures(data: DataSpec, seed: int, processor: Processor | None = Non
 
 
 def halves(
-    found: sets.Halves, folder: Path, known: list[str], data: DataSpec, processor: Processor | None = None
+    found: mnist_and_cifar.Halves, folder: Path, known: list[str], data: DataSpec, processor: Processor | None = None
 ) -> Splits[Picture]:
     """A set that comes in two halves, some of the first held out to choose by."""
     classes = 1 + max(int(labels.max()) for _, labels in found.values())
-    names, made = sets.names_of(folder, known, classes), []
+    names, made = mnist_and_cifar.names_of(folder, known, classes), []
     own, asked = found["train"][0].shape[1:], size_of(data)
     tested = found["test"][0].shape[1:]
     if own != tested:
@@ -158,7 +158,7 @@ def listed(path: Path) -> Iterator[tuple[Path, str]]:
 
 def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, path and label of a CSV: by the names of its columns, or its first two where it has no header."""
-    rows = list(files.rows(path))
+    rows = list(line_files.rows(path))
     head = [field.strip().lower() for field in rows[0][1]]
     places = [next((head.index(name) for name in names if name in head), -1) for names in (FILE, LABEL)]
     headed, first = min(places) >= 0, path.parent / rows[0][1][0].strip()
@@ -174,7 +174,7 @@ def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
 
 def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, path and label of a file of JSON objects, one a line."""
-    for number, line in enumerate(files.lines(path), 1):
+    for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
             row = parsed(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))

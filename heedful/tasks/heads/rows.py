@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from heedful.attention import Sight
-from heedful.attention.mechanisms.reading import present
+from heedful.attention.mechanisms.mask_support import present
 
 LOOKS = "looks into every layer, so that no fused kernel's thrift is left while learning"
 

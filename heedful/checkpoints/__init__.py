@@ -1,1 +1,0 @@
-"""Checkpoints: models as folders, in the native layout."""

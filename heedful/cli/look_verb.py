@@ -1,0 +1,141 @@
+"""`heedful look`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from heedful.cli.arguments import Device, Folder, warn_of
+from heedful.terminal import say
+
+
+def look(
+    folder: Folder,
+    text: Annotated[str, typer.Argument(metavar="INPUT", help="What the model is asked, as in `heedful predict`.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where to: .html (to explore), .png, .svg or .json (exact numbers).")
+    ],
+    layer: Annotated[
+        str | None, typer.Option(metavar="PATH", help="One layer alone, such as decoder.blocks.1.cross.")
+    ] = None,
+    rollout: Annotated[
+        bool, typer.Option("--rollout", help="Also what each token holds in the end, through all layers.")
+    ] = False,
+    discard: Annotated[
+        float, typer.Option(min=0, max=0.99, help="The share of each layer's smallest weights that a rollout drops.")
+    ] = 0.0,
+    word: Annotated[
+        str | None,
+        typer.Option(metavar="WORD", help="Only what this word looks at, a row a layer, or a head of --layer."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="INPUT", help="With --word: another input, for the same word, below the first."),
+    ] = None,
+    temperatures: Annotated[
+        str | None,
+        typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
+    ] = None,
+    device: Device = None,
+) -> None:
+    """See where every layer and head looks while the model answers one input.
+
+    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image, as does
+    its distillation token; where no class token looks, the mean over all patches.
+    """
+    from heedful.errors import Refusal
+    from heedful.looking import draw
+    from heedful.training import run
+
+    if discard and not rollout:
+        raise Refusal("--discard is of a rollout; add --rollout, or leave it out")
+    if against is not None and word is None:
+        raise Refusal("--against shows where one word looks in two inputs; give --word too, or leave it out")
+    if temperatures is not None:
+        if word is not None:
+            raise Refusal("--temperatures draws what comes next, and no layer; leave --word out")
+        if layer is not None or rollout:
+            raise Refusal("--temperatures draws what comes next, and no layer; leave --layer and --rollout out")
+        return heat(folder, text, out, numbers(temperatures), device)
+    draw.known(out)
+    model, task = run.usable(folder)
+    warn_of(task, [text])
+    model.to(run.device(device))
+    if word is not None:
+        return one_word(model, task, [text, *([] if against is None else [against])], word, layer, out)
+    all_layers(model, task, text, layer, discard if rollout else None, out)
+
+
+def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: float | None, out: Path) -> None:
+    """Draws what all layers look at, or one; and rollouts that drop a share of the weights, where one is given."""
+    from heedful.errors import Refusal, unknown
+    from heedful.looking import draw, overlay, page
+    from heedful.looking.rollout import rolled
+    from heedful.tasks.seen import rolled_over
+
+    seen = task.look(model, text)
+    paths = [map.path for map in seen.maps]
+    if layer is not None and layer not in paths:
+        raise unknown("layer", layer, paths)
+    shown = [map for map in seen.maps if layer in (None, map.path)]
+    over: list[Any] = list(seen.sections) if layer is None else []
+    if discard is not None:
+        held = rolled(seen.maps, discard)
+        if not held:
+            raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")
+        shown = [*held, *shown]
+        over = [*rolled_over(seen.maps, discard, over, model), *over]
+    words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
+    if over and out.suffix.lower() in (".png", ".svg"):
+        overlay.draw(over, out)
+    else:
+        draw.write(shown, out, seen.name, [*words, *over])
+    say(f"{seen.name}\n{out}")
+
+
+def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | None, out: Path) -> None:
+    """Draws what a word looks at in one input, or in two below each other."""
+    from heedful.looking import draw
+    from heedful.looking.attention_of_a_word import gaze
+
+    seen = [task.look(model, text) for text in texts]
+    maps = [gaze(one.maps, word, text, layer) for one, text in zip(seen, texts, strict=True)]
+    if out.suffix.lower() in (".png", ".svg"):
+        draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
+    else:
+        draw.write(maps, out, f"What {word} looks at")
+    say("\n".join([*(one.name for one in seen), str(out)]))
+
+
+def numbers(text: str) -> list[float]:
+    """Temperatures, as they are written: 0.2,0.7,1."""
+    from heedful.errors import Refusal
+
+    try:
+        found = [float(one) for one in text.split(",")]
+    except ValueError:
+        found = []
+    if not 1 <= len(found) <= 6 or not all(0 < one < float("inf") for one in found):
+        raise Refusal(f"--temperatures {text}: give one to six numbers above 0, such as 0.2,0.7,1,2")
+    return found
+
+
+def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: str | None) -> None:
+    """Draws how likely the next tokens are, at each temperature."""
+    from heedful.decoding.scoring import following
+    from heedful.decoding.truncation import heated
+    from heedful.formats import native
+    from heedful.looking import draw
+    from heedful.looking import temperatures as pictures
+    from heedful.training import run
+
+    draw.known(out, pictures.ENDINGS)
+    model = native.load(folder).to(run.device(device))
+    chances = following(model, text).double().cpu()
+    tokenizer: Any = model.tokenizer
+    words = tokenizer.pieces(range(len(tokenizer)))
+    words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens
+    pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
+    say(f"{text}\n{out}")

@@ -1,0 +1,52 @@
+"""`heedful train`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from heedful.cli.arguments import Changes, Device
+from heedful.terminal import note, say
+
+
+def train(
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")
+    ],
+    changes: Changes = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run, to the same bits.")] = False,
+    device: Device = None,
+) -> None:
+    """Train a model by a recipe, on built-in data or on your own files.
+
+    Any key of a recipe can be changed: `heedful train reverse model.width=128 training.steps=4000`. Keys: `data` (a
+    path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
+    `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
+    """
+    from heedful.training import recipes, run, signals
+    from heedful.training.distributed import ranks as parallel
+    from heedful.training.loop import Interrupted
+
+    changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
+    already = (folder / run.RESULT).exists()
+    try:
+        with signals.stopping(), parallel.joined(device == "cpu") as ranks:
+            place = parallel.own_device(run.device(device))
+            spec = recipes.resolve(recipe, changes)
+            asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
+            run.train(spec, folder, resume or parallel.restarted(), place, asked, ranks)
+    except Interrupted:
+        if not ranks.first:
+            raise typer.Exit(130) from None
+        where = ["--out", str(folder), *(["--device", device] if device else [])]
+        again = shlex.join(["heedful", "train", recipe, *changes, *where, "--resume"])
+        note(f"heedful: stopped and saved; go on with: {again}")
+        raise typer.Exit(130) from None
+    if already and ranks.first:
+        say(f"{folder} is finished; its report is {folder / 'report.html'}")

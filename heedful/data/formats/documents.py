@@ -1,0 +1,210 @@
+"""Plain texts: files and folders of them, public sets, and captions made on the fly."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.near_duplicates import by_side, digests, held_together, side_of
+from heedful.data.public import download
+from heedful.data.splits import Splits, opened
+from heedful.data.texts_on_disk import Whole, is_blank, pieces, text_of
+from heedful.data.toys import invented_language
+from heedful.errors import Refusal
+from heedful.tokenizers.chunks import by_lines
+
+ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a folder that are taken for texts
+BY_FILE = 20  # files from which on a folder is divided by file
+SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
+BLANK = re.compile(r"\s")
+PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
+LINE = re.compile(r"[^\n]*\S[^\n]*")
+WORD = 50  # characters: words of fewer are not cut
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of its own, and where it was read."""
+
+    text: Whole  # in its file, where that is a long one
+    place: str
+
+    def pieces(self) -> Iterator[str]:
+        """The text, piece by piece."""
+        return pieces(self.text)
+
+
+def texts(data: DataSpec, seed: int) -> Splits[Text]:
+    """Texts made on the fly, of a public set, or a user's own, each of them as `data.document` says."""
+    if data.name in MADE:
+        return MADE[data.name](data, seed)
+    if data.name in SETS:
+        made = SETS[data.name](download.home(data.name))
+    else:
+
+        def divide(found: Sequence[Text], what: str) -> Splits[Text]:
+            made = documents(divided(found, what, data.divide, data.split_seed), data.document)
+            running = data.document == "file" and not by_file(found, data.divide)  # ends of texts have no duplicates
+            return made if running else held(made, what, data.split_seed)
+
+        made = opened(data, read, divide, (*MADE, *SETS))
+    return documents(made, data.document)
+
+
+# ---------------------------------------------------------------------- made and public
+
+
+def captions(data: DataSpec, seed: int) -> Splits[Text]:
+    """Captions in English, each a text of its own; no two are alike."""
+    counts = [max(data.held_out // 4, 1), data.held_out, data.samples]
+    made = [Text(phrase.source, "a caption") for phrase in invented_language.sentences(sum(counts), seed)]
+    valid, test = counts[0], counts[0] + counts[1]
+    return Splits(made[test:], made[:valid], made[valid:test])
+
+
+def shakespeare(home: Path) -> Splits[Text]:
+    """Scenes of Shakespeare as nanoGPT divides them: the last tenth is both to choose by and to test on."""
+    place = plain(home, "input.txt")
+    whole = text_of(place)
+    first = int(0.9 * len(whole))
+    held = [Text(whole[first:], str(place))]
+    return Splits([Text(whole[:first], str(place))], held, held)
+
+
+def wikitext(home: Path) -> Splits[Text]:
+    """WikiText's three files, a text each."""
+    places = [plain(home, f"{split}.txt") for split in ("train", "valid", "test")]
+    return Splits(*([Text(text_of(place), str(place))] for place in places))
+
+
+def plain(home: Path, name: str) -> Path:
+    """A file of a public set, which may lie there gzipped."""
+    found = next((path for path in (home / name, home / f"{name}.gz") if path.is_file()), None)
+    if found is None:
+        raise Refusal(f"{home} has no {name}; fetch the set again with `heedful data get {home.name}`")
+    return found
+
+
+MADE: dict[str, Callable[[DataSpec, int], Splits[Text]]] = {"captions": captions}
+SETS: dict[str, Callable[[Path], Splits[Text]]] = {"tinyshakespeare": shakespeare, "wikitext-2": wikitext}
+
+
+# ---------------------------------------------------------------------- a user's own
+
+
+def read(where: str | Sides) -> list[Text]:
+    """The text of a file, or those of all text files in a folder and the folders in it, in the order of their names."""
+    if isinstance(where, Sides):
+        raise Refusal("data.train.source and data.train.target are pairs, and this task reads texts; give data.train")
+    place = Path(where)
+    if not place.is_dir():
+        return [Text(text_of(place), where)]
+    inside = sorted(path for path in place.rglob("*") if is_text(path))
+    seen = [path for path in inside if not any(part.startswith(".") for part in path.relative_to(place).parts)]
+    if not seen:
+        raise Refusal(f"{place} holds no text files ({', '.join(ENDINGS)}); name another folder, or a file")
+    return [Text(text_of(path), str(path)) for path in seen]
+
+
+def is_text(path: Path) -> bool:
+    """Whether a path is a file that ends as a text does, in capitals or not."""
+    return path.name.lower().endswith(ENDINGS) and path.is_file()
+
+
+def divided(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
+    """Texts to learn from, and a tenth each to choose by and to test on: whole files, or the ends of each."""
+    if not by_file(found, how):
+        return shared(found, what)
+    if len(found) < 3:
+        raise Refusal(f"{what} has {len(found)} files, too few to divide by file; set data.divide=share")
+    ordered = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.place}".encode()).digest())
+    tenth = -(-len(found) // 10)
+    return Splits(ordered[2 * tenth :], ordered[:tenth], ordered[tenth : 2 * tenth])
+
+
+def by_file(found: Sequence[Text], how: str) -> bool:
+    """Whether whole files are held out, and not the ends of each."""
+    return how == "file" or (how == "auto" and len(found) >= BY_FILE)
+
+
+def shared(found: Sequence[Text], what: str) -> Splits[Text]:
+    """The first eight tenths of each text, the next and the last, cut where a line or a word ends."""
+    sides: tuple[list[Text], list[Text], list[Text]] = ([], [], [])
+    for one in found:
+        valid, test = (whole_words(one.text, int(share * len(one.text))) for share in SHARES)
+        for side, part in zip(sides, (one.text[:valid], one.text[valid:test], one.text[test:]), strict=True):
+            if not is_blank(part):
+                side.append(Text(part, one.place))
+    if not all(sides):
+        raise Refusal(f"{what} is too short to hold some of it out; add more, or give data.valid and data.test")
+    return Splits(*sides)
+
+
+def whole_words(text: Whole, at: int) -> int:
+    """The next place from `at` on where a line begins, or where none is near, a word; or `at`, where no blank is near.
+
+    The last word of a text is not cut, unless it is longer than words are.
+    """
+    near = len(text) // 50
+    far = at + max(near, WORD)
+    behind = str(text[at:far])
+    if (line := behind.find("\n", 0, near)) >= 0:
+        return at + line + 1
+    if word := BLANK.search(behind):
+        return at + word.end()
+    return at if far < len(text) else len(text)
+
+
+# ---------------------------------------------------------------------- documents
+
+
+def documents(splits: Splits[Text], document: str) -> Splits[Text]:
+    """The texts that stand in the files of each part."""
+    return Splits(*(list(cut(part, document)) for part in (splits.train, splits.valid, splits.test)))
+
+
+def held(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
+    """The same texts, near-duplicates on one side: those that were parted are dealt as samples of a file are."""
+    parts = (splits.train, splits.valid, splits.test)
+    whole = [one for part in parts for one in part]
+    sides = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+    found = digests(one.text for one in whole)
+    made = by_side(whole, held_together(found, sides, lambda value: side_of(seed, value)))
+    if not all(made):
+        raise Refusal(
+            f"{what} has too few different texts to hold some out; add more, or give data.valid and data.test"
+        )
+    return Splits(*made)
+
+
+def lines(found: Iterable[Text]) -> Iterator[str]:
+    """The lines of texts, but for blank ones; one at a time."""
+    return (line[0] for one in found for block in by_lines(one.pieces()) for line in LINE.finditer(block))
+
+
+def cut(found: Sequence[Text], document: str) -> Iterator[Text]:
+    """Files as the texts that stand in them: each whole, or its paragraphs, which empty lines part, or its lines."""
+    for one in found:
+        if document == "file":
+            yield one
+            continue
+        blocks = by_lines(one.pieces())
+        parts = (
+            paragraphs(blocks) if document == "paragraph" else (line for block in blocks for line in block.split("\n"))
+        )
+        yield from (Text(part.strip(), one.place) for part in parts if part.strip())
+
+
+def paragraphs(blocks: Iterable[str]) -> Iterator[str]:
+    """What stands between empty lines, in blocks of lines."""
+    rest = ""
+    for block in blocks:
+        *whole, rest = PARAGRAPH.split(f"{rest}\n{block}")
+        yield from whole
+    yield rest

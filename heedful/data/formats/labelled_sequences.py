@@ -1,0 +1,67 @@
+"""Sequences of words and what is said of each: expressions that are made, the pixels of pictures, a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.data_spec import DataSpec
+from heedful.data.formats import parallel_text
+from heedful.data.formats.labelled_line import Line
+from heedful.data.images.gallery import Picture
+from heedful.data.images.sources import opened_pictures
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import listops
+
+MADE = "listops"
+PIXELS = "cifar10-pixels"
+LEVELS = tuple(map(str, range(256)))  # the words of a grey picture
+BRIGHT = np.array([0.299, 0.587, 0.114])  # how bright red, green and blue are to people
+
+
+def sequences(data: DataSpec, seed: int) -> tuple[tuple[str, ...], Splits[Line]]:
+    """The words that the data know, and sequences of them."""
+    if data.name == MADE:
+        return listops.WORDS, listops.listops(data, seed)
+    if data.name == PIXELS:
+        pictures = opened_pictures(data.model_copy(update={"name": "cifar10"}), seed)
+        return LEVELS, each(pictures, grey)
+    read = opened(
+        data,
+        parallel_text.read,
+        lambda all, what: divided(all, lambda one: one.source, what, data.split_seed),
+        (MADE, PIXELS),
+    )
+    texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
+    words = tuple(sorted({word for text in texts for word in text}))
+    number = {word: at for at, word in enumerate(words)}
+    return words, each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
+
+
+def each(splits: Splits[Any], make: Any) -> Splits[Line]:
+    """Every sample as a line."""
+    return Splits(*([make(one) for one in split] for split in (splits.train, splits.valid, splits.test)))
+
+
+def numbered(text: Sequence[str], number: dict[str, int]) -> NDArray[np.int32]:
+    """Words by their places, -1 where a word is unknown."""
+    return np.array([number.get(word, -1) for word in text], dtype=np.int32)
+
+
+def renumbered(splits: Splits[Line], words: Sequence[str], known: Sequence[str]) -> Splits[Line]:
+    """The same sequences, their words told by their places among those that are `known`."""
+    if tuple(words) == tuple(known):
+        return splits
+    number = {word: at for at, word in enumerate(known)}
+    places = numbered(words, number)
+    return each(splits, lambda line: replace(line, places=places[line.places]))
+
+
+def grey(picture: Picture) -> Line:
+    """A picture as the brightness of its pixels, row by row, in 256 levels, as Long Range Arena has CIFAR-10."""
+    bright = np.tensordot(BRIGHT, picture.pixels.astype(np.float64), 1)
+    return Line(bright.round().astype(np.uint8).reshape(-1), picture.label, picture.place)

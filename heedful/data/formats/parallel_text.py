@@ -1,0 +1,108 @@
+"""Pairs of a source and a target: a file with tabs, or two files that belong together line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heedful.data.data_spec import Sides
+from heedful.data.formats import pharaoh
+from heedful.data.formats.line_files import lines
+from heedful.data.formats.pharaoh import Links
+from heedful.data.lazy_samples import Made
+from heedful.data.texts_on_disk import Lines, is_long
+from heedful.errors import Refusal
+from heedful.terminal import progress
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and its target, where they were read, and which of their words belong together, where that is given."""
+
+    source: str
+    target: str
+    paths: tuple[str, str] = ("", "")
+    line: int = 0
+    links: Links | None = None
+
+    def where(self, side: int) -> str:
+        """Where the source (0) or the target (1) stands."""
+        return f"{self.paths[side]}, line {self.line}" if self.line else "a sample"
+
+
+def read(where: str | Sides) -> Sequence[Pair]:
+    """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line.
+
+    Those of long files stay there, where they have no alignments.
+    """
+    paths = (where.source, where.target) if isinstance(where, Sides) else (where,)
+    if isinstance(where, Sides) and where.alignment is not None:
+        return aligned(list(of_lines(list(map(lines, paths)), paths)), where)
+    if any(map(is_long, paths)):
+        return in_files(paths)
+    return list(of_lines(list(map(lines, paths)), paths))
+
+
+def in_files(paths: Sequence[str]) -> Made[Pair]:
+    """Pairs that stay in their files, each made when it is asked for."""
+    found = [Lines(path) for path in paths]
+    with progress(f"pairs are read in {' and '.join(paths)}"):
+        places = np.fromiter((pair.line for pair in of_lines(found, paths)), np.int64)
+
+    def make(line: int) -> Pair:
+        texts = [one[line - 1] for one in found]
+        source, target = texts if len(texts) > 1 else texts[0].split("\t")
+        return Pair(source, target, (paths[0], paths[-1]), line)
+
+    return Made(make, places)
+
+
+def of_lines(found: Sequence[Sequence[str]], paths: Sequence[str]) -> Iterator[Pair]:
+    """The pairs of the lines of one file or two."""
+    made = both(found[0], found[1], paths[0], paths[1]) if len(paths) > 1 else split(found[0], paths[0])
+    return (filled(pair) for pair in made if pair.source.strip() or pair.target.strip())
+
+
+def both(source: Sequence[str], target: Sequence[str], first: str, second: str) -> Iterator[Pair]:
+    """The pairs of two files."""
+    if len(source) != len(target):
+        raise Refusal(
+            f"{first} has {len(source)} lines and {second} has {len(target)}; "
+            "each line of one must have its line in the other"
+        )
+    return (Pair(*pair, (first, second), line) for line, pair in enumerate(zip(source, target, strict=True), 1))
+
+
+def split(found: Iterable[str], path: str) -> Iterator[Pair]:
+    """The pairs of one file with tabs."""
+    for line, text in enumerate(found, 1):
+        fields = text.split("\t")
+        if text.strip() and len(fields) != 2:
+            count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
+            raise Refusal(f"{path}, line {line}: {count}, not two; write source, a tab and target")
+        if text.strip():
+            yield Pair(fields[0], fields[1], (path, path), line)
+
+
+def filled(pair: Pair) -> Pair:
+    """The pair itself, where neither side is empty."""
+    for side, text in enumerate((pair.source, pair.target)):
+        if not text.strip():
+            raise Refusal(f"{pair.where(side)}: the {('source', 'target')[side]} is empty; fill it or drop the line")
+    return pair
+
+
+def aligned(pairs: list[Pair], sides: Sides) -> list[Pair]:
+    """The pairs with the links of their file of alignments, checked against their words."""
+    path, count = str(sides.alignment), len(lines(sides.source))
+    read = pharaoh.read(path)
+    if len(read) != count:
+        raise Refusal(f"{path} has {len(read)} lines and {sides.source} has {count}; give each pair its line of links")
+    made = []
+    for pair in pairs:
+        links = read[pair.line - 1]
+        pharaoh.check(links, pair.source.split(), pair.target.split(), path, pair.line)
+        made.append(replace(pair, links=links))
+    return made

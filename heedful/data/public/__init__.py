@@ -1,0 +1,1 @@
+"""Public data sets: their catalogue, and how they are downloaded."""

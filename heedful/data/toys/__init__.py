@@ -1,0 +1,1 @@
+"""Toy data sets, made on the fly."""

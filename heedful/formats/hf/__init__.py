@@ -1,0 +1,1 @@
+"""Layouts of Hugging Face's transformers: names of tensors and configs, one file a family."""

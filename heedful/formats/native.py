@@ -1,0 +1,234 @@
+"""The store: models as folders, in our own layout or in another's. Nothing in a folder is executed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from heedful.errors import Refusal, unknown
+from heedful.formats import hf_models, hub, image_processors, onnx
+from heedful.formats.placing import placed
+from heedful.formats.weights import check_depths, compare, state
+from heedful.models import Spec, check_size, imagined
+from heedful.models import spec as spec_of
+from heedful.safe.json_and_tensors import LARGEST, cure, read_json
+from heedful.safe.mapped_weights import Files
+from heedful.safe.opening import content, everything, inside
+from heedful.safe.sealed_folders import MANIFEST, fault, seal, write_folder, write_tensors
+from heedful.tokenizers import hf_folders
+
+if TYPE_CHECKING:
+    from heedful.tokenizers import Tokenizer
+
+CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
+CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
+WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
+HEADS = {SPEC, hf_models.CONFIG, *onnx.FILES}  # one of which every model has
+WRITTEN = (
+    HEADS
+    | {f"{name}.data" for name in onnx.FILES}
+    | {
+        WEIGHTS,
+        TOKENIZER,
+        MANIFEST,
+        hf_models.SETTINGS,
+        hf_models.GENERATION,
+        image_processors.FILE,
+        *CARRIED,
+        "1_Pooling",
+    }
+)
+
+
+def write_model(model: nn.Module, folder: Path) -> nn.Module:
+    """Spec and weights into a folder that exists; gives the model as it was written."""
+    assert isinstance(model.spec, Spec)
+    (folder / SPEC).write_text(model.spec.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_tensors(state(model), folder / WEIGHTS)
+    return model
+
+
+LAYOUTS: dict[str, Callable[[nn.Module, Path], nn.Module]] = {
+    "heedful": write_model,
+    "hf": hf_models.write,
+    "onnx": onnx.write,
+}
+
+
+def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrite: bool = False) -> None:
+    """Writes a model to a new or empty folder, whole or not at all; with `overwrite` in the place of another model.
+
+    `layout` is our own, "hf" for Hugging Face's, or "onnx".
+    """
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    if not isinstance(getattr(model, "spec", None), Spec):
+        cure = "save its weights with safetensors.torch.save_model"
+        raise Refusal(f"a {type(model).__name__} is no model of heedful's, which nothing could read again; {cure}")
+
+    def write(aside: Path) -> None:
+        fill(model, aside, layout)
+        finish(aside)
+
+    write_folder(vacant(folder, overwrite), write)
+
+
+def vacant(folder: str | Path, overwrite: bool = False) -> Path:
+    """Where a new model goes; refused where something else is: all but an empty folder, or a model to `overwrite`."""
+    place = Path(folder).resolve()
+    if not place.exists():
+        return place
+    if not place.is_dir():
+        raise Refusal(f"{folder} is a file; choose another folder")
+    names = {str(path.relative_to(place)) for path in everything(place)}
+    if names and not overwrite:
+        raise Refusal(f"{folder} exists; choose another folder or remove it first")
+    if names and not (names & HEADS and names <= WRITTEN):
+        other = min(names - WRITTEN, default="no model")
+        raise Refusal(f"{folder} holds {other}, and only a folder of a model alone is overwritten; choose another")
+    if place == Path.cwd() or place.is_mount():
+        raise Refusal(f"{folder} cannot be replaced while it is in use; name a folder that is not there yet")
+    return place
+
+
+def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
+    """A model in a layout, and its tokenizer, into a folder that exists; gives the model as it was written."""
+    written = LAYOUTS[layout](model, folder)
+    tokenizer: Any = getattr(written, "tokenizer", None)
+    if tokenizer is not None:
+        tokenizer.write(folder / TOKENIZER)
+    return written
+
+
+def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
+    """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
+    if layout not in LAYOUTS:
+        raise unknown("layout", layout, LAYOUTS)
+    if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
+        raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
+    place = vacant(folder)
+    model, count = load(source), 0
+
+    def write(aside: Path) -> None:
+        nonlocal count
+        count = weights(fill(model, aside, layout))
+        if count == weights(model):  # one that a part was left out of is no longer used so
+            carry(model_folder(source), aside)
+        finish(aside)
+
+    write_folder(place, write)
+    assert isinstance(model.spec, Spec)
+    kind = read_json(place / hf_models.CONFIG)["model_type"] if layout == "hf" else model.spec.family
+    return str(kind), count
+
+
+def finish(folder: Path) -> None:
+    """Seals a folder in our own layout; those in others' are for tools that know nothing of manifests."""
+    if is_native(folder):
+        seal(folder)
+
+
+def check_sums(place: Path, *only: str) -> None:
+    """Refuses a folder whose files, or `only` some of them, are not as its manifest says; older ones have none."""
+    if is_native(place) and os.path.lexists(place / MANIFEST) and os.environ.get(CHECK) != "0":
+        said = fault(place, only)
+        if said:
+            cure = f"copy or train it again, or remove {place / MANIFEST} if you changed it on purpose"
+            raise Refusal(f"{place}: {said}; {cure}")
+
+
+def weights(model: nn.Module) -> int:
+    """How many weights a model has."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def carry(source: Path, folder: Path) -> None:
+    """Takes along what says how a model is used: the files are the same in every layout."""
+    for name in CARRIED:
+        if os.path.lexists(source / name):
+            inside((source / name).parent)
+            (folder / name).parent.mkdir(exist_ok=True)
+            try:
+                data = content(inside(source / name), LARGEST)
+            except (OSError, ValueError) as error:
+                raise Refusal(f"{source / name} cannot be read: {error}; copy it again") from None
+            (folder / name).write_bytes(data)
+
+
+def is_native(place: Path) -> bool:
+    """Whether a folder has a spec.json, as our own do."""
+    return os.path.lexists(place / SPEC)
+
+
+def model_folder(folder: str | Path) -> Path:
+    """The folder itself or the `model/` in it, whichever holds a model."""
+    folder = hub.snapshot(str(folder)) if hub.is_named(folder) else Path(folder)
+    if os.path.lexists(folder / SPEC) or hf_models.is_public(folder):
+        return folder
+    if os.path.lexists(folder / "model" / SPEC):
+        return inside(folder / "model")
+    if not folder.exists():
+        raise Refusal(f"{folder} does not exist; name a run folder or the model/ in it")
+    if not folder.is_dir():
+        raise Refusal(f"{folder} is a file; name a run folder or the model/ in it")
+    known = "name a run folder or the model/ in it, or finish the run with --resume"
+    raise Refusal(f"{folder} holds no model; {cure(folder) or known}")
+
+
+def load(folder: str | Path, check: bool = True) -> nn.Module:
+    """The model of a folder, ready to be asked, with the `tokenizer` that lies there.
+
+    The folder is one of a run, the `model/` in it, or one in the layout of Hugging Face's transformers; the hub's is
+    named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once. Files of
+    our own layout are first read once to `check` their sums, which HEEDFUL_CHECK=0 in the environment leaves out too.
+    """
+    place = model_folder(folder)
+    if check:
+        check_sums(place)
+    model = native(place) if is_native(place) else hf_models.read(place)
+    if hf_folders.is_there(place):
+        vars(model)["tokenizer"] = Beside(place)
+    return model.eval()
+
+
+def native(place: Path) -> nn.Module:
+    """The model of a folder in our own layout."""
+    spec, files = read_spec(place / SPEC), Files([place / WEIGHTS])
+    check_depths(spec, len(files.where), str(place / SPEC))
+    compare(state(imagined(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
+    check_size(spec)
+    return placed(spec, {name: files.tensor(name) for name in files.where})
+
+
+class Beside:
+    """The tokenizer that lies beside a model, read when it is first used: weights are read where it is broken too."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @cached_property
+    def read(self) -> Tokenizer:
+        """The tokenizer itself."""
+        return hf_folders.read(self.folder)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what copying asks of every object
+            raise AttributeError(name)
+        return getattr(self.read, name)
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+
+def read_spec(path: Path) -> Spec:
+    """The spec that a `spec.json` holds."""
+    values = read_json(path)
+    try:
+        return spec_of(**{"family": None, **values})
+    except Refusal as refused:
+        raise Refusal(f"{path}: {refused}") from None

@@ -1,0 +1,46 @@
+"""What a spec means: the same for every way to say it, so that two of them can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.models import part_tables, part_words
+from heedful.models.specs import Spec, key
+
+WORDS: dict[str, Mapping[str, Any]] = {
+    "mechanism": part_tables.ATTENTIONS,
+    "join": part_tables.JOINS,
+    "stack": part_tables.STACKS,
+    "position": {**part_tables.GRIDS, **part_tables.POSITIONS, **part_tables.ROTARY},
+    "bias": part_tables.BIASES,
+    "norm": part_tables.NORMS,
+    "order": part_tables.BLOCKS,
+    "feedforward": part_tables.FEEDFORWARDS,
+}
+
+SIDE = "decoder_"  # begins the names of numbers that are as the encoder's where not given
+
+
+def meaning(spec: Spec) -> dict[str, Any]:
+    """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
+    said = dict(spec)
+    said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
+    said |= {"key": key(spec), "groups": spec.groups or spec.heads, "hidden": spec.hidden or 4 * spec.width}
+    if "input_dropout" in said:
+        said["input_dropout"] = said["dropout"] if said["input_dropout"] is None else said["input_dropout"]
+    if "merge_norm" in said:
+        said["merge_norm"] = told(said["merge_norm"] or spec.norm, part_tables.NORMS)
+    if "leading" in said:
+        said["leading"] = spec.first  # type: ignore[attr-defined]
+    return said | {
+        name: value or said[name.removeprefix(SIDE)] for name, value in said.items() if name.startswith(SIDE)
+    }
+
+
+def told(word: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A word with all arguments of its part, those that it does not give by their defaults."""
+    name, given = part_words.parse(word)
+    takes = part_words.arguments(known[name]) if known.get(name) else {}
+    defaults = {key: one.default for key, one in takes.items() if one.default is not one.empty}
+    return name, defaults | given

@@ -1,0 +1,143 @@
+"""Encoders of text that read both ways at once: BERT, and those that differ from it in numbers and words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from heedful.inputs import Sentences
+from heedful.models import heads_asked, part_tables, part_words
+from heedful.models import specs as parts
+from heedful.models.cases import Readings
+from heedful.models.family import Family
+from heedful.models.heads_asked import AskedSpec
+from heedful.models.specs import Count, Id
+
+
+class EncoderSpec(AskedSpec):
+    """Numbers and words of an encoder of text. `output` says what it is asked."""
+
+    position: str = "learned"
+    norm: str = "layer(eps=1e-12)"
+    order: str = "post"
+    feedforward: str = "gelu"
+    segments: Annotated[int, Field(ge=0)] = 2  # sentences that it can tell apart; 0: none
+    tasks: Count = 1  # of which a text is of one, where a bias minds (`camtl`)
+    letters: Annotated[int, Field(ge=0)] = 0  # n-grams of them that have vectors, so that it knows how tokens are spelt
+    begin: Id | None = None
+    end: Id | list[Id] | None = None
+    output: str = "states"
+    pooler: str = "tanh"  # what bends the vector of the first token
+    transform: str = "gelu"  # what bends states before a masked token is named
+
+    @model_validator(mode="after")
+    def _output_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            output(self, nn.Embedding(self.vocab, self.width))
+        return self
+
+
+class BertSpec(EncoderSpec):
+    """Numbers and words of BERT (Devlin et al., 2019)."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "bert-base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12, "vocab": 30522},
+        "bert-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 30522},
+        "minilm": {"depth": 6, "width": 384, "hidden": 1536, "heads": 12, "vocab": 30522},
+    }
+    family: Literal["bert"] = "bert"
+
+
+class RobertaSpec(EncoderSpec):
+    """Numbers and words of RoBERTa (Liu et al., 2019), whose positions are counted from behind that of padding."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "roberta-base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12, "vocab": 50265},
+        "roberta-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 50265},
+    }
+    family: Literal["roberta"] = "roberta"
+    position: str = "learned(offset=2)"
+    norm: str = "layer(eps=1e-5)"
+    segments: Annotated[int, Field(ge=0)] = 1
+    pad: Id | None = 1
+    begin: Id | None = 0
+    end: Id | list[Id] | None = 2
+
+
+class CamembertSpec(RobertaSpec):
+    """Numbers and words of CamemBERT (Martin et al., 2020): RoBERTa, of French."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "camembert-base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12, "vocab": 32005},
+        "camembert-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 32005},
+    }
+    family: Literal["camembert"] = "camembert"  # type: ignore[assignment]
+    begin: Id | None = 5
+    end: Id | list[Id] | None = 6
+
+
+class DistilbertSpec(EncoderSpec):
+    """Numbers and words of DistilBERT (Sanh et al., 2019): half as deep, and without segments."""
+
+    sizes: ClassVar[dict[str, dict[str, Any]]] = {
+        "distilbert-base": {"depth": 6, "width": 768, "hidden": 3072, "heads": 12, "vocab": 30522},
+    }
+    family: Literal["distilbert"] = "distilbert"
+    segments: Annotated[int, Field(ge=0)] = 0
+    pooler: str = "relu"
+
+
+class Bert(nn.Module):
+    """Reads a text, or a pair of them, whole: every token sees every other (Devlin et al., 2019)."""
+
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        given = s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout
+        self.inputs = Sentences(*given, letters=s.letters)
+        self.encoder: nn.Module = parts.stack(s)
+        self.mask, self.bias = parts.mask(s), parts.bias(s)
+        self.outputs = output(s, self.inputs.table)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        positions: Tensor | None = None,
+        segments: Tensor | None = None,
+        tasks: Tensor | None = None,
+        letters: Tensor | None = None,
+    ) -> Tensor:
+        """What is asked of tokens (B T), each of a segment (B T); those below 0 in `positions` are padding.
+
+        `tasks` (B) say of which task each text is, by its number, and `letters` (B T K) how tokens are spelt.
+        """
+        positions = self.positions(tokens) if positions is None else positions
+        bias = self.bias if self.bias is None or tasks is None else self.bias.of(tasks)
+        sight = self.mask.over(tokens, bias=bias, positions=positions)
+        return self.outputs(self.encoder(self.inputs(tokens, sight, segments, letters), sight), positions)
+
+    def positions(self, tokens: Tensor) -> Tensor:
+        """Where tokens stand, counted without padding, which may be on either side: B T -> B T."""
+        return heads_asked.places(tokens, self.spec.pad)
+
+
+def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
+    """What the encoder is asked; masked tokens are read off a table."""
+    return heads_asked.output(
+        spec,
+        part_tables.OUTPUTS,
+        table=table,
+        tied=spec.tied,
+        pooler=part_words.named("pooler", spec.pooler, part_tables.ACTIVATIONS),
+        activation=part_words.named("transform", spec.transform, part_tables.ACTIVATIONS),
+        norm=parts.norm(spec),
+    )
+
+
+BERT = Family(BertSpec, Bert, {"vocab": 11}, Readings)
+ROBERTA = Family(RobertaSpec, Bert, {"vocab": 11}, Readings)
+CAMEMBERT = Family(CamembertSpec, Bert, {"vocab": 11}, Readings)
+DISTILBERT = Family(DistilbertSpec, Bert, {"vocab": 11}, Readings)

@@ -1,0 +1,97 @@
+"""What all encoder-decoders have in common: how their parts work together. Families differ in the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import torch
+from pydantic import model_validator
+from torch import Tensor
+
+from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
+from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.mechanisms import Mechanism
+from heedful.blocks import Stack
+from heedful.inputs import Tokens
+from heedful.models import specs as parts
+from heedful.models.special_tokens import Special
+from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
+from heedful.models.writer import ROOM, Beginning, Writer, longest
+
+
+class WriterSpec(LanguageSpec):
+    """What the specs of encoder-decoders share that have special tokens of their own."""
+
+    pad: Id = PAD
+    begin: Id = BEGIN
+    end: Id = END
+    decoder_depth: Count | None = None  # as deep as the encoder where not given
+
+    @property
+    def special(self) -> Special:
+        """The ids of the special tokens."""
+        return Special(self.pad, self.begin, self.end)
+
+    @model_validator(mode="after")
+    def _decoder_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            decoder(self.model_copy(update={"depth": 1, "decoder_depth": 1}))
+        return self
+
+
+def encoder(spec: Spec) -> Stack:
+    """The blocks that read."""
+    return parts.stack(spec)
+
+
+def decoder(spec: Spec) -> Stack:
+    """The blocks that write; numbers that begin with decoder_ are theirs."""
+    own = {key: getattr(spec, f"decoder_{key}", None) for key in ("depth", "heads", "hidden")}
+    spec = spec.model_copy(update={key: number for key, number in own.items() if number})
+    return parts.stack(spec, parts.cross_block)
+
+
+class EncoderDecoder(Writer):
+    """Reads a source whole, writes a target token by token, and looks back at the source at every step."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"source"})
+    inputs: Tokens  # of the target
+    source: Tokens
+    encoder: Stack
+    decoder: Stack
+    mask: Mask
+    encoder_bias: Bias | None
+    decoder_bias: Bias | None
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:  # B S, B T -> B T V
+        return self.decode(target, self.encode(source))
+
+    def encode(self, source: Tensor, positions: Tensor | None = None) -> Context:
+        """What the source says, for the decoder to look at: B S -> B S M.
+
+        Padding stands at the end, or where `positions` (B S) are below 0.
+        """
+        present = Padding((source != self.special.pad).sum(-1)) if positions is None else Everything()
+        sight = (present & self.mask).over(source, bias=self.encoder_bias, positions=positions)
+        return Context(self.encoder(self.source(source, sight), sight), present, positions)
+
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """Reads the sources; targets begin with the prompts of the batch, or with BEGIN where there are none."""
+        source = batch["source"]
+        begin = source.new_full((len(source), 1), self.special.begin)
+        return Beginning.of(self.encode(source), batch.get("prompt", begin), (source != self.special.pad).sum(-1))
+
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        sight = (Causal() & self.mask).over(tokens, memory, self.decoder_bias, positions)
+        return self.decoder(self.inputs(tokens, sight), sight, context, memory)
+
+    def memory(self, beams: int = 1) -> Memory:
+        """A tree for many beams, as rows of one forward, which has no more rows than there are learned positions.
+
+        A running sum has no columns that rows could choose from: it must be copied for each target.
+        """
+        sums = any(part.sums for part in self.modules() if isinstance(part, Mechanism))
+        return Memory(ROOM) if beams == 1 or sums or beams > longest(self) else TreeMemory(ROOM * beams)

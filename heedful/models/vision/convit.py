@@ -1,0 +1,88 @@
+"""ConViT: the first layers may weigh by place, as convolutions do, and learn how much (d'Ascoli et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from heedful.attention import GatedAttention, GridSight, Join, MultiHead
+from heedful.blocks import Block, Stack
+from heedful.inputs import Images
+from heedful.models import part_tables, part_words
+from heedful.models import specs as parts
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
+from heedful.models.specs import Count
+from heedful.models.vision.image_spec import standard
+from heedful.models.vision.vit import ViT, ViTSpec, pool, position, stem
+
+
+class ConViTSpec(ViTSpec):
+    """Numbers and words of a ConViT: `local` layers of patches alone, then others with a class token."""
+
+    lacking: ClassVar[tuple[str, ...]] = ("stack",)
+    sizes: ClassVar[dict[str, dict[str, int]]] = {
+        "tiny": {"depth": 12, "width": 192, "hidden": 768, "heads": 4},
+        "small": {"depth": 12, "width": 432, "hidden": 1728, "heads": 9},
+        "base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 16},
+    }
+    family: Literal["convit"] = "convit"  # type: ignore[assignment]
+    local: Count = 10  # layers whose heads are gated
+    strength: Annotated[float, Field(gt=0.0)] = 1.0  # how near heads look at first
+    leading: int | None = 1
+
+    @model_validator(mode="after")
+    def _layers_are_left_for_the_class_token(self) -> Self:
+        if self.leading != 1 or self.distilled or self.pool == "attention":
+            raise ValueError("a convit has one class token; leave model.leading, model.distilled and model.pool out")
+        if self.local >= self.depth:
+            raise ValueError(
+                f"model.local={self.local} leaves no layer of {self.depth} to the class token; make it less"
+            )
+        with torch.device("meta"):
+            local(self)
+        return self
+
+
+def local(spec: ConViTSpec) -> Block:
+    """A block whose heads weigh by content and by place."""
+    project = MultiHead(spec.width, spec.heads, bias=spec.project_bias)
+    attention = GatedAttention(project, Join(spec.width, spec.width), spec.strength)
+    kind = part_words.choose("order", spec.order, part_tables.BLOCKS)
+    made: Block = kind(spec.width, attention, parts.feedforward(spec), parts.norm(spec), spec.dropout)
+    return made
+
+
+class ConViT(ViT):
+    """Reads an image as a sequence of patches, and says of which class it is."""
+
+    spec: ConViTSpec
+
+    def __init__(self, spec: ConViTSpec) -> None:
+        nn.Module.__init__(self)
+        s = self.spec = spec
+        plain = s.model_copy(update={"leading": 0})
+        self.inputs = Images(stem(s), s.width, position(plain), 0, standard(s), s.dropout)
+        self.token = nn.Parameter(torch.randn(1, s.width) * 0.02)
+        blocks = [local(s) if at < s.local else parts.block(s) for at in range(s.depth)]
+        self.encoder = Stack(blocks, parts.last_norm(s))
+        self.mask, self.bias, self.pool, self.distilled = parts.mask(s), parts.bias(s), pool(s), None
+        self.outputs = nn.Linear(self.pool.times * s.width, s.classes) if s.classes else nn.Identity()
+
+    def encode(self, images: Tensor) -> Tensor:
+        x, shape = self.inputs(images), self.inputs.shape(images)
+        sight = GridSight(x, shape)
+        for at, block in enumerate(self.encoder.blocks):
+            if at == self.spec.local:
+                x = torch.cat((self.token.to(x.dtype).expand(len(x), -1, -1), x), 1)
+                sight = GridSight(x, shape, self.mask, self.bias)
+            x = block(x, sight)
+        return self.encoder.norm(x)
+
+
+FAMILY = Family(
+    ConViTSpec, ConViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3, "local": 1}, Pictures
+)

@@ -1,0 +1,157 @@
+"""DINO: a student says of every view of an image what a teacher says, which follows it (Caron et al., 2021)."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
+from heedful.models.specs import Count, Share
+from heedful.models.vision.vit import ViT, ViTSpec
+
+Temperature = Annotated[float, Field(gt=0.0)]
+CLOSEST = 1e-6  # the square of a distance that is still told from none
+
+
+class DINOSpec(ViTSpec):
+    """Numbers and words of a student and its teacher, both of which are vision transformers."""
+
+    family: Literal["dino"] = "dino"  # type: ignore[assignment]
+    classes: None = None
+    prototypes: Count = 4096  # that views are told by, as classes are that nobody named
+    projected: Count = 256  # the width in which prototypes are compared
+    between: Count = 2048  # units of each layer before it
+    small: Annotated[int, Field(ge=0, le=100)] = 6  # views of a small part, beside two of a large one
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4  # of an image: a large view at least, a small one at most
+    sharp: Temperature = 0.04  # of what the teacher says
+    soft: Temperature = 0.1  # of what the student says
+    momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
+    centring: Share = 0.9  # of the mean of what the teacher said, kept at a step
+    spread: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
+
+    @model_validator(mode="after")
+    def _nobody_teaches_twice(self) -> Self:
+        if self.distilled:
+            raise ValueError("a dino has its own teacher; leave model.distilled out")
+        return self
+
+
+def plain(spec: DINOSpec) -> ViTSpec:
+    """The spec of the vision transformer that is left when all is learned."""
+    kept = {name: value for name, value in spec if name in ViTSpec.model_fields and name != "family"}
+    return ViTSpec(**kept)
+
+
+class Projector(nn.Module):
+    """Three layers, then how alike a vector is to each prototype, by the cosine: B M -> B K."""
+
+    def __init__(self, width: int, between: int, projected: int, prototypes: int) -> None:
+        super().__init__()
+        sizes = (width, between), (between, between), (between, projected)
+        maps = [nn.Linear(*size) for size in sizes]
+        self.network = nn.Sequential(maps[0], nn.GELU(), maps[1], nn.GELU(), maps[2])
+        self.prototypes = nn.Parameter(torch.randn(prototypes, projected) * 0.02)
+
+    def placed(self, x: Tensor) -> Tensor:
+        """Where a vector stands among the prototypes, all of them of length one: B M -> B N."""
+        return normalize(self.network(x), dim=-1)
+
+    def compared(self, placed: Tensor) -> Tensor:
+        """How alike it is to each: B N -> B K."""
+        return placed @ normalize(self.prototypes, dim=-1).T
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.compared(self.placed(x))
+
+
+class Viewer(ViT):
+    """A vision transformer that tells views by prototypes."""
+
+    spec: DINOSpec
+
+    def __init__(self, spec: DINOSpec) -> None:
+        super().__init__(spec)
+        width = self.pool.times * spec.width
+        self.projector = Projector(width, spec.between, spec.projected, spec.prototypes)
+
+    def told(self, images: Tensor) -> Tensor:
+        """What it says of images of one size: B C H W -> B K."""
+        return self.projector(self(images))
+
+
+def crowding(vectors: Tensor) -> Tensor:
+    """How near each vector's nearest is by direction: minus the log of the distance (KoLeo; Sablayrolles et al., 2019).
+
+    DINOv2 adds it to what leaves the encoder (Oquab et al., 2023), here it is of what stands among the prototypes:
+    agreeing alone, a young model agrees best by seeing nothing, and puts all in one place. B M -> B.
+    """
+    if len(vectors) < 2:
+        return vectors.new_zeros(len(vectors))
+    with torch.autocast(vectors.device.type, enabled=False):
+        unit = normalize(vectors, dim=-1)
+        alike = (unit @ unit.T).masked_fill(torch.eye(len(unit), dtype=torch.bool, device=unit.device), -1.0)
+        return -(2 - 2 * alike.amax(-1)).clamp(min=CLOSEST).log() / 2
+
+
+class DINO(Viewer):
+    """The teacher, which is what is asked and left in the end, and the student that it follows."""
+
+    centre: Tensor
+    heard: Tensor
+
+    def __init__(self, spec: DINOSpec) -> None:
+        super().__init__(spec)
+        self.requires_grad_(False)
+        self.student = Viewer(spec)
+        self.register_buffer("centre", torch.zeros(spec.prototypes))
+        self.register_buffer(
+            "heard", torch.zeros(spec.prototypes + 1)
+        )  # the sum of what was said in a step, and how often
+
+    @torch.no_grad()
+    def alike(self) -> None:
+        """Lets the student begin as its teacher."""
+        own = dict(self.named_parameters())
+        for name, tensor in self.student.named_parameters():
+            tensor.copy_(own[name])
+
+    @torch.no_grad()
+    def taught(self, images: Tensor) -> Tensor:
+        """The chances of prototypes (B K) that the teacher gives: centred, lest one be all, sharp, lest all be one."""
+        said = self.told(images).float()
+        if self.training:
+            self.heard.add_(torch.cat((said.sum(0), said.new_full((1,), len(said)))))
+        return ((said - self.centre) / self.spec.sharp).softmax(-1)
+
+    @torch.no_grad()
+    def follow(self, heard: Tensor, done: float) -> None:
+        """Moves the teacher towards the student and the centre towards what was heard, `done` of the run being over."""
+        kept = 1 - (1 - self.spec.momentum) * (math.cos(math.pi * done) + 1) / 2
+        own = dict(self.named_parameters())
+        for name, tensor in self.student.named_parameters():
+            own[name].lerp_(tensor, 1 - kept)
+        share = 1 - self.spec.centring if done else 1.0  # all of the first, lest everything be one before it is told
+        self.centre.lerp_(heard[:-1] / heard[-1].clamp(min=1), share)
+        self.heard.zero_()
+
+    def left(self) -> ViT:
+        """The teacher alone, as a vision transformer."""
+        model = ViT(plain(self.spec)).to(self.centre.device)
+        own = self.state_dict()
+        model.load_state_dict({name: own[name] for name in model.state_dict()})
+        return model
+
+
+FAMILY = Family(
+    DINOSpec,
+    DINO,
+    {"channels": 3, "high": 16, "wide": 16, "patch": 4},
+    Pictures,
+    becomes=lambda spec: {"family": "vit"},
+)

@@ -1,0 +1,125 @@
+"""The vision transformer: an image is a sequence of patches (Dosovitskiy et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from heedful.attention import GridSight
+from heedful.errors import Refusal
+from heedful.inputs import GridPosition, Images, Patches
+from heedful.models import part_tables, part_words
+from heedful.models import specs as parts
+from heedful.models.cases import Pictures
+from heedful.models.family import Family
+from heedful.models.specs import Count
+from heedful.models.vision.image_spec import ImageSpec, standard
+from heedful.outputs import FirstPool
+
+SIZES = {
+    "tiny": {"depth": 12, "width": 192, "hidden": 768, "heads": 3},
+    "small": {"depth": 12, "width": 384, "hidden": 1536, "heads": 6},
+    "base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12},
+    "large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16},
+    "huge": {"depth": 32, "width": 1280, "hidden": 5120, "heads": 16},
+}
+
+
+class ViTSpec(ImageSpec):
+    """Numbers and words of a vision transformer. `tiny/16` is a size with the side of its patches."""
+
+    sizes: ClassVar[dict[str, dict[str, int]]] = SIZES | {
+        f"{name}/{patch}": numbers | {"patch": patch} for name, numbers in SIZES.items() for patch in (14, 16, 32)
+    }
+    family: Literal["vit"] = "vit"
+    patch: Count = 16  # pixels along the side of a patch
+    stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping, resnet
+    pool: str = "first"  # first (the class token), mean, both or attention
+    leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
+    distilled: bool = False  # whether the second of them answers too, as a teacher taught it (Touvron et al., 2021)
+    position: str = "learned"  # learned, sine (2-D), rotary, rotary_2d, none
+    feedforward: str = "gelu"
+
+    @property
+    def first(self) -> int:
+        """How many learned tokens stand before the patches."""
+        return int(self.pool in ("first", "both")) + int(self.distilled) if self.leading is None else self.leading
+
+    @model_validator(mode="after")
+    def _parts_can_be_made(self) -> Self:
+        part_words.named("pool", self.pool, part_tables.IMAGE_POOLS)
+        if self.pool in ("first", "both") and not self.first:
+            raise ValueError(
+                f"model.pool={self.pool} wants a class token, and model.leading is 0; leave one of them out"
+            )
+        if self.distilled and (self.first < 2 or self.classes is None):
+            raise ValueError("model.distilled wants classes, a class token and another; leave model.leading out")
+        with torch.device("meta"):
+            parts.block(self), parts.bias(self), parts.mask(self), position(self), pool(self), standard(self)
+        return self
+
+
+def stem(spec: ViTSpec) -> Patches:
+    """What makes patches of an image."""
+    made: Patches = part_words.choose(
+        "stem", spec.stem, part_tables.STEMS, channels=spec.channels, width=spec.width, patch=spec.patch
+    )
+    return made
+
+
+def position(spec: ViTSpec) -> GridPosition:
+    """Where patches stand."""
+    shape = stem(spec).shape(spec.high, spec.wide)
+    if part_words.parse(spec.position)[0] == "rotary_2d" and spec.width // spec.heads % 4:
+        raise Refusal(
+            f"rotary_2d turns pairs by row and by column and a head has {spec.width // spec.heads}; "
+            "choose heads with a width that 4 divides"
+        )
+    place = (
+        part_words.parse(spec.position)[0]
+        if part_words.parse(spec.position)[0] in part_tables.ROTARY
+        else spec.position
+    )
+    made: GridPosition = part_words.choose(
+        "position", place, part_tables.GRIDS, shape=shape, width=spec.width, leading=spec.first
+    )
+    return made
+
+
+def pool(spec: ViTSpec) -> FirstPool:
+    """What makes one vector of all tokens."""
+    return part_words.named("pool", spec.pool, part_tables.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
+
+
+class ViT(nn.Module):
+    """Reads an image as a sequence of patches and says of which class it is."""
+
+    def __init__(self, spec: ViTSpec) -> None:
+        super().__init__()
+        s = self.spec = spec
+        self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
+        self.encoder = parts.stack(s)
+        self.mask, self.bias = parts.mask(s), parts.bias(s)
+        self.pool = pool(s)
+        self.outputs = nn.Linear(self.pool.times * s.width, s.classes) if s.classes else nn.Identity()
+        self.distilled = nn.Linear(s.width, s.classes) if s.distilled and s.classes else None
+
+    def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
+        return torch.stack(self.answers(images)).mean(0)
+
+    def answers(self, images: Tensor) -> tuple[Tensor, ...]:
+        """What the class token says, and what the token says that was taught by a teacher, where there is one."""
+        x = self.encode(images)
+        said = self.outputs(self.pool(x))
+        return (said,) if self.distilled is None else (said, self.distilled(x[:, 1]))
+
+    def encode(self, images: Tensor) -> Tensor:
+        """What the encoder makes of each token: B C H W -> B T M, the learned tokens first."""
+        x = self.inputs(images)
+        return self.encoder(x, GridSight(x, self.inputs.shape(images), self.mask, self.bias))
+
+
+FAMILY = Family(ViTSpec, ViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)

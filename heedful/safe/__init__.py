@@ -1,0 +1,1 @@
+"""Safe reading and writing of files, whoever wrote them: opening, JSON and YAML, safetensors, sealed folders."""

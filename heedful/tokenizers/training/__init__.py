@@ -1,0 +1,1 @@
+"""Training of tokenizers: words are counted, and each kind learns its pieces from them."""

@@ -1,0 +1,141 @@
+"""Beginning with what another model has learned: its weights are taken over where names and shapes fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import ClassTable
+from heedful.errors import Refusal
+from heedful.formats import native
+from heedful.formats.weights import state
+from heedful.inputs import LearnedGrid
+from heedful.models import Spec, imagined, part_words
+from heedful.models import spec as spec_of
+from heedful.models.ensemble import within
+from heedful.models.heads_asked import CHOICES, NEXT
+from heedful.models.vision.image_spec import ImageSpec
+from heedful.tasks import Task
+from heedful.tokenizers import hf_folders
+from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
+from heedful.training.run_spec import RunSpec
+
+LEAST = 0.5  # of the weights, below which it is another model altogether
+ADDED = "inputs.letters.weight"  # to any model, which is the same without it
+NAMED = 4  # tensors that begin anew and are told by name
+SAME = "give this one the same model.width, model.depth and other sizes"
+ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
+
+
+def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
+    """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
+    other = native.load(run.start, check=False)  # as `begin` does
+    spec = other.spec
+    if not isinstance(spec, Spec) or not vocab_of(other):
+        raise Refusal(f"start={run.start} is no model of text; name the folder of one")
+    output = part_words.parse(str((task.defaults() | run.model).get("output", NEXT)))[0]
+    alone = () if output in CHOICES else ("members",)  # what is asked of one model only
+    kept = spec.model_dump(exclude_none=True, exclude={*ASKED, *alone, "dropout"})
+    return kept | {"vocab": task.grown(vocab_of(other))}
+
+
+def check_tokens(run: RunSpec, task: Task) -> None:
+    """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
+    place, own = native.model_folder(run.start), getattr(task, "tokenizer", None)
+    if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
+        cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / native.TOKENIZER}"
+        raise Refusal(
+            f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokenizer}; {cure}, "
+            "or leave start out"
+        )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What a model has begun with, in words, and the names of what begins anew."""
+
+    said: str = ""
+    anew: tuple[str, ...] = ()
+
+
+@torch.no_grad()
+def begin(model: nn.Module, folder: Path) -> Begun:
+    """Puts the weights of a run or model folder into a fresh model, and says what was taken and what begins anew."""
+    other = native.load(folder)
+    own, found = state(model), fitting(model, other)
+    sizes = {name: tensor.numel() for name, tensor in own.items() if not name.endswith(ADDED)}
+    taken = sum(size for name, size in sizes.items() if name in found) / sum(sizes.values())
+    fresh = [name for name in own if name not in found]
+    if taken < LEAST:
+        data = remedy(model, other, fresh)
+        why = f"for it learned from other images; set {data}" if data else f"so it is another model; {SAME}"
+        raise Refusal(f"start={folder}: {100 * taken:.0f} % of the weights fit, {why}, or leave start out")
+    for name, tensor in found.items():
+        own[name].copy_(tensor)
+    more = f" and {len(fresh) - NAMED:,} more" if len(fresh) > NAMED else ""
+    anew = f"; anew: {', '.join(fresh[:NAMED])}{more}" if fresh else ""
+    return Begun(f"{folder} ({len(found):,} of {len(own):,} tensors{anew})", tuple(fresh))
+
+
+def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
+    """Refuses to leave as it is what begins anew: a part of chance, which nothing was learned for, proves nothing."""
+    rest = others(model)
+    left = {"compare=probe": rest if "probe" in run.compare else [], "training.freeze": run.training.freeze}
+    left |= {"training.lora": rest if run.training.lora else []}
+    could = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    for key, paths in left.items():
+        for name in begun.anew:
+            if name in could and any(lies_under(name, path) for path in paths):
+                data = remedy(model, native.load(run.start), begun.anew)
+                raise Refusal(
+                    f"start={run.start}: {name} begins anew, and {key} would leave it as chance made it; "
+                    f"{f'set {data}, or ' if data else ''}leave {key} out"
+                )
+
+
+def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
+    """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
+    own, there = model.spec, other.spec
+    names = [name for name in fresh if within(name).split(".")[0] not in OUTPUTS]
+    if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
+        return ""
+    shapes = {name: tensor.shape for name, tensor in state(other).items()}
+    pixels = there.high if there.high == there.wide else f"[{there.high},{there.wide}]"
+    for channels, size in ((True, False), (False, True), (True, True)):
+        said = [f"data.channels={there.channels}"] * channels + [f"data.pixels={pixels}"] * size
+        keys = ["channels", "mean", "deviation"] * channels + ["high", "wide"] * size
+        try:
+            made = state(imagined(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
+        except Refusal:
+            continue  # such images are none for this model
+        if all(name in made and made[name].shape == shapes.get(name) for name in names):
+            return " and ".join(said)
+    return ""
+
+
+def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
+    """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
+    own, there = state(model), state(other)
+    there |= {within(name): tensor for name, tensor in reversed(there.items()) if within(name) != name}  # the first's
+    there |= {name: there[within(name)] for name in own if name not in there and within(name) in there}
+    found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
+    for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
+        rows, (before, *wide) = len(own[name]), there[name].shape
+        if rows > before and [*own[name].shape[1:]] == wide and len(there[name]) == vocab_of(other):
+            found[name] = torch.cat((there[name], own[name][before:]))
+    tables = {path: part for path, part in other.named_modules() if isinstance(part, LearnedGrid | ClassTable)}
+    for path, part in model.named_modules():
+        if isinstance(part, LearnedGrid | ClassTable) and path in tables and part.fits(tables[path]):
+            found[f"{path}.table"] = tables[path].resized(part.shape)
+    return found
+
+
+def vocab_of(model: nn.Module) -> int:
+    """How many tokens a model knows; none where it is not of text."""
+    known: int = getattr(model.spec, "vocab", None) or 0
+    return known

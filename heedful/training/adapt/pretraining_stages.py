@@ -1,0 +1,115 @@
+"""What comes before a run: teachers and beginnings that are trained first, and models as those they begin with."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from heedful.errors import Refusal
+from heedful.formats import native
+from heedful.models import FAMILIES
+from heedful.models.specs import Spec
+from heedful.models.vision.image_spec import ImageSpec
+from heedful.tasks import task_of
+from heedful.tasks.task import ALL
+from heedful.training import recipes
+from heedful.training.adapt.freeze_and_lora import merge
+from heedful.training.distributed.sharding import check
+from heedful.training.prepare import Ready, prepare
+from heedful.training.run_spec import RunSpec
+from heedful.training.trained_run import leave
+
+FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
+RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
+LIKE = "start"  # as model.family: the model is as the one that it begins with
+OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
+GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
+
+Train = Callable[[RunSpec, Path], object]
+
+
+def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
+    """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
+    if not any(getattr(run, key).startswith(RECIPE) for key in FIRST):
+        return
+    with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all is opened again, and warned of then
+        try:
+            tried(run, Path(aside) / out.name, place)
+        except Refusal as refused:
+            raise Refusal(str(refused).replace(aside, str(out.parent))) from None
+
+
+def tried(run: RunSpec, out: Path, place: torch.device) -> Ready:
+    """A run that could begin now, behind models that are as chance made them in the place of what is trained first."""
+    ready = prepare(settled(run, out, lambda spec, to: unlearned(spec, to, place)), place)
+    check(ready.model, run.training)
+    return ready
+
+
+def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
+    """Writes what a run would leave had it learned nothing."""
+    ready = tried(run, out, place)
+    merge(ready.model)
+    ready.task.settle(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
+    leave(ready.task.kept(ready.model), ready.task, out / "model")
+
+
+def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
+    """The run with folders in the place of recipes, once these are trained, beside its own folder."""
+    for key in FIRST:
+        word = getattr(run, key)
+        if word.startswith(RECIPE):
+            folder = str(beside(out, key))
+            train(named(word, run), Path(folder))
+            run = run.model_copy(update={key: folder})
+            if run.data.tokenizer == word:
+                run = run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": folder})})
+    if run.model.get("family") == LIKE:
+        run = run.model_copy(update={"model": like(run)})
+    return run
+
+
+def beside(out: Path, word: str) -> Path:
+    """The folder of a run that belongs to another: runs/deit-teacher for runs/deit."""
+    return out.with_name(f"{out.name}-{word}")
+
+
+def named(word: str, run: RunSpec) -> RunSpec:
+    """The run of a recipe and its changes, on the data of the run that it comes before, unless they name others.
+
+    Changes of data are kept; images are varied and words cut as the recipe itself says.
+    """
+    try:
+        name, *changes = shlex.split(word.removeprefix(RECIPE))
+    except ValueError:
+        raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
+    keys = [recipes.parse(change)[0] for change in changes]
+    here = [] if "data" in keys else [f"data={json.dumps(run.data.name)}"]  # of which the recipe may have a version
+    other = recipes.resolve(name, [*here, *changes])
+    if "data" in keys and other.data.name != run.data.name:
+        return other.model_copy(update={"seed": run.seed, "expected": None})
+    own = {"augment", "tokenizer", *(key.split(".")[1] for key in keys if key.startswith("data."))}
+    shared = (ALL | task_of(other.task).keys) - own
+    data = other.data.model_copy(update={name: getattr(run.data, name) for name in shared})
+    return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
+
+
+def like(run: RunSpec) -> dict[str, Any]:
+    """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
+    if not run.start:
+        raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
+    spec = native.load(run.start, check=False).spec
+    assert isinstance(spec, Spec)
+    told = FAMILIES[spec.family].becomes(spec)
+    known = FAMILIES[told["family"]].spec.model_fields.keys() - OF_DATA - GUESSING - {"family"}
+    there = {key: value for key, value in spec.model_dump(exclude_none=True).items() if key in known}
+    return there | told | run.model | {"family": told["family"]}

@@ -1,0 +1,282 @@
+"""How a model lies over processes: whole on each, or each weight in parts; and what is kept for the way back."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Bias
+from heedful.blocks import Exchange, Stack
+from heedful.errors import Refusal
+from heedful.formats.weights import restore, state
+from heedful.looking import attends
+from heedful.tasks.heads.policy import choosers
+from heedful.tasks.heads.span import farness
+from heedful.tasks.heads.told import LOOKING
+from heedful.tasks.task import Batch
+from heedful.training.distributed.ranks import Ranks
+from heedful.training.run_spec import Parallel, TrainingSpec
+
+Losses = tuple[Tensor, Tensor]
+
+
+def local(tensor: Tensor) -> Tensor:
+    """The part of a weight that lies in this process: all of it, where it is not in parts."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def in_parts(tensor: Tensor) -> bool:
+    """Whether a weight lies in parts, one in each process."""
+    return hasattr(tensor, "full_tensor")
+
+
+def gathered(tensor: Tensor) -> Tensor:
+    """A weight in one piece; where it lies in parts, all processes must ask for it together."""
+    return tensor.full_tensor() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
+
+
+def parted(tensor: Tensor, like: Tensor) -> Tensor:
+    """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
+    if not in_parts(like) or tensor.shape != like.shape:
+        return tensor
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)  # type: ignore[attr-defined]
+
+
+def parted_all(tensors: dict[str, Tensor], like: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+    """Tensors in one piece, each in parts as the weight of its name, on a device."""
+    return {name: parted(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
+
+
+def together(tensors: dict[str, Tensor], first: bool) -> dict[str, Tensor]:
+    """Tensors in one piece, on the first process; the others help and keep nothing."""
+    made = {}
+    for name, tensor in tensors.items():
+        whole = gathered(tensor)
+        if first:
+            made[name] = whole
+    return made
+
+
+def blocks(model: nn.Module) -> Iterator[nn.Module]:
+    """The blocks of a model's stacks."""
+    for part in model.modules():
+        if isinstance(part, Stack):
+            yield from part.blocks
+
+
+def recomputed(model: nn.Module) -> None:
+    """Lets every block keep only what it is given, and work out the rest again on the way back (Chen et al., 2016)."""
+    from torch.utils.checkpoint import checkpoint
+
+    for block in blocks(model):
+        vars(block)["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
+
+
+class Judge(nn.Module):
+    """A model and what judges it as one module, so that whatever the judge asks of the model is one pass forwards."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        super().__init__()
+        self.model = model
+        vars(self)["judged"] = judged
+
+    def forward(self, batch: Batch) -> Losses:
+        """The sum of a batch's losses and their count."""
+        return vars(self)["judged"](batch)
+
+
+class Lone:
+    """A model in one process."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        self.model, self.judged = model, judged
+
+    def __call__(self, batch: Batch) -> Losses:
+        """The sum of a batch's losses and their count."""
+        return self.judged(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        """Around a pass forwards and back: only after the last micro-batch need gradients be summed over processes."""
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[nn.Module]:
+        """The model in one piece, to be scored, asked and written by the first process."""
+        yield self.model
+
+
+class Replicated(Lone):
+    """A model that is whole in every process; gradients are summed while the way back is still going on."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses]) -> None:
+        super().__init__(model, judged)
+        judge = Judge(model, judged)
+        # Weights that a batch does not use are looked for, and one that none uses is there to be found, because torch
+        # otherwise sorts gradients into other buckets after the first step: a resumed run would sum in another order.
+        judge.unused = nn.Parameter(torch.zeros((), device=next(model.parameters()).device))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*broadcast_buffers")  # by another name from torch 2.13 on
+            self.engine = nn.parallel.DistributedDataParallel(
+                judge, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
+            )
+        self.engine.register_comm_hook(None, lambda _, bucket: summed(bucket))
+
+    def __call__(self, batch: Batch) -> Losses:
+        return self.engine(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        return contextlib.nullcontext() if last else self.engine.no_sync()
+
+
+def summed(bucket: Any) -> torch.futures.Future[Tensor]:
+    """The sum of a bucket's gradients over all processes, where torch would take the mean: the loop divides."""
+    work = torch.distributed.all_reduce(bucket.buffer(), async_op=True)
+    assert work is not None
+    return work.get_future().then(lambda done: done.value()[0])
+
+
+class Summed(Lone):
+    """A model that is whole in every process, its steps captured: gradients are summed when all of them are there."""
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks) -> None:
+        super().__init__(model, judged)
+        self.ranks = ranks
+
+    @contextlib.contextmanager
+    def adding(self, last: bool) -> Iterator[None]:
+        yield
+        if last:
+            gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+            total = self.ranks.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+            parts = total.split([gradient.numel() for gradient in gradients])
+            torch._foreach_copy_(gradients, [part.view_as(own) for part, own in zip(parts, gradients, strict=True)])
+
+
+class Sharded(Lone):
+    """A model whose weights, gradients and optimiser lie in parts, put together block by block: ZeRO 3.
+
+    Rajbhandari et al. (2020); Zhao et al. (2023). In bfloat16, so are the blocks' weights while they are put together,
+    and the stream between them; gradients are summed in float32.
+    """
+
+    def __init__(self, model: nn.Module, judged: Callable[[Batch], Losses], ranks: Ranks, low: bool) -> None:
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        super().__init__(model, judged)
+        self.twin = copy.deepcopy(model).cpu() if ranks.first else None
+        mesh = ranks.mesh(next(model.parameters()).device.type)
+        plain = MixedPrecisionPolicy(cast_forward_inputs=False)
+        lower = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
+        parts = [fully_shard(block, mesh=mesh, mp_policy=lower if low else plain) for block in blocks(model)]
+        self.engine: Any = fully_shard(Judge(model, judged), mesh=mesh, mp_policy=plain)
+        for part in (*parts, self.engine):  # the sum, where torch would take the mean: the loop divides
+            part.set_gradient_divide_factor(1.0)
+            part.set_force_sum_reduction_for_comms(True)
+
+    def __call__(self, batch: Batch) -> Losses:
+        return self.engine(batch)
+
+    def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
+        self.engine.set_is_last_backward(last)
+        self.engine.set_requires_gradient_sync(last)
+        self.engine.set_reshard_after_backward(last)
+        return contextlib.nullcontext()
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[nn.Module]:
+        weights = together(state(self.model), self.twin is not None)
+        if self.twin is None:
+            yield self.model
+            return
+        device = next(self.model.parameters()).device
+        restore(self.twin.to(device), weights, "the sharded model")
+        yield self.twin
+        self.twin.cpu()
+
+
+def layout(
+    model: nn.Module, judged: Callable[[Batch], Losses], training: TrainingSpec, ranks: Ranks, low: bool
+) -> Lone:
+    """The layout that a run asks for; `low`: blocks compute in bfloat16."""
+    kind = kind_of(training)
+    if kind == "fsdp":
+        made: Lone = Sharded(model, judged, ranks, low)
+    elif kind == "ddp":
+        captured = captures(training, next(model.parameters()).device)
+        made = Summed(model, judged, ranks) if captured else Replicated(model, judged)
+    else:
+        made = Lone(model, judged)
+    if training.recompute:
+        recomputed(model)
+    return made
+
+
+def captures(training: TrainingSpec, device: torch.device) -> bool:
+    """Whether steps are captured as CUDA graphs: on a GPU that holds the model in one piece."""
+    return training.graphs and device.type == "cuda" and kind_of(training) != "fsdp"
+
+
+def kind_of(training: TrainingSpec) -> str:
+    """Which layout a run asks for: none, ddp or fsdp."""
+    return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
+
+
+def still(parallel: Parallel) -> Parallel:
+    """The layout that a run was begun with, where it can go on so: on one process or on several, as there are now."""
+    return parallel if (parallel in ("ddp", "fsdp")) == distributed() else "auto"
+
+
+def distributed() -> bool:
+    """Whether processes have met."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def check(model: nn.Module, training: TrainingSpec) -> None:
+    """Refuses layouts that cannot work with the processes that there are, or at all."""
+    kind = kind_of(training)
+    if kind != "none" and not distributed():
+        raise Refusal(
+            f"training.parallel={kind} needs several processes; "
+            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
+        )
+    if kind == "none" and distributed():
+        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
+    check_layout(model, training, kind)
+
+
+def check_layout(model: nn.Module, training: TrainingSpec, kind: str) -> None:
+    """Refuses what does not go with a layout, however many processes there are."""
+    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
+        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
+        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
+    looking = next((term for term in ("guidance", *LOOKING) if getattr(training, term)), "")
+    if training.recompute and looking:
+        raise Refusal(f"training.{looking} looks into blocks that training.recompute goes through twice; leave one out")
+    if training.policy:
+        choosers(model)
+    if training.span:
+        farness(model)
+    if looking in LOOKING and not attends(model):
+        raise Refusal(f"training.{looking} is for heads, and this model has none; leave it out")
+    if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
+        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
+    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
+        key = "dtype" if training.dtype == "float16" else "optimiser"
+        cure = "bfloat16" if key == "dtype" else "adamw"
+        told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
+        raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
+    if kind == "fsdp" and training.lora is not None:
+        raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
+    if kind == "fsdp" and getattr(getattr(model, "spec", None), "searched", False):
+        raise Refusal("an autoformer learns by parts of its weights, and fsdp has them in parts; use ddp")
+    if training.compile and kind == "fsdp":
+        raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")

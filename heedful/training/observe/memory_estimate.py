@@ -1,0 +1,262 @@
+"""What a run would need that is too large for the machine at hand: its own steps on tensors that hold nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch.nn import functional
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_leaves
+
+from heedful import models
+from heedful.attention import Sight
+from heedful.attention.mechanisms import softmax
+from heedful.data.splits import Splits
+from heedful.errors import Refusal
+from heedful.inputs import Learned
+from heedful.models import Spec
+from heedful.tasks import TASKS, Task
+from heedful.tasks.task import Batch
+from heedful.training.adapt.freeze_and_lora import adapt
+from heedful.training.adapt.pretraining_stages import settled, unlearned
+from heedful.training.distributed.ranks import Ranks
+from heedful.training.distributed.sharding import Sharded, check_layout, local
+from heedful.training.loop import Loop
+from heedful.training.prepare import suited, teach
+from heedful.training.run_spec import RunSpec
+
+ROW = 8  # processes over which a step is imagined
+LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": ("fsdp", True)}
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a layout takes: bytes on each GPU, and bytes that each sends and receives in a step."""
+
+    weights: int
+    gradients: int
+    optimiser: int  # and the moving average, where one is made
+    peak: int  # the most that is there at once
+    sent: int
+
+    @property
+    def activations(self) -> int:
+        """What is kept for the way back, and what comes and goes: all that is none of the above."""
+        return max(0, self.peak - self.weights - self.gradients - self.optimiser)
+
+
+class Imagined(Ranks):
+    """One of many processes that are not there, of which a row share each weight; another one prints and writes."""
+
+    def __init__(self, size: int, row: int) -> None:
+        self.size = row
+        self.mesh("cpu")
+        self.size = size
+
+    @property
+    def first(self) -> bool:
+        """Never: the first one keeps a copy of the model beside its parts, in the memory of its machine."""
+        return False
+
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout as a GPU does it, which keeps a byte for each number where a CPU keeps the number again."""
+    return torch.native_dropout(x, p, True)[0] if p and training else x
+
+
+class Memory(TorchDispatchMode):
+    """Counts the bytes of all tensors that are alive, the most there ever were, and what is sent to other processes."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.live = self.peak = self.sent = 0
+        self.known: dict[int, Any] = {}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Any operation as it is; what it makes is counted until it is dropped."""
+        if any(kind.__name__ == "DTensor" for kind in types):
+            return NotImplemented  # its parts come by as well
+        made = function(*args, **(kwargs or {}))
+        for tensor in tree_leaves((made, args)):
+            if isinstance(tensor, Tensor):
+                self.see(tensor)
+        if function.namespace == "c10d":
+            self.sent += max((size_of(tensor) for tensor in tree_leaves(args) if isinstance(tensor, Tensor)), default=0)
+        return made
+
+    def see(self, tensor: Tensor) -> None:
+        """Counts what a tensor lies in, once, as long as anybody has it."""
+        storage = tensor.untyped_storage()
+        key = id(storage)
+        if key not in self.known:
+            self.known[key] = weakref.ref(storage, lambda _: self.drop(key)), 0
+        self.resize(storage)
+
+    def resize(self, storage: torch.UntypedStorage) -> None:
+        """Counts what something is now where it was another size: FSDP empties what it will fill again."""
+        if id(storage) in self.known:
+            here, before = self.known[id(storage)]
+            self.known[id(storage)] = here, storage.nbytes()
+            self.live += storage.nbytes() - before
+            self.peak = max(self.peak, self.live)
+
+    def drop(self, key: int) -> None:
+        """Something that nobody has any more."""
+        self.live -= self.known.pop(key)[1]
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[Memory]:
+    """Counts what is alive in a block of code."""
+    memory, own = Memory(), torch.UntypedStorage.resize_
+
+    def resized(storage: torch.UntypedStorage, size: int) -> Any:
+        made = own(storage, size)
+        memory.resize(storage)
+        return made
+
+    with mock.patch.object(torch.UntypedStorage, "resize_", resized), memory:
+        yield memory
+
+
+@contextlib.contextmanager
+def as_on_a_gpu() -> Iterator[None]:
+    """A model as it goes on a GPU: no mask is asked for its values, bfloat16 stays itself, dropout is one kernel."""
+    with contextlib.ExitStack() as stack:
+        for owner, name, other in (
+            (softmax, "FAST_UP_TO", 0),
+            (Sight, "may_be_blind", True),
+            (Learned, "reached", lambda part, at: at.shape[1]),
+            (functional, "dropout", dropout),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, other))
+        yield
+
+
+def in_earnest(make: Callable[[Sequence[Any]], Batch]) -> Callable[[Sequence[Any]], Batch]:
+    """Makes batches of tensors that hold something: how large they are is in the samples."""
+
+    def made(samples: Sequence[Any]) -> Batch:
+        with _disable_current_modes():
+            return make(samples)
+
+    return made
+
+
+def size_of(tensor: Tensor) -> int:
+    """The bytes of a tensor."""
+    return tensor.numel() * tensor.element_size()
+
+
+def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
+    """What each layout of a run takes on so many GPUs, for the widest step of its first epoch, or why it cannot be."""
+    if run.training.optimiser == "adafactor":
+        raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
+    here = torch.device("cpu")
+    with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
+        run = settled(run, Path(aside) / "plan", lambda spec, to: unlearned(spec, to, here))
+        task, splits = TASKS[run.task].open(run.data, run.seed)
+        spec = suited(run, task)
+        teach(run, task, spec, here)
+    fits = [sample for sample in splits.train if task.length(sample) <= spec.length]
+    splits = replace(splits, train=fits or splits.train)
+    dtype = "bfloat16" if run.training.dtype == "auto" else run.training.dtype  # as on a GPU
+    for name, (parallel, recompute) in LAYOUTS.items():
+        how = {"parallel": "none" if parallel == "ddp" else parallel, "recompute": recompute, "compile": False}
+        training = run.training.model_copy(update=how | {"dtype": dtype})
+        asked = run.model_copy(update={"training": training})
+        try:
+            with torch.device("meta"):
+                check_layout(models.assemble(spec), training, parallel)
+        except Refusal as refusal:
+            yield name, refusal
+            continue
+        try:
+            with imagined(min(gpus, ROW)):
+                few = measured(asked, task, splits, spec, gpus)
+        except DataDependentOutputException:
+            yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
+            continue
+        with imagined(gpus):
+            yield name, stretched(few, spec, gpus) if parallel == "fsdp" else few
+
+
+@contextlib.contextmanager
+def imagined(size: int) -> Iterator[None]:
+    """A group of processes that are not there: what is sent arrives nowhere."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=size)
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def loop_of(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, ranks: Ranks) -> Loop:
+    """The loop of a run, its model fresh."""
+    model = models.assemble(spec)
+    task.prepare(model)
+    adapt(model, run.training)
+    return Loop(run, task, splits, model, Path(), ranks)
+
+
+def measured(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
+    """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
+    ranks = Imagined(gpus, min(gpus, ROW))
+    batches = mock.patch.object(task, "batch", in_earnest(task.batch))
+    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
+        loop = loop_of(run, task, splits, spec, ranks)
+        samples = widest(loop)
+        loop.step(loop.portions.of(samples))
+        memory.peak, memory.sent = memory.live, 0
+        loop.step(loop.portions.of(samples))
+        return told(loop, memory, gpus)
+
+
+def stretched(few: Need, spec: Spec, gpus: int) -> Need:
+    """What was measured on a row of few, on all: parts get smaller, and what is put together of them stays.
+
+    A step over a thousand parts of each weight would take minutes to imagine; making the parts takes a second.
+    """
+    with torch.device("meta"):
+        model = models.assemble(spec)
+    Sharded(model, lambda batch: (Tensor(), Tensor()), Imagined(gpus, gpus), low=False)
+    weights = held(model)
+    gradients, optimiser = (round(part * weights / few.weights) for part in (few.gradients, few.optimiser))
+    peak = few.activations + weights + gradients + optimiser
+    return replace(few, weights=weights, gradients=gradients, optimiser=optimiser, peak=peak)
+
+
+def held(model: nn.Module) -> int:
+    """The bytes of the weights that lie in one process."""
+    return sum(size_of(local(p)) for p in model.parameters()) + sum(map(size_of, model.buffers()))
+
+
+def widest(loop: Loop) -> Sequence[Any]:
+    """The samples of the step of the first epoch that has the most tokens, padding counted."""
+    plan = loop.portions.plan
+    sides = plan.sides(0)
+    step = max(range(plan.steps), key=lambda at: len(plan.at(at)) * int(sides[plan.at(at)].max(0).sum()))
+    return loop.portions.samples(step)
+
+
+def told(loop: Loop, memory: Memory, gpus: int) -> Need:
+    """What was counted, by what it is for."""
+    state = [value for one in loop.optimiser.state.values() for value in one.values() if isinstance(value, Tensor)]
+    kept = sum(size_of(local(tensor)) for tensor in state)
+    kept += sum(size_of(local(tensor)) for tensor in loop.average.weights.values()) if loop.average else 0
+    gradients = sum(size_of(local(p)) for p in loop.model.parameters() if p.requires_grad)
+    whole = sum(size_of(p) for p in loop.model.parameters()) if loop.training.parallel == "none" else 0
+    sent = (2 * whole + memory.sent) * (gpus - 1) // gpus  # each part of a ring passes all but one of the others
+    return Need(held(loop.model), gradients, kept, memory.peak, sent)

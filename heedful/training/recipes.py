@@ -1,0 +1,183 @@
+"""Recipes: one YAML per result, with the score and the time to expect; and the keys by which it can be changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from heedful.errors import Refusal, unknown
+from heedful.formats import native
+from heedful.models import refusal
+from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.models.text.gpt import DecoderSpec
+from heedful.safe.plain_data import Twice, yaml_of
+from heedful.tasks import task_of
+from heedful.training.run_spec import RunSpec, read, validated
+
+HOME = files("heedful") / "recipes"
+TOY = ("data", "toy")
+SPLITS = ("train", "valid", "test")
+FILES = tuple(f"data.{split}" for split in SPLITS)
+FIRST = ("start", "model.size", *FILES)  # keys that put others aside
+PUBLIC = ("languages", "form", "bleu", "channels", "pixels")  # what a recipe says of its own set, and not of another
+KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
+SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
+
+
+class Recipe(BaseModel):
+    """A run's spec, and the versions that a recipe has of other data."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    task: str
+    data: dict[str, Any] | str
+    model: dict[str, Any]
+    toy: dict[str, Any] | None = None
+    sets: dict[str, dict[str, Any]] = {}
+    others: dict[str, Any] = {}
+
+
+def names() -> list[str]:
+    """The recipes that come with heedful."""
+    return sorted(path.name.removesuffix(".yaml") for path in HOME.iterdir() if path.name.endswith(".yaml"))
+
+
+def values(recipe: str) -> dict[str, Any]:
+    """The values of a recipe by name, or of a YAML file."""
+    if recipe.endswith((".yaml", ".yml")):
+        return whole(read(Path(recipe)), f"{recipe}: ")
+    if recipe not in names():
+        raise unknown("recipe", recipe, names())
+    return dict(yaml_of(HOME.joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
+
+
+def whole(values: dict[str, Any], where: str) -> dict[str, Any]:
+    """The values of a recipe, where they have the shape of one; what is in each part is the spec's to say."""
+    try:
+        Recipe.model_validate(values)
+    except ValidationError as error:
+        raise Refusal(f"{where}{refusal(error, '', Recipe)}") from None
+    return values
+
+
+def sets(recipe: str) -> list[str]:
+    """The known sets of which a recipe has a version of its own, beside its toy."""
+    return list(values(recipe).get("sets", {}))
+
+
+def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
+    """The run of a recipe with `key=value` changes; `data=toy` takes the recipe's own small version.
+
+    Of other known sets it may have a version too, with what they want and the score to expect, and one for all others.
+    """
+    base = values(recipe)
+    toy, versions, others = base.pop("toy", None), base.pop("sets", {}), base.pop("others", {})
+    pairs = [parse(change) for change in changes]
+    known = next((pair for pair in pairs if pair == TOY or (pair[0] == "data" and str(pair[1]) in versions)), None)
+    if known is not None:
+        version = toy if known == TOY else versions[known[1]]
+        if not isinstance(version, dict):
+            raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
+        if known != TOY:
+            put(base, *known)
+        base = merged({**base, "expected": None}, version)
+    elif others and any(
+        key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
+    ):
+        base = merged(base, others)
+    whole(base, f"{recipe}: ")
+    if any(pair != known for pair in pairs):
+        base.pop("expected", None)  # it was measured without these changes
+    for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
+        if (key, value) != known:
+            put(base, key, value)
+    run = validated(base, "" if pairs or recipe in names() else recipe)
+    if run.start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
+        return run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": run.start})})
+    return run
+
+
+def toy_data(name: str) -> dict[str, Any] | None:
+    """The small version of a set that is made on the fly, as the recipe that makes it says."""
+    for base in map(values, names()):
+        if base["data"]["name"] == name:
+            return merged(base["data"], base["toy"]["data"])
+    return None
+
+
+def parse(change: str) -> tuple[str, Any]:
+    """The key and the value of "key=value"; the value is read as YAML, a plain number with a dot or an e as a float."""
+    key, equals, text = change.partition("=")
+    if not equals or not all(key.strip().split(".")) or not text.strip():
+        raise Refusal(f"{change!r} is no change; write key=value, for instance training.steps=500")
+    try:
+        value = yaml_of(text)
+    except Twice as error:
+        raise Refusal(f"{change[:200]!r} cannot be read: {error}; leave one of them out") from None
+    except (ValueError, RecursionError, yaml.YAMLError):  # a date that is none, a number without end
+        value = text
+    if isinstance(value, str):
+        try:
+            value = float(value) if value[:1] in "+-.0123456789" else value  # YAML takes 1e-3 for a word
+        except ValueError:
+            value = text
+    return key.strip(), value
+
+
+def named(data: Any) -> Any:
+    """The name of data that are told by their name alone, or by keys."""
+    return data.get("name") if isinstance(data, dict) else data
+
+
+def put(base: dict[str, Any], key: str, value: Any) -> None:
+    """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
+    *path, last = key.split(".")
+    place = base
+    for at, part in enumerate(path):
+        inner = place.get(part)
+        if not isinstance(inner, dict):
+            if inner is not None and path[0] != "data":
+                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
+            inner = place[part] = {} if inner is None or at else {"name": inner}
+        place = inner
+    if key == "data" and not isinstance(value, dict):
+        old = base["data"] if isinstance(base.get("data"), dict) else {}
+        value = {k: old[k] for k in old if k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
+    if key.startswith(FILES) and base["data"].get("name") != "files":
+        base["data"] |= {"name": "files"}
+        for k in PUBLIC:
+            base["data"].pop(k, None)
+    if key == "start" and task_of(base["task"]).inherits:
+        if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
+            fault = "is a file" if Path(str(value)).exists() else "does not exist"
+            raise Refusal(f"{value} {fault}; name a run folder or the model/ in it")
+        kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
+        base["model"] = {name: base["model"][name] for name in kept}
+        base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
+        base["data"] |= {"tokenizer": str(value)}
+    if key == "model.size":
+        sized = (*SIZED, "patch") if "/" in str(value) else SIZED  # as in base/16
+        base["model"] = place = {name: number for name, number in place.items() if name not in sized}
+    place[last] = value
+
+
+def decodes(folder: str) -> bool:
+    """Whether a folder holds what decodes, to which a recipe's output means nothing: its last token has read all."""
+    try:
+        return isinstance(native.load(folder, check=False).spec, DecoderSpec | WriterSpec)
+    except Refusal:  # which is told when the run begins
+        return False
+
+
+def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Nested values laid over others."""
+    made = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, dict) and isinstance(made.get(key), dict)
+        made[key] = merged(made[key], value) if both else value
+    return made

@@ -1,0 +1,166 @@
+"""What a run is: its task, data, model, training and seed, whole and validated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from heedful.data.data_spec import DataSpec
+from heedful.decoding.search_spec import Decoding
+from heedful.errors import Refusal
+from heedful.models import refusal
+from heedful.safe.opening import content
+from heedful.safe.plain_data import yaml_of
+
+MOST = 1_000_000_000  # steps, samples or tokens: decades of them
+Count = Annotated[int, Field(ge=1, le=MOST)]
+Whole = Annotated[int, Field(ge=0, le=MOST)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+BETAS = [0.9, 0.98]
+
+LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
+
+Parallel = Literal["auto", "none", "ddp", "fsdp"]
+
+
+class Lora(BaseModel):
+    """Of which rank and where small products learn in the place of whole matrices (Hu et al., 2022)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    rank: Count = 8
+    alpha: Positive = 16.0  # over the rank: by how much they count
+    parts: Annotated[list[str], Field(min_length=1)] = ["project"]  # of blocks: project, join, attention, feedforward
+
+
+class TrainingSpec(BaseModel):
+    """How long and how fast a model learns."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    steps: Count = 2000
+    batch: Count = 64  # samples a step, over all micro-batches
+    tokens: Whole = 0  # where given, a step takes so many tokens of its longest side, padding counted, not `batch`
+    accumulate: Count = 1  # micro-batches a step
+    rate: Positive = 1e-3  # the highest learning rate
+    schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
+    warmup: Whole = 100  # steps in which the rate rises
+    decay: Share = 0.2  # the share of the steps in which stable_decay falls
+    optimiser: Literal["adamw", "sgd", "adafactor", "muon"] = "adamw"
+    momentum: Share | None = None  # of sgd, 0.9 where not given, and of muon, 0.95
+    weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
+    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
+    clip: NotNegative = 1.0  # the longest gradient; 0: any
+    smoothing: Share = 0.0  # of labels
+    consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
+    guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
+    freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
+    lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
+    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
+    disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
+    policy: NotNegative = 0.0  # how much mechanisms learn that choose whom to see (sac), by policy gradient
+    guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
+    span: NotNegative = 0.0  # of heads that learn how far they look (model.bias=span): what a position of it costs
+    average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
+    average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
+    dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
+    compile: bool = False
+    graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
+    parallel: Parallel = "auto"  # over torchrun's processes; auto: ddp if there are some
+    recompute: bool = False  # blocks keep only their inputs, and work the rest out again: less memory, more time
+    threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
+    evaluate_every: Count = 250  # steps
+    patience: Whole = 0  # evaluations without a better score before it stops; 0: never
+    enough: Annotated[float, Field(allow_inf_nan=False)] | None = None  # stops when the score is this good
+    log_every: Count = 50  # steps
+    save_every: Count = 500  # steps
+    keep: Count = 2  # checkpoints
+    profile: bool = False  # says where the time of a step goes, and writes a trace of a few
+
+    @model_validator(mode="after")
+    def _enough_checkpoints_are_kept(self) -> TrainingSpec:
+        if self.average_last > self.keep:
+            last = self.average_last
+            raise ValueError(f"training.average_last={last} needs as many checkpoints; set training.keep={last}")
+        return self
+
+    @model_validator(mode="after")
+    def _the_optimiser_knows_what_it_is_told(self) -> TrainingSpec:
+        name = self.optimiser
+        if self.momentum is not None and name not in ("sgd", "muon"):
+            raise ValueError(f"training.momentum is for sgd and muon, not {name}; leave it out")
+        if self.betas != BETAS and name not in ("adamw", "muon"):
+            raise ValueError(f"training.betas are for adamw, not {name}; leave them out")
+        return self
+
+
+class Expected(BaseModel):
+    """The score that a recipe reaches, how long it takes, and where that was measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    score: dict[str, float]
+    seconds: float
+    where: str
+
+
+class RunSpec(BaseModel):
+    """One YAML file: everything that a run depends on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    about: str = ""
+    task: str
+    data: DataSpec
+    model: dict[str, Any]
+    training: TrainingSpec = TrainingSpec()
+    decoding: Decoding = Decoding()
+    start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
+    compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
+    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
+    seed: Seed = 1
+    expected: Expected | None = None
+
+    @field_validator("compare", mode="before")
+    @classmethod
+    def _one_will_do(cls, given: Any) -> Any:
+        return ([given] if given else []) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _what_is_compared_has_a_start(self) -> RunSpec:
+        if self.compare and not self.start:
+            word = self.compare[0]
+            raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
+        return self
+
+    def text(self) -> str:
+        """The whole spec as YAML."""
+        values = self.model_dump(mode="json", exclude_none=True)
+        return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+
+
+def validated(values: dict[str, Any], where: str = "") -> RunSpec:
+    """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
+    try:
+        return RunSpec.model_validate(values)
+    except ValidationError as error:
+        refused = refusal(error, "", RunSpec)
+        raise (Refusal(f"{where}: {refused}") if where else refused) from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The values of a YAML file."""
+    try:
+        values = yaml_of(content(path, LARGEST).decode("utf-8"))
+    except FileNotFoundError:
+        raise Refusal(f"{path} does not exist; `heedful recipes` lists what can be trained") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise Refusal(f"{path} cannot be read as YAML: {' '.join(str(error).split())}; mend it") from None
+    if not isinstance(values, dict):
+        raise Refusal(f"{path} is no recipe; it should hold task, data and model")
+    return values

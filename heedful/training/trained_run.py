@@ -1,0 +1,121 @@
+"""What a run left behind, to be scored, asked and looked into."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from heedful.data.data_spec import DataSpec
+from heedful.errors import Refusal
+from heedful.formats import native
+from heedful.formats.hf_models import is_public
+from heedful.models.specs import LanguageSpec
+from heedful.models.text.bert import EncoderSpec
+from heedful.safe.json_and_tensors import read_json
+from heedful.safe.opening import inside
+from heedful.safe.sealed_folders import seal, write_folder
+from heedful.tasks import USES, Task, Use, suited, use_of
+from heedful.training.recipes import TOY, parse, put, toy_data
+from heedful.training.run_spec import read, validated
+
+TASK = "task.json"
+
+
+def leave(model: nn.Module, task: Task, folder: Path) -> None:
+    """Writes a model and its task to a folder, whole or not at all."""
+
+    def fill(aside: Path) -> None:
+        native.write_model(model, aside)
+        task.write(aside)
+        seal(aside)
+
+    write_folder(folder, fill)
+
+
+def trained(folder: Path) -> tuple[nn.Module, Task]:
+    """The model and the task of a run folder, or of the `model/` in it."""
+    model, use = usable(folder)
+    if not isinstance(use, Task):
+        raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
+    return model, use
+
+
+def usable(folder: Path) -> tuple[nn.Module, Use]:
+    """The model of a folder and what it is used for: its task, or what its output answers."""
+    place = native.model_folder(folder)
+    model = native.load(place)
+    known = is_public(place) or isinstance(model.spec, EncoderSpec | LanguageSpec)
+    if known and not os.path.lexists(place / TASK):
+        return model, use_of(model, place)
+    state = read_json(place / TASK)
+    name = state.pop("task", None)
+    if not isinstance(name, str) or name not in USES:
+        raise Refusal(f"{place / TASK}: task {name!r} is not known; known: {', '.join(sorted(USES))}")
+    try:
+        task = USES[name].read(place, state)
+    except Refusal:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
+    for key, value in task.numbers().items():
+        said = getattr(model.spec, key, None)
+        known = (
+            said is not None if key == "labels" else key != "processor"
+        )  # which a model need not name, or alone does
+        if said != value and known:
+            raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
+    suited(task, model.spec)  # type: ignore[arg-type]
+    task.adopt(model.spec)  # type: ignore[arg-type]
+    return model, task
+
+
+def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Sequence[Any]:
+    """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
+    values = begun(folder) or {"task": task.name, "model": {}, "data": {}}
+    for key, value in map(parse, changes):
+        if key.split(".")[0] not in ("data", "seed"):
+            raise Refusal(
+                f"{key} cannot be changed in a trained model; "
+                "eval takes model.mechanism=..., data=..., data.test=..., data.apart=... and seed=..."
+            )
+        if key.startswith("data."):
+            task.hears({key.split(".")[1]: value})
+        if (key, value) == TOY:
+            values["data"] = small(values["data"])
+        else:
+            put(values, key, value)
+    if not values["data"]:
+        raise Refusal(f"{folder} does not say what data it was trained on; name them with data=... or data.test=...")
+    run = validated(values)
+    found: Sequence[Any] = getattr(task.reopen(alone(run.data, split), run.seed), split)
+    if not len(found):
+        raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
+    return found
+
+
+def begun(folder: Path) -> dict[str, Any] | None:
+    """The spec of the run that a folder belongs to, where it is there."""
+    for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
+        if place.is_file():
+            return validated(read(inside(place)), str(place)).model_dump(mode="json", exclude_none=True)
+    return None
+
+
+def small(data: dict[str, Any]) -> dict[str, Any]:
+    """The toy version of the data that a model was trained on."""
+    made = toy_data(data.get("name", ""))
+    if made is None:
+        raise Refusal("data=toy is for models that were trained on data made here; name a file of your own: data=FILE")
+    return made
+
+
+def alone(data: DataSpec, split: str) -> DataSpec:
+    """The data of one split, where it has a file of its own: the others need not be there any more."""
+    if split == "train" or getattr(data, split) is None:
+        return data
+    others = {name: None for name in ("train", "valid", "test") if name != split}
+    return data.model_copy(update={"name": "files"} | others)

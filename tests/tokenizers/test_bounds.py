@@ -1,0 +1,203 @@
+"""What a foreign tokenizer.json can do is bounded: how long it makes a text, and what it raises when it is damaged."""
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tokenizers
+from tokenizers import decoders, normalizers, pre_tokenizers, processors
+
+from heedful.errors import Refusal
+from heedful.tokenizers import Broken, Tokenizer, length_bounds
+from heedful.tokenizers.read_tokenizer import panicked
+from heedful.tokenizers.sentencepiece.convert import converted
+from heedful.tokenizers.sentencepiece.proto import parse
+from tests.tokenizers.corpus import tokenizer
+from tests.tokenizers.foreign import ENGINES
+from tests.tokenizers.test_symbols import learned
+
+BLANK = {"prepend_scheme": "always", "split": True}
+CUT = {"behavior": "Isolated", "invert": False}
+BYTES = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+PARTS: dict[str, list[dict[str, Any]]] = {
+    "normalizer": [
+        {"type": "NFKC"},
+        {"type": "Lowercase"},
+        {"type": "ByteLevel"},
+        {"type": "Prepend", "prepend": "xé"},
+        {"type": "Strip", "strip_left": True, "strip_right": True},
+        *({"type": "Replace", "pattern": {"String": text}, "content": "b\u00e9"} for text in ("", "a", "aab")),
+        *({"type": "Replace", "pattern": {"Regex": text}, "content": "a\u4e2d"} for text in ("", "a|", "a+", "(?=b)")),
+        {"type": "Replace", "pattern": {"Regex": r"[^a]|\b"}, "content": "\ufdfa"},
+        {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True},
+    ],
+    "pre_tokenizer": [
+        BYTES | {"add_prefix_space": True},
+        BYTES | {"add_prefix_space": False},
+        {"type": "Metaspace", "replacement": "\u2581", **BLANK},
+        {"type": "Metaspace", "replacement": "_", **BLANK},
+        {"type": "Split", "pattern": {"Regex": "."}, **CUT},
+        {"type": "Split", "pattern": {"String": ""}, **CUT},
+        {"type": "Punctuation", "behavior": "Isolated"},
+        {"type": "FixedLength", "length": 0},
+        {"type": "UnicodeScripts"},
+    ],
+    "post_processor": [
+        {"type": "BertProcessing", "sep": ["a", 900_000], "cls": ["b", 2]},
+        {"type": "RobertaProcessing", "sep": ["a", 1], "cls": ["b", 2], "trim_offsets": True, "add_prefix_space": True},
+        {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
+         "special_tokens": {"x": {"id": "x", "ids": [], "tokens": []}}},
+    ],
+    "decoder": [
+        BYTES | {"add_prefix_space": True},
+        {"type": "BPEDecoder", "suffix": ""},
+        {"type": "CTC", "pad_token": "a", "word_delimiter_token": "", "cleanup": True},
+        {"type": "WordPiece", "prefix": "##", "cleanup": True},
+        {"type": "Strip", "content": "a", "start": 3, "stop": 3},
+        {"type": "Replace", "pattern": {"Regex": ""}, "content": "b"},
+        {"type": "ByteFallback"},
+        {"type": "Fuse"},
+    ],
+}  # fmt: skip
+INNER = dict(zip(PARTS, length_bounds.INNER, strict=True))
+
+
+def in_row(name: str, parts: list[Any]) -> dict[str, Any]:
+    return {"type": "Sequence", INNER[name]: parts}
+
+
+def engine(**parts: Any) -> tokenizers.Tokenizer:
+    model = {"type": "WordLevel", "vocab": {"<unk>": 0, "a": 1}, "unk_token": "<unk>"}
+    return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", "added_tokens": [], "model": model, **parts}))
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch):
+    """A panic tells where it was, which takes half a second."""
+    monkeypatch.setenv("RUST_BACKTRACE", "0")
+
+
+def made_by(part: Callable[[Any], Any], given: Any) -> Any:
+    """What a part makes of something; None where it panics, as it does at some odd rows."""
+    try:
+        return part(given)
+    except BaseException as error:
+        if panicked(error):
+            return None
+        raise
+
+
+def test_every_part_that_the_library_has_is_known():
+    kinds = [(normalizers, {"Normalizer", "NORMALIZERS"}), (pre_tokenizers, {"PreTokenizer"})]
+    kinds += [(decoders, {"Decoder", "DecodeStream"})]
+    for module, no_part in kinds:
+        found = {name for name in vars(module) if name[0].isupper() and name.isidentifier()}
+        named = {name for name in found if isinstance(getattr(module, name), type)} - no_part - {"Sequence"}
+        assert named <= length_bounds.TIMES.keys(), named - length_bounds.TIMES.keys()
+    assert {name for name, value in vars(processors).items() if isinstance(value, type)} == {
+        "PostProcessor", "BertProcessing", "ByteLevel", "RobertaProcessing", "Sequence", "TemplateProcessing"
+    }  # fmt: skip
+
+
+def test_no_text_becomes_longer_than_it_is_said_to():
+    dice = random.Random(0)
+    for _ in range(400):
+        first = dice.choices(PARTS["normalizer"], k=dice.randrange(4))
+        then = [part for part in dice.choices(PARTS["pre_tokenizer"], k=dice.randrange(4)) if "length" not in part]
+        text = "".join(dice.choices("aab ., B1", k=dice.randrange(1, 12)))
+        row = in_row("normalizer", first), in_row("pre_tokenizer", then)
+        made = engine(normalizer=row[0], pre_tokenizer=row[1])
+        ready = made_by(made.normalizer.normalize_str, text) or ""
+        cut = made_by(made.pre_tokenizer.pre_tokenize_str, ready) or []
+        longest = max(len(ready.encode()), sum(len(piece.encode()) for piece, _ in cut))
+        assert longest <= length_bounds.bound(*row).size(text), (first, then, text)
+
+
+def test_nothing_decoded_becomes_longer_than_it_is_said_to():
+    dice = random.Random(0)
+    for _ in range(300):
+        row = in_row("decoder", dice.choices(PARTS["decoder"], k=dice.randrange(4)))
+        tokens = ["".join(dice.choices("ab# Ġé", k=dice.randrange(1, 6))) for _ in range(5)]
+        made = made_by(engine(decoder=row).decoder.decode, tokens) or ""
+        assert len(made.encode()) <= sum(map(length_bounds.bound(row).size, tokens)), (row, tokens)
+
+
+def test_a_text_that_could_become_longer_than_memory_is_refused_before_it_is_read(monkeypatch):
+    made = Tokenizer(ENGINES["gpt2"])
+    monkeypatch.setattr(length_bounds, "LARGEST_TEXT", 100)
+    assert made.encode("a" * 49)
+    for ask in (made.encode, made.explain, made.cut, made.placed, lambda text: made.join([(text,)])):
+        with pytest.raises(
+            Refusal, match=r"^a text of 51 characters can become 104 bytes in this tokenizer, .*; cut it"
+        ):
+            ask("a" * 51)
+
+
+JUNK = [None, -1, 0, 1, 3, 2**31, 2**70, 1.5, 1e308, "", "a", "▁", "\0", "<pad>", "[UNK]", [], {}, [[]], [0], ["a"]]
+JUNK += [True, False, {"type": "Fuse"}, "(", "a*", "x" * 5000, "日"]
+LINES = ["", "a man é 日本 ﬁ\n\t<pad> [CLS] ", "aaaa  b"]
+
+
+def places(value: Any, dice: random.Random) -> list[tuple[Any, Any]]:
+    """All places in a JSON value, and some of those in its vocabulary."""
+    keys = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
+    found = []
+    for key in keys if len(keys) < 40 else dice.sample(keys, 12):
+        found += [(value, key), *places(value[key], dice)]
+    return found
+
+
+def damaged(parts: dict[str, Any], dice: random.Random) -> dict[str, Any]:
+    """A tokenizer.json in which some things are gone, others, moved, doubled, or in a row with a part that is known."""
+    for _ in range(dice.choice([1, 1, 2, 3])):
+        found = places(parts, dice)
+        (value, key), (other, place) = dice.choices(found, k=2)
+        way = dice.randrange(6)
+        if way == 0:
+            del value[key]
+        elif way < 3:
+            value[key] = copy.deepcopy(dice.choice([*JUNK, other[place]]))
+        elif way == 3 and isinstance(value, list):
+            value.append(copy.deepcopy(value[key]))
+        else:
+            name = dice.choice(list(PARTS))
+            one = copy.deepcopy(dice.choice(PARTS[name]))
+            parts[name] = one if way == 4 else in_row(name, [part for part in (parts.get(name), one) if part])
+    return parts
+
+
+def use(made: Tokenizer) -> None:
+    """Everything that is asked of a tokenizer."""
+    rows = [*made.encode_all(LINES), list(range(min(len(made), 30)))]
+    assert all(0 <= at < len(made) for row in rows for at in row)  # or a model would look up rows that it has not
+    assert len({*made.layout.known.values()}) == len(made.layout.known)
+    if made.kind in ("bpe", "bpe_characters"):
+        Broken(made, LINES, 0.3, seed=1).at(1, 0)
+    made.encode("a b c d e", longest=5)
+    for row in rows:
+        made.decode(row), made.pieces(row), made.words(row), list(made.stream(row))
+    for text in LINES:
+        made.explain(text), made.cut(text), made.placed(text)
+    list(made.by_words(LINES)), made.join([("a b",), ("c",)]), made.join([("a b", "c d")], 9)
+    made.kind, made.special, made.layout.unknown, made.with_special(["<x>"])
+
+
+def test_a_damaged_tokenizer_is_read_or_refused_and_nothing_else(tmp_path):
+    good = [json.loads(engine.to_str()) for engine in ENGINES.values()]
+    good += [json.loads(tokenizer(kind).layout.text) for kind in ("characters", "words", "unigram")]
+    good += [json.loads(Tokenizer(converted(parse(learned("bpe", ["\n", "ab"])))).layout.text)]
+    read = 0
+    for number in range(60):
+        dice = random.Random(number)
+        parts = damaged(copy.deepcopy(dice.choice(good)), dice)
+        (tmp_path / "tokenizer.json").write_text(json.dumps(parts))
+        try:
+            made = Tokenizer.read(tmp_path / "tokenizer.json")
+            read += 1
+            use(made)
+        except Refusal:
+            continue
+    assert 5 < read < 55
