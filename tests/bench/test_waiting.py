@@ -42,7 +42,7 @@ def test_without_the_set_another_is_taken_and_named(
     def gone(name: str) -> Any:
         raise Refusal(f"data={name} is not here")
 
-    monkeypatch.setattr(waiting_bench.sets, "home", gone)
+    monkeypatch.setattr(waiting_bench.download, "home", gone)
     monkeypatch.setattr(waiting_bench, "IMAGES", 60)
     with pytest.raises(SystemExit) as stop:
         main(["bench", "waiting", "--rounds", "1"])
