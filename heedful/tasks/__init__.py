@@ -18,6 +18,7 @@ from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
     from heedful.tasks.agreeing import Agreeing
+    from heedful.tasks.closed import Task
     from heedful.tasks.coding import Coding
     from heedful.tasks.guessing import Guessing
     from heedful.tasks.images import Images
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from heedful.tasks.sequences import Sequences
     from heedful.tasks.series import Series
     from heedful.tasks.sets import Sets
-    from heedful.tasks.task import Task
     from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
     from heedful.tasks.vectors import Vectors

@@ -8,18 +8,22 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, pick, several
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
 from heedful.data.transforms import ResizedCrop, mixed
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
+from heedful.models.numerics import device_of, finite, precise, unit
 from heedful.models.vision.dino import DINO, DINOSpec, crowding
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Label, Result, Vector
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, learned, overlays
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several, unit
 from heedful.tasks.variety import Variety
+from heedful.views.finding import Finding
 
 LEAST = 0.25  # of the most that a small view shows of an image, what it shows at least
 SIDE = 0.45  # of a small view, of the image's

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.squad import Question, asked
 from heedful.data.near_duplicates import Content
@@ -20,8 +21,8 @@ from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.tasks.asking import Answering
 from heedful.tasks.fitted import Asked, Fitted, last_layer
-from heedful.tasks.task import Batch, Finding
 from heedful.tokenizers import Joined
+from heedful.views.finding import Finding
 
 HIDDEN = -1e4  # the score of a token that is none: as good as never, and no gradient is lost
 ARTICLES = re.compile(r"\b(a|an|the)\b")

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, to
 from heedful.looking import look
 from heedful.looking.page import Figures
-from heedful.tasks.task import Batch, Finding, device_of, to
+from heedful.models.numerics import device_of
+from heedful.views.finding import Finding
 
 
 def antidiagonal(model: nn.Module, batches: Iterable[Batch]) -> Finding:

@@ -20,8 +20,8 @@ from heedful.looking.page import Samples, Section
 from heedful.models import Spec
 from heedful.tasks.asking import Classification
 from heedful.tasks.fitted import Asked, Fitted, last_layer
-from heedful.tasks.task import Finding
 from heedful.tokenizers import Joined
+from heedful.views.finding import Finding
 
 
 class Classify(Classification, Fitted):

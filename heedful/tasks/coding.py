@@ -10,14 +10,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, pick, several
 from heedful.data.images import Picture, Pixels
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.vision.dvae import DVAE
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import ImageTokens, Result
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import coloured
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
+from heedful.views.finding import Finding
 
 EVEN = 0.02  # how much it counts that all tokens are used, beside the error of the pixels
 SIDE_BY_SIDE = 8  # images of a report

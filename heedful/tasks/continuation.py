@@ -9,17 +9,19 @@ from typing import ClassVar, cast
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, several, to
 from heedful.data.transforms import draw
 from heedful.decoding import Decoding, search
 from heedful.looking.page import Example, Samples
+from heedful.models.numerics import device_of
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.models.text.gpt import GPT
 from heedful.models.writer import Writer, longest
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop
 from heedful.tasks.losses import consistent, cross_entropy
-from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 
 SCORES = 1 << 26  # scores of tokens that are made at once where nothing is learned
 GIVEN, AHEAD = 48, 48  # tokens of a text that are shown, and that are written then

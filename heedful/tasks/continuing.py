@@ -9,12 +9,14 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import nn
 
+from heedful.data.collate import several
 from heedful.decoding import Decoding, search, stream
 from heedful.decoding.prompts import Asked
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result, Text
-from heedful.tasks.task import maps, read_all, several
 from heedful.tasks.use import Use
 from heedful.tokenizers import hf_folders
 

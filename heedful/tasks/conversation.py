@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, several, stack, to
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.chat_jsonl import Dialogue, dialogues
 from heedful.data.near_duplicates import Content
@@ -21,13 +22,16 @@ from heedful.decoding.chat import KNOWN, Script, spoken_by
 from heedful.decoding.prompts import Asked
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of
 from heedful.models.specs import LanguageSpec
+from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Text
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.continuing import AT_ONCE, Continuing
 from heedful.tasks.losses import cross_entropy
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tasks.writing import alike
 from heedful.tokenizers import Tokenizer, hf_folders

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention
+from heedful.data.collate import Batch, stack
 from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import Content
 from heedful.data.splits import Splits
@@ -20,9 +21,9 @@ from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
 from heedful.models import Spec
 from heedful.models.ensemble import alone
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.reading import Reading, batch_of, read
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, stack
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import Joined
 

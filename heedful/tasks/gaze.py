@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, to
 from heedful.data.formats.pharaoh import Link
 from heedful.looking import look
 from heedful.looking.alignment import agreement, links, words_map
-from heedful.tasks.task import Batch, device_of, to
+from heedful.models.numerics import device_of
 
 Words = tuple[list[int], list[int]]  # the word of each sub-word of a source and of its target, without begin and end
 

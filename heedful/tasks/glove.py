@@ -12,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, several, to
+from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.crops import Stream, Whole
 from heedful.tasks.skip_gram import directions
-from heedful.tasks.task import PLAIN, Batch, Terms, device_of, several, to
 from heedful.tasks.words import Words
 
 MOST, POWER = 100.0, 0.75  # counts from which on all weigh the same, and how weights grow up to there

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
+from heedful.data.collate import Batch, pick, several
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
 from heedful.data.transforms import draw
@@ -17,15 +18,18 @@ from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.vision.beit import BEiT, BEiTSpec
 from heedful.models.vision.dvae import DVAE
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result, Score
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.coding import Coding, shaped
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.rebuilding import some_can_be_hidden
 from heedful.tasks.seen import GOES_ON, coloured, learned
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
+from heedful.views.finding import Finding
 
 HIDING = 41  # purpose of dice
 COARSE = 3  # cells along the side of the noise whose heights are hidden: patches that stand together go together

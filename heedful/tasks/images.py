@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention
+from heedful.data.collate import Batch, pick, several
 from heedful.data.images import Picture, Pixels
 from heedful.data.splits import Splits
 from heedful.decoding.steps import answering
@@ -19,12 +20,15 @@ from heedful.looking import attends, confusion, look
 from heedful.looking.calibration import bins
 from heedful.looking.page import Example, Samples, Section
 from heedful.models import Spec
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.vision.autoformer_nas import AutoFormerSpec
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Label, Result
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.pictured import Pictured, levels, pixels_of
 from heedful.tasks.seen import learned, maps_of, mistakes, over, overlays
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.teaching import judged, taught
+from heedful.views.finding import Finding
 
 __all__ = ["Images", "levels", "pixels_of"]
 

@@ -11,16 +11,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, several
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.line_files import is_number
 from heedful.data.splits import Splits
 from heedful.data.toys.linear_maps import Numbers, Prompt, drawn, least_squares, maps
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps as maps_of_words
 from heedful.looking.page import Curve, Curves, Example, Figures, Samples
+from heedful.models.numerics import device_of, finite, precise
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Number, Result
-from heedful.tasks import task as tasks
-from heedful.tasks.task import PLAIN, Batch, Finding, Task, Terms, device_of, finite, precise, read_all, several
+from heedful.tasks.closed import PLAIN, Task, Terms
+from heedful.views.finding import Finding
 
 MANY = 10_000  # examples or dimensions, at most, that a file may say there are
 SIZE = 256  # prompts that are answered at once
@@ -154,7 +158,7 @@ class InContext(Task):
             model(torch.from_numpy(series)[None].to(device_of(model)))
         words = [f"{'xy'[at % 2]}{at // 2 + 1}" for at in range(len(series))]
         name = f"{len(series) // 2} examples → {self.answer(model, series):.3f}"
-        return Example(name, tasks.maps(seen, lambda path: (words, words)))
+        return Example(name, maps_of_words(seen, lambda path: (words, words)))
 
     def show(self, model: nn.Module, samples: Sequence[Prompt]) -> Samples:
         inputs, answers = (np.stack([getattr(one, name) for one in samples]) for name in ("inputs", "answers"))

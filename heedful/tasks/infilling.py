@@ -12,16 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, Ids, several, to
 from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop, Whole
 from heedful.tasks.losses import cross_entropy, written
-from heedful.tasks.task import PLAIN, Batch, Ids, Terms, device_of, several, to
 from heedful.tasks.writing import Writes
 
 SPAN = 3  # tokens of a gap, on average

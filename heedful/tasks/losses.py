@@ -7,8 +7,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch
 from heedful.models.specs import PAD
-from heedful.tasks.task import Batch, Terms
+from heedful.tasks.closed import Terms
 
 PIECE = 1 << 22  # scores that are worked on at once: few enough for a GPU's cache
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, Ids, several, stack
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.lazy_samples import Made
@@ -22,22 +23,14 @@ from heedful.models import Spec
 from heedful.models.text.transformer import UNKNOWN, TransformerSpec
 from heedful.safe.opening import inside
 from heedful.tasks.antidiagonal import antidiagonal
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
 from heedful.tasks.rows import Rows
-from heedful.tasks.task import (
-    PLAIN,
-    Batch,
-    Finding,
-    Ids,
-    Task,
-    Terms,
-    several,
-    stack,
-)
 from heedful.tasks.writing import Writes
 from heedful.terminal import progress
 from heedful.tokenizers import Broken, Tokenizer
+from heedful.views.finding import Finding
 
 TOGETHER = 10_000  # pairs that are encoded together
 

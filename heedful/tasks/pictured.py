@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, pick
 from heedful.data.data_spec import DataSpec
 from heedful.data.images import Picture, Pixels, opened_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, picture, viewed, written
@@ -20,7 +21,7 @@ from heedful.errors import Refusal
 from heedful.inputs import Processor
 from heedful.models import Spec
 from heedful.models.vision.image_spec import ImageSpec, processor
-from heedful.tasks.task import Batch, Task, pick
+from heedful.tasks.closed import Task
 from heedful.tasks.variety import Variety
 
 LARGE = 256  # pixels along the side of a picture that people look at

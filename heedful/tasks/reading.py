@@ -11,13 +11,16 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import standing
+from heedful.data.collate import Batch, several, stack, to
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.heads_asked import AskedSpec, asked
+from heedful.models.numerics import device_of, finite
+from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Result
-from heedful.tasks.task import Batch, device_of, finite, maps, nonempty, read_all, several, stack, to
 from heedful.tasks.use import Use
 from heedful.tasks.writing import alike
 from heedful.tokenizers import Joined, Tokenizer, hf_folders

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, pick, several
 from heedful.data.images import Picture, Pixels
 from heedful.data.images.decode import Size
 from heedful.data.transforms import draw
@@ -18,13 +19,16 @@ from heedful.looking import look
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import ViTSpec, stem
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result, Score
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.images import Images, levels, pixels_of
 from heedful.tasks.seen import GOES_ON, coloured, maps_seen
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, finite, pick, precise, read_all, several
 from heedful.tasks.variety import Variety
+from heedful.views.finding import Finding
 
 HIDING = 40  # purpose of dice
 SIDE_BY_SIDE = 8  # images of a report

@@ -10,15 +10,18 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, pick
 from heedful.data.images import Picture
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.task import PLAIN, Batch, Finding, Terms, device_of, pick, precise
 from heedful.tasks.teaching import judged
+from heedful.views.finding import Finding
 
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
 CHANGED = 0.3  # how likely each number of a child is another

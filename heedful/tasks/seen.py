@@ -18,13 +18,13 @@ from heedful.looking.gradients import felt, relevance
 from heedful.looking.learned_patches import distances, filters, segments, similarity
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Curve, Curves, Example, Section
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import ViT
 from heedful.results import Label
-from heedful.tasks.task import maps
 
 CELLS = 64  # positions that are shown
 CELL = re.compile(r"(\d+),(\d+)")  # the name of a patch

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from heedful.data.collate import Batch, several, stack, to
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.labelled_line import Line
 from heedful.data.formats.labelled_sequences import numbered, renumbered, sequences
@@ -21,26 +22,15 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps import Map
+from heedful.looking.maps_of_seen import fitting
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.sets.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
+from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Label, Result
-from heedful.tasks.task import (
-    PLAIN,
-    Batch,
-    Task,
-    Terms,
-    device_of,
-    finite,
-    fitting,
-    nonempty,
-    precise,
-    read_all,
-    several,
-    stack,
-    to,
-)
+from heedful.tasks.closed import PLAIN, Task, Terms
 
 FIRST = UNKNOWN + 1  # the id of the first word, behind the special tokens; -1 is a word that is unknown
 SHORTEST = 16  # sequences are filled up to this, and from twice as many on to four lengths between powers of two

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch
 from heedful.data.data_spec import DataSpec, Sides
 from heedful.data.formats import line_files
 from heedful.data.splits import Splits, opened
@@ -19,12 +20,15 @@ from heedful.data.toys import series_sets
 from heedful.decoding import roll
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example, Samples
+from heedful.models.numerics import device_of, precise
 from heedful.models.series.forecaster import Forecaster
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result
 from heedful.results import Series as Forecast
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, maps, precise, read_all
 
 Numbers = NDArray[np.float32]
 MANY = 10_000_000  # steps or channels, at most, that a file may say there are: as many as data may have

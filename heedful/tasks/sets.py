@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from heedful.data.collate import Batch, several, to
 from heedful.data.data_spec import DataSpec, Sides
 from heedful.data.formats import line_files
 from heedful.data.near_duplicates import Content
@@ -19,12 +20,15 @@ from heedful.data.toys import series_sets
 from heedful.data.toys.series_sets import Labelled, Numbers
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
+from heedful.models.numerics import device_of, finite, precise
 from heedful.models.sets.predictor import PredictorSpec
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Label, Result
+from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.numbers import read_rows, words, write_rows
-from heedful.tasks.task import PLAIN, Batch, Task, Terms, device_of, finite, maps, precise, read_all, several, to
 
 
 class Sets(Task):

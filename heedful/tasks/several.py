@@ -12,13 +12,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
 from heedful.results import Result
 from heedful.tasks.classify import Classify
 from heedful.tasks.fitted import Asked
-from heedful.tasks.task import Batch
 from heedful.tokenizers import Joined
 
 NEVER = -1e4  # the score of a class that answers another task

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from torch import nn
 
+from heedful.data.collate import Ids
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.splits import Splits
@@ -17,11 +18,12 @@ from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.text.transformer import SPECIAL
+from heedful.pipelines.reading_inputs import nonempty
 from heedful.tasks import rouge
 from heedful.tasks.pairs import Encoded, Pairs
-from heedful.tasks.task import Finding, Ids, nonempty
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import Tokenizer, hf_folders
+from heedful.views.finding import Finding
 
 
 class Summary(Pairs):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from heedful.data.collate import stack
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.conll import GOES_ON, OUTSIDE, Span, Tagged, spans, tagged
 from heedful.data.splits import Splits
@@ -19,8 +20,8 @@ from heedful.looking.page import Confusion, Figures, Samples
 from heedful.results import Tags
 from heedful.tasks.asking import Tagging, first_tokens
 from heedful.tasks.fitted import Asked, Fitted, last_layer
-from heedful.tasks.task import Finding, stack
 from heedful.tokenizers import Joined
+from heedful.views.finding import Finding
 
 NAMED = 12  # kinds that are told one by one
 

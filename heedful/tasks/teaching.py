@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from heedful.data.collate import Batch
+from heedful.models.numerics import precise
 from heedful.models.vision.vit import ViT
-from heedful.tasks.task import Batch, precise
 
 
 def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:

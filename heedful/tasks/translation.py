@@ -12,6 +12,7 @@ import sacrebleu
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch, Ids, pick, to
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.ibm_model1 import lexicon
@@ -21,11 +22,14 @@ from heedful.looking import look
 from heedful.looking.alignment import Alignment, agreement, guide, links
 from heedful.looking.page import Alignment as Aligned
 from heedful.looking.page import Example, Figures, Samples
+from heedful.models.numerics import device_of, precise
 from heedful.models.text.transformer import UNKNOWN
+from heedful.pipelines.reading_inputs import nonempty
+from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
 from heedful.tasks.pairs import Encoded, Pairs
-from heedful.tasks.task import PLAIN, Batch, Finding, Ids, Terms, device_of, nonempty, pick, precise, to
 from heedful.tasks.writing import alike
+from heedful.views.finding import Finding
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen
 ROOM = 8192  # tokens of a batch that is read and not written

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from heedful.data.collate import Batch
 from heedful.data.transforms import MIXES, VARIATIONS, Mix, Variation, draw
 from heedful.errors import Refusal
 from heedful.models import part_words
-from heedful.tasks.task import Batch
 
 SHADES = (1, 3)  # channels that are shades: grey, or red, green and blue
 CHOICE = 30  # purpose of dice: which way two images are mixed

@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
+from heedful.models.numerics import unit
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Vector
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import json_of
 from heedful.tasks.reading import Reading
-from heedful.tasks.task import read_all, unit
 from heedful.tokenizers import Joined
 
 MODULES, SETTINGS = "modules.json", "sentence_bert_config.json"  # of sentence-transformers

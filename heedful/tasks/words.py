@@ -17,12 +17,13 @@ from heedful.errors import Refusal, nearest
 from heedful.looking.maps import Map
 from heedful.looking.page import Example, Samples
 from heedful.models import Spec
+from heedful.models.numerics import unit
 from heedful.models.specs import UNKNOWN
 from heedful.models.text.word_vectors import WordVectors
+from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Neighbours, Result
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Stream
-from heedful.tasks.task import read_all, unit
 
 BEST = 5  # neighbours that are told
 DRAWN = 15  # neighbours of a picture

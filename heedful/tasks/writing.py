@@ -9,19 +9,22 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Ids, stack
 from heedful.decoding import search, stream
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking import look
+from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.models.numerics import device_of
 from heedful.models.special_tokens import Special
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
 from heedful.models.text.transformer import SPECIAL
 from heedful.models.writer import longest
+from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Result, Text
-from heedful.tasks.task import Ids, device_of, maps, nonempty, read_all, stack
 from heedful.tasks.use import Use
 from heedful.tokenizers import Tokenizer, hf_folders
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.kept import LASTING
+from heedful.data.collate import Batch
 from heedful.errors import Refusal
-from heedful.tasks.task import Batch
 
 WARM = 3  # passes before a capture, in which the libraries choose their kernels
 

@@ -14,12 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism
+from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
 from heedful.tasks import Task
+from heedful.tasks.closed import Terms
 from heedful.tasks.heads.told import judged
-from heedful.tasks.task import Batch, Terms, pick, pinned, to
 from heedful.training import checkpoint, shapes
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from heedful.data.collate import Batch
 from heedful.data.splits import Plan
 from heedful.tasks import Task
-from heedful.tasks.task import Batch
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.run_spec import RunSpec
 from heedful.training.shapes import Shape

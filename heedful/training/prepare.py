@@ -14,14 +14,16 @@ import torch
 from torch import nn
 
 from heedful import models, tasks
+from heedful.data.collate import to
 from heedful.data.near_duplicates import Overlap, by_side
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
+from heedful.models.numerics import device_of
 from heedful.tasks import Task, task_of
+from heedful.tasks.closed import Terms
 from heedful.tasks.heads.told import KNOWN, LOOKING
-from heedful.tasks.task import Terms, device_of, to
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.init_from import Begun, begin, check_learns, check_tokens, inherited

@@ -8,17 +8,18 @@ from typing import Any
 
 from torch import nn
 
+from heedful.data.collate import pick
 from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.tasks import Task
 from heedful.tasks.rouge import NAMES as ROUGE
-from heedful.tasks.task import Finding, pick
 from heedful.training.adapt.ablation import beside
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.run_spec import RunSpec
+from heedful.views.finding import Finding
 
 # Scores from 0 to 1; others are numbers of their own.
 OF_ONE = "accuracy_"  # of one task of several

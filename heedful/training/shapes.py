@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn.functional import pad
 
-from heedful.tasks.task import Batch
+from heedful.data.collate import Batch
 
 LENGTHS, ROWS = 4, 32  # what is captured is filled up to multiples of these: a capture takes no longer than a few steps
 SHORTEST = 16  # what is compiled is filled up to powers of two from this one on: each shape takes a minute to compile

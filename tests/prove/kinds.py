@@ -24,8 +24,8 @@ from heedful.looking import look
 from heedful.models import part_words
 from heedful.models.attention_kinds import Kind
 from heedful.tasks import kinds
+from heedful.tasks.closed import Terms
 from heedful.tasks.heads.told import heads_told
-from heedful.tasks.task import Terms
 from heedful.training.optimiser import optimiser_of
 from heedful.training.run_spec import TrainingSpec
 

@@ -16,6 +16,7 @@ from torch import nn
 import heedful
 from heedful import models
 from heedful.cli.data_verb import MADE
+from heedful.data.collate import pick
 from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
@@ -25,7 +26,6 @@ from heedful.results import Result
 from heedful.tasks import TASKS, Task, Translation
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.gaze import Gaze
-from heedful.tasks.task import pick
 from heedful.training import recipes, run
 from heedful.training.microbatches import Portions
 from heedful.training.report import SHARES, is_share

@@ -15,9 +15,9 @@ from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
+from heedful.tasks.closed import Terms
 from heedful.tasks.continuation import Continuation, blanked
 from heedful.tasks.crops import Stream
-from heedful.tasks.task import Terms
 from heedful.tokenizers import Tokenizer, train
 from heedful.training import run
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from heedful.data.collate import Batch
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats import pharaoh
 from heedful.data.toys.invented_language import sentences
@@ -14,8 +15,8 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import agreement
 from heedful.tasks import TASKS
+from heedful.tasks.closed import Terms
 from heedful.tasks.gaze import Gaze
-from heedful.tasks.task import Batch, Terms
 from heedful.training import run
 from heedful.training.loop import Loop
 from tests.training.runs import CPU, first_samples, loop_of, short

@@ -8,11 +8,11 @@ from heedful import build
 from heedful.attention import AdaptiveSpan, Causal, Everything, Padding
 from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
+from heedful.tasks.closed import Terms
 from heedful.tasks.heads.disagreement import overlap
 from heedful.tasks.heads.guided import astray
 from heedful.tasks.heads.span import farness
 from heedful.tasks.heads.told import judged
-from heedful.tasks.task import Terms
 from heedful.training import run
 from tests.training.runs import CPU, loop_of, short
 

@@ -14,8 +14,8 @@ from heedful.data.data_spec import DataSpec
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.tasks.agreeing import Agreeing
+from heedful.tasks.closed import Terms
 from heedful.tasks.images import Images, pixels_of
-from heedful.tasks.task import Terms
 from heedful.training.distributed.ranks import Ranks
 from tests.answered import plain
 

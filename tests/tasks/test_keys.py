@@ -7,7 +7,7 @@ import yaml
 from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
 from heedful.tasks import TASKS, task_of
-from heedful.tasks.task import ALL
+from heedful.tasks.closed import ALL
 from heedful.training import recipes, run
 from heedful.training.adapt.pretraining_stages import named
 from heedful.training.prepare import prepare

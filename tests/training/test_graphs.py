@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.tasks.task import Terms
+from heedful.tasks.closed import Terms
 from heedful.training.loop import Loop
 from heedful.training.shapes import LENGTHS, ROWS, captured, compiled
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from heedful.data.collate import to
 from heedful.models.text.transformer import PAD
-from heedful.tasks.task import Terms, to
+from heedful.tasks.closed import Terms
 from heedful.training.loop import Loop, seed_step
 from heedful.training.schedule import rate
 from tests.training.runs import CPU, Silent, first_samples, loop_of, short

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from heedful.attention import Sight
 from heedful.attention.mechanisms import SAC
+from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.look import Seen
-from heedful.tasks.task import Batch, Task, Terms
+from heedful.tasks.closed import Task, Terms
 
 Told = Callable[[Seen, Terms], Tensor]  # what heads cost that do not do as they are told
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from heedful.data.collate import Batch
 from heedful.looking import look
 from heedful.looking.look import Seen
+from heedful.tasks.closed import Task, Terms
 from heedful.tasks.heads.disagreement import overlap
 from heedful.tasks.heads.guided import astray
 from heedful.tasks.heads.policy import by_policy
 from heedful.tasks.heads.span import farness
-from heedful.tasks.task import Batch, Task, Terms
 
 LOOKING = ("disagreement", "guided", "policy")  # terms that every task with attention knows, and look into the model
 KNOWN = (*LOOKING, "span")  # and all that every such task knows

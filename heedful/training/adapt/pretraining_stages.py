@@ -19,7 +19,7 @@ from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks import task_of
-from heedful.tasks.task import ALL
+from heedful.tasks.closed import ALL
 from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.distributed.sharding import check

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 
 from heedful.attention import Bias
 from heedful.blocks import Exchange, Stack
+from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
 from heedful.tasks.heads.policy import choosers
 from heedful.tasks.heads.span import farness
 from heedful.tasks.heads.told import LOOKING
-from heedful.tasks.task import Batch
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.run_spec import Parallel, TrainingSpec
 

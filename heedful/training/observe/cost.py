@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from heedful.data.collate import to
 from heedful.models import Members
-from heedful.tasks.task import to
 from heedful.training.loop import Loop
 
 COUNTED = 8  # steps of the first epoch, evenly spread

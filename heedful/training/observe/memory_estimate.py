@@ -21,12 +21,12 @@ from torch.utils._pytree import tree_leaves
 from heedful import models
 from heedful.attention import Sight
 from heedful.attention.mechanisms import softmax
+from heedful.data.collate import Batch
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.inputs import Learned
 from heedful.models import Spec
 from heedful.tasks import TASKS, Task
-from heedful.tasks.task import Batch
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.pretraining_stages import settled, unlearned
 from heedful.training.distributed.ranks import Ranks

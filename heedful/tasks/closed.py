@@ -3,40 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
+from heedful.data.collate import Batch
 from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import Content, Overlap, overlaps
 from heedful.data.splits import Splits
-from heedful.errors import Failure, Refusal
-from heedful.looking.look import Seen
-from heedful.looking.maps import Map
-from heedful.looking.page import Figures, Samples, Section
+from heedful.errors import Refusal
+from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.tasks.use import Use
-
-Batch = dict[str, Tensor]
-Ids = Sequence[int] | NDArray[np.int64]
-Read = TypeVar("Read")
-Given = TypeVar("Given")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What the attention of a model shows, in figures, and which layer and head shows it best."""
-
-    figures: Figures
-    layer: str
-    head: str  # a number, or "mean" of the layer's heads
-    more: tuple[Section, ...] = ()  # of a report, beside the figures
+from heedful.views.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -179,98 +160,3 @@ class Task(Use):
     def finding(self, model: nn.Module, samples: Sequence[Any]) -> Finding | None:
         """What the attention of this task shows, where it shows something that can be measured."""
         return None
-
-
-def device_of(model: nn.Module) -> torch.device:
-    """Where a model's weights lie."""
-    return next(model.parameters()).device
-
-
-def nonempty(text: str, what: str) -> str:
-    """The input itself, or a refusal where it is empty."""
-    if not text.strip():
-        raise Refusal(f"the input is empty; give {what}")
-    return text
-
-
-def read_all(inputs: Iterable[Given], read: Callable[[Given], Read]) -> list[Read]:
-    """Every input as `read` takes it, before the first is answered; one that is refused is told by its number."""
-    made: list[Read] = []
-    for text in inputs:
-        try:
-            made.append(read(text))
-        except Refusal as refused:
-            raise Refusal(f"input {len(made) + 1}: {refused}") from None
-    return made
-
-
-def several(inputs: Sequence[Read], size: int = 256) -> Iterator[Sequence[Read]]:
-    """Inputs in groups of at most `size`, in order."""
-    return (inputs[start : start + size] for start in range(0, len(inputs), size))
-
-
-def to(batch: Batch, device: torch.device) -> Batch:
-    """The batch on a device."""
-    return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-
-
-def pinned(batch: Batch) -> Batch:
-    """The batch where a GPU can fetch it while other work goes on."""
-    return {name: tensor.pin_memory() for name, tensor in batch.items()}
-
-
-def maps(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
-    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at.
-
-    An attention that several layers share was called by each: its calls are numbered.
-    """
-    made = []
-    for path in seen.paths:
-        rows, columns = words(path)
-        for call in range(seen.calls(path)):
-            name = path if seen.calls(path) == 1 else f"{path}[{call}]"
-            weights = seen.weights(path, call=call)[0].detach().float().cpu()
-            made.append(Map(name, weights, fitting(rows, weights.shape[-2]), fitting(columns, weights.shape[-1])))
-    return tuple(made)
-
-
-def fitting(words: Sequence[str], count: int) -> tuple[str, ...]:
-    """The words, where there are as many; else numbers: a kind may look from or at nodes of its own that none names."""
-    return tuple(words) if len(words) == count else tuple(f"node {at}" for at in range(count))
-
-
-def pick(samples: Sequence[Any], count: int) -> list[Any]:
-    """A few samples, spread evenly over all."""
-    step = max(1, len(samples) // count)
-    return list(samples[::step][:count])
-
-
-def finite(scores: Tensor) -> Tensor:
-    """A model's scores as they are; not finite ones are a failure, for they would be answered as if all were well."""
-    if not scores.isfinite().all():
-        raise Failure("the model's scores are not numbers, so it has no answer; train it at a lower rate")
-    return scores
-
-
-def unit(vectors: Tensor) -> Tensor:
-    """Vectors brought to a length of one, so that products are cosines; a length beyond all numbers is a failure."""
-    finite(vectors.norm(dim=-1))
-    return normalize(vectors, dim=-1)
-
-
-def precise(x: Tensor) -> Tensor:
-    """In float32 or better, as losses are summed."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
-
-
-def stack(rows: Sequence[Ids], first: Sequence[int] = (), last: Sequence[int] = (), pad: int = 0) -> Tensor:
-    """Rows of ids of unequal length, each between `first` and `last`, as one tensor, padded at the end: B T."""
-    lengths = np.array([len(row) + len(first) + len(last) for row in rows], dtype=np.int64)[:, None]
-    at = np.arange(int(lengths.max(initial=0)))
-    made = np.full((len(rows), len(at)), pad, dtype=np.int64)
-    if len(rows):
-        made[(at >= len(first)) & (at < lengths - len(last))] = np.concatenate(rows)
-        made[:, : len(first)] = first
-        for place, token in enumerate(last):
-            np.put_along_axis(made, lengths - len(last) + place, token, 1)
-    return torch.from_numpy(made)

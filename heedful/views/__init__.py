@@ -1,0 +1,1 @@
+"""Views: results and attention become sections of a page."""
