@@ -16,9 +16,9 @@ from heedful.data.splits import Splits
 from heedful.inputs import Tokens
 from heedful.models.specs import block, last_norm, position
 from heedful.models.text.transformer import TransformerSpec
+from heedful.objectives.cross_entropy import cross_entropy
 from heedful.outputs import NextToken
 from heedful.tasks import TASKS
-from heedful.tasks.losses import cross_entropy
 from heedful.terminal import say
 from heedful.training import recipes
 from heedful.training.distributed.ranks import ONE

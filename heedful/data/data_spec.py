@@ -7,20 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from heedful.data.sides import Sides
+
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Stride = Annotated[int, Field(ge=0, lt=2**31)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 OUTER = re.compile(r",\s*(?![^()]*\))")  # commas between words; YAML cuts a list at those within a word's brackets too
-
-
-class Sides(BaseModel):
-    """Two files that belong together line by line, and a third where words are aligned by hand."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    source: str
-    target: str
-    alignment: str | None = None  # which words belong together: `0-0 1-2`, source and target from 0
 
 
 class DataSpec(BaseModel):
@@ -82,6 +75,20 @@ class DataSpec(BaseModel):
     @classmethod
     def _a_name_alone_will_do(cls, given: Any) -> Any:
         return {"name": given} if isinstance(given, str) else given
+
+    @property
+    def long_samples(self) -> Literal["refuse", "drop", "cut"]:
+        """What becomes of samples to learn from that are longer than the model reads."""
+        return self.too_long
+
+    @property
+    def tokens_of(self) -> str:
+        """The tokenizer to train or to take."""
+        return self.tokenizer
+
+    def with_tokens_of(self, word: str) -> DataSpec:
+        """The same data, read with another tokenizer."""
+        return self.model_copy(update={"tokenizer": word})
 
     @model_validator(mode="after")
     def _lengths_make_a_range(self) -> DataSpec:

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec, Sides
 from heedful.data.near_duplicates import Content, by_side, digest, digests, held_together, side_of
+from heedful.data.sides import Sides
 from heedful.errors import Refusal, nearest
 from heedful.terminal import progress
 
@@ -102,7 +102,7 @@ class Plan:
 
 
 def opened(
-    data: DataSpec,
+    data: Any,
     read: Callable[[str | Sides], Any],
     divide: Callable[[Any, str], Splits[Any]],
     made: Iterable[str],

@@ -26,15 +26,12 @@ if TYPE_CHECKING:
     from heedful.tasks.reading import Reading
     from heedful.tasks.rebuilding import Rebuilding
     from heedful.tasks.searching import Searching
-    from heedful.tasks.sequences import Sequences
-    from heedful.tasks.series import Series
-    from heedful.tasks.sets import Sets
     from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
     from heedful.tasks.vectors import Vectors
 
 __getattr__ = lazily(__name__)
-TASKS: Registry[type[Task]] = Registry(
+TASKS: Registry[Any] = Registry(
     "task",
     "heedful.tasks",
     {
@@ -50,7 +47,7 @@ TASKS: Registry[type[Task]] = Registry(
         "answer": "heedful.tasks.answer:Answer",
         "summary": "heedful.tasks.summary:Summary",
         "conversation": "heedful.tasks.conversation:Conversation",
-        "sequences": "heedful.tasks.sequences:Sequences",
+        "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.images:Images",
         "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
         "agreeing": "heedful.tasks.agreeing:Agreeing",
@@ -59,9 +56,9 @@ TASKS: Registry[type[Task]] = Registry(
         "searching": "heedful.tasks.searching:Searching",
         "word2vec": "heedful.tasks.skip_gram:SkipGram",
         "glove": "heedful.tasks.glove:Glove",
-        "in-context": "heedful.tasks.in_context:InContext",
-        "sets": "heedful.tasks.sets:Sets",
-        "series": "heedful.tasks.series:Series",
+        "in-context": "heedful.tasks.series.in_context:TASK",
+        "sets": "heedful.tasks.sets.set_classification:TASK",
+        "series": "heedful.tasks.series.forecasting:TASK",
     },
 )
 READINGS: Registry[type[Reading]] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
@@ -92,7 +89,7 @@ ALONE: Registry[type[Use]] = Registry(  # uses by the names that stand in a task
 USES: Mapping[str, type[Use]] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
 
 
-def task_of(name: str) -> type[Task]:
+def task_of(name: str) -> Any:
     """The task that a spec names."""
     return TASKS.named(name)
 
@@ -137,9 +134,6 @@ __all__ = [
     "Pairs",
     "Rebuilding",
     "Searching",
-    "Sequences",
-    "Series",
-    "Sets",
     "Task",
     "Translation",
     "Use",

@@ -17,11 +17,11 @@ from heedful.models.numerics import device_of
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.models.text.gpt import GPT
 from heedful.models.writer import Writer, longest
+from heedful.objectives.cross_entropy import consistent, cross_entropy
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop
-from heedful.tasks.losses import consistent, cross_entropy
 
 SCORES = 1 << 26  # scores of tokens that are made at once where nothing is learned
 GIVEN, AHEAD = 48, 48  # tokens of a text that are shown, and that are written then

@@ -27,11 +27,11 @@ from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.specs import LanguageSpec
+from heedful.objectives.cross_entropy import cross_entropy
 from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Text
 from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.continuing import AT_ONCE, Continuing
-from heedful.tasks.losses import cross_entropy
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tasks.writing import alike
 from heedful.tokenizers import Tokenizer, hf_folders

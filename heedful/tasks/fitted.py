@@ -21,8 +21,8 @@ from heedful.errors import Refusal
 from heedful.looking.page import Figures, Section
 from heedful.models import Spec
 from heedful.models.ensemble import alone
+from heedful.objectives.cross_entropy import consistent, cross_entropy
 from heedful.tasks.closed import PLAIN, Task, Terms
-from heedful.tasks.losses import consistent, cross_entropy
 from heedful.tasks.reading import Reading, batch_of, read
 from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import Joined

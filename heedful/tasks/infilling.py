@@ -20,10 +20,11 @@ from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.objectives.cross_entropy import cross_entropy
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop, Whole
-from heedful.tasks.losses import cross_entropy, written
+from heedful.tasks.losses import written
 from heedful.tasks.writing import Writes
 
 SPAN = 3  # tokens of a gap, on average

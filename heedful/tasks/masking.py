@@ -16,11 +16,11 @@ from heedful.looking.page import Samples
 from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.specs import BEGIN, END, PAD
+from heedful.objectives.cross_entropy import cross_entropy
 from heedful.tasks.asking import Filling
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop
-from heedful.tasks.losses import cross_entropy
 
 CHOSEN, HOW, WHICH = 51, 52, 53  # purposes of dice
 MASKED, OTHER = 0.8, 0.1  # shares of the chosen tokens that are masked, and that are another token; the rest stays

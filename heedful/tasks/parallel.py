@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import parallel_text as read_pairs
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.near_duplicates import same_spelling
 from heedful.data.public import download
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys import series_sets
 from heedful.data.toys.summaries import news

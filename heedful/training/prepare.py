@@ -24,6 +24,8 @@ from heedful.models.numerics import device_of
 from heedful.tasks import Task, task_of
 from heedful.tasks.closed import Terms
 from heedful.tasks.heads.told import KNOWN, LOOKING
+from heedful.tasks.task import Task as Record
+from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.init_from import Begun, begin, check_learns, check_tokens, inherited
@@ -54,7 +56,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
     task, splits, spec = chosen(run, place, begun_in)
     teach(run, task, spec, place)
     with progress("samples are measured"):
-        splits = fitting(splits, task, spec, run.data.too_long)
+        splits = fitting(splits, task, spec, run.data.long_samples)
         longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
         check_batch(run, spec, [task.length(sample) for sample in splits.train])
     seed_step(run.seed, -1, 0)
@@ -81,7 +83,7 @@ def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
 def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> tuple[Task, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
     kind = task_of(run.task)
-    if begun_in is None:
+    if begun_in is None and not isinstance(kind, Record):
         kind.hears(dict(run.data))
     task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
@@ -131,7 +133,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     length = task.length(longest)
     if length > spec.length:
         learned = too_long == "refuse" and any(task.length(sample) == length for sample in splits.train)
-        cuts = type(task).shortened is not Task.shortened
+        cuts = task.cuts if isinstance(task, Work) else type(task).shortened is not Task.shortened
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)
         raise Refusal(

@@ -17,7 +17,7 @@ from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.text.gpt import DecoderSpec
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec, read, reader_of, validated
 
 HOME = files("heedful") / "recipes"
 TOY = ("data", "toy")
@@ -98,7 +98,7 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             put(base, key, value)
     run = validated(base, "" if pairs or recipe in names() else recipe)
     if run.start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
-        return run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": run.start})})
+        return run.model_copy(update={"data": run.data.with_tokens_of(run.start)})
     return run
 
 
@@ -147,11 +147,12 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         place = inner
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
-        value = {k: old[k] for k in old if k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
+        known = reader_of(base["task"], str(value)).model_fields
+        value = {k: old[k] for k in old if k in known and k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
     if key.startswith(FILES) and base["data"].get("name") != "files":
-        base["data"] |= {"name": "files"}
-        for k in PUBLIC:
-            base["data"].pop(k, None)
+        known = reader_of(base["task"], {}).model_fields
+        base["data"] = place = {k: v for k, v in base["data"].items() if k in known and k not in PUBLIC}
+        place["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
         if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
             fault = "is a file" if Path(str(value)).exists() else "does not exist"

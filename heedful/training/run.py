@@ -88,7 +88,7 @@ def train(
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
-        data = ready.run.data.model_copy(update={"tokenizer": run.data.tokenizer})
+        data = ready.run.data.with_tokens_of(run.data.tokens_of)
         words = {"start": run.start, "teacher": run.teacher, "data": data}  # as given: recipes and not their folders
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
 from heedful.data.data_spec import DataSpec
+from heedful.data.readers.reader import FILES
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import refusal
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
+from heedful.tasks import task_of
+from heedful.tasks.task import Task
 
 MOST = 1_000_000_000  # steps, samples or tokens: decades of them
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -116,7 +120,7 @@ class RunSpec(BaseModel):
 
     about: str = ""
     task: str
-    data: DataSpec
+    data: Any
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
@@ -144,12 +148,34 @@ class RunSpec(BaseModel):
         return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
 
 
+def reader_of(task: str, data: Any) -> type[BaseModel]:
+    """The reader of a task's data, whose keys they have: by their name, alone or among keys."""
+    record = task_of(task)
+    if not isinstance(record, Task):
+        return DataSpec
+    name = data.get("name", FILES) if isinstance(data, dict) else data
+    return record.reader(str(name))
+
+
+@cache
+def reading(reader: type[BaseModel]) -> type[RunSpec]:
+    """The spec of runs whose data a reader reads."""
+    return create_model("RunSpec", __base__=RunSpec, data=(reader, ...))
+
+
+def kind_of(values: dict[str, Any]) -> type[RunSpec]:
+    """The spec of a run of such values."""
+    task = values.get("task")
+    return reading(reader_of(task, values["data"])) if isinstance(task, str) and "data" in values else RunSpec
+
+
 def validated(values: dict[str, Any], where: str = "") -> RunSpec:
     """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
+    kind = kind_of(values)
     try:
-        return RunSpec.model_validate(values)
+        return kind.model_validate(values)
     except ValidationError as error:
-        refused = refusal(error, "", RunSpec)
+        refused = refusal(error, "", kind)
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
 
 

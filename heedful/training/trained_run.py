@@ -19,6 +19,7 @@ from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
 from heedful.safe.sealed_folders import seal, write_folder
 from heedful.tasks import USES, Task, Use, suited, use_of
+from heedful.tasks.work import Work
 from heedful.training.recipes import TOY, parse, put, toy_data
 from heedful.training.run_spec import read, validated
 
@@ -39,7 +40,7 @@ def leave(model: nn.Module, task: Task, folder: Path) -> None:
 def trained(folder: Path) -> tuple[nn.Module, Task]:
     """The model and the task of a run folder, or of the `model/` in it."""
     model, use = usable(folder)
-    if not isinstance(use, Task):
+    if not isinstance(use, Task | Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
     return model, use
 
@@ -82,7 +83,7 @@ def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Seq
                 f"{key} cannot be changed in a trained model; "
                 "eval takes model.mechanism=..., data=..., data.test=..., data.apart=... and seed=..."
             )
-        if key.startswith("data."):
+        if key.startswith("data.") and not isinstance(task, Work):
             task.hears({key.split(".")[1]: value})
         if (key, value) == TOY:
             values["data"] = small(values["data"])
@@ -115,7 +116,7 @@ def small(data: dict[str, Any]) -> dict[str, Any]:
 
 def alone(data: DataSpec, split: str) -> DataSpec:
     """The data of one split, where it has a file of its own: the others need not be there any more."""
-    if split == "train" or getattr(data, split) is None:
+    if split == "train" or getattr(data, split, None) is None:
         return data
     others = {name: None for name in ("train", "valid", "test") if name != split}
     return data.model_copy(update={"name": "files"} | others)

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from heedful.data import texts_on_disk
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.lazy_samples import Made
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models import build

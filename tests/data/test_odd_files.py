@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, line_files, parallel_text, pharaoh, squad
 from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.images import sources
+from heedful.data.sides import Sides
 from heedful.errors import Refusal
 from heedful.tokenizers import train_files
 

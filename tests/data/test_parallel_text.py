@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.data_spec import Sides
 from heedful.data.formats import line_files, pharaoh
 from heedful.data.formats.parallel_text import Pair, read
+from heedful.data.sides import Sides
 from heedful.errors import Refusal
 
 SOURCE, TARGET = ["a dog", "two cats", "Hütte  über"], ["ein Hund", "zwei Katzen", "日本"]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import WORD, Text, cut, divided, read, shared, texts
+from heedful.data.sides import Sides
 from heedful.errors import Refusal
 
 

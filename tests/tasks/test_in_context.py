@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from heedful.tasks.in_context import InContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,7 +11,6 @@ from heedful.data.data_spec import DataSpec
 from heedful.data.toys.linear_maps import drawn, least_squares
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.tasks.in_context import InContext
 from tests.answered import plain
 
 SMALL = DataSpec(name="maps", samples=40, held_out=20, dimensions=3, longest=6)

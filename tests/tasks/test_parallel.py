@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from heedful import tokenizers as text
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
+from heedful.data.sides import Sides
 from heedful.errors import Refusal
 from heedful.tasks import parallel
 from heedful.tokenizers import SPECIAL

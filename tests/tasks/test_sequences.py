@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from heedful.tasks.sequences import SHOWN, Sequences
 
 import heedful
 from heedful.data.data_spec import DataSpec
@@ -14,7 +15,6 @@ from heedful.data.images.gallery import Gallery, Picture
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, PAD, UNKNOWN
-from heedful.tasks.sequences import SHOWN, Sequences
 from tests.answered import plain
 
 WORDS = ("a", "b", "c")

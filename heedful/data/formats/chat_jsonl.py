@@ -7,9 +7,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.labelled_text import parsed
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys.distinct import unlike
 from heedful.errors import Refusal

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.public import download
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened, taught
 from heedful.data.toys.entities import mentions
 from heedful.errors import Refusal

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import by_side, digests, held_together, side_of
 from heedful.data.public import download
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, opened
 from heedful.data.texts_on_disk import Whole, is_blank, pieces, text_of
 from heedful.data.toys import invented_language

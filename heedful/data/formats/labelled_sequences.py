@@ -9,37 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec
-from heedful.data.formats import parallel_text
 from heedful.data.formats.labelled_line import Line
 from heedful.data.images.gallery import Picture
-from heedful.data.images.sources import opened_pictures
-from heedful.data.splits import Splits, divided, opened
-from heedful.data.toys import listops
+from heedful.data.splits import Splits
 
 MADE = "listops"
 PIXELS = "cifar10-pixels"
 LEVELS = tuple(map(str, range(256)))  # the words of a grey picture
 BRIGHT = np.array([0.299, 0.587, 0.114])  # how bright red, green and blue are to people
-
-
-def sequences(data: DataSpec, seed: int) -> tuple[tuple[str, ...], Splits[Line]]:
-    """The words that the data know, and sequences of them."""
-    if data.name == MADE:
-        return listops.WORDS, listops.listops(data, seed)
-    if data.name == PIXELS:
-        pictures = opened_pictures(data.model_copy(update={"name": "cifar10"}), seed)
-        return LEVELS, each(pictures, grey)
-    read = opened(
-        data,
-        parallel_text.read,
-        lambda all, what: divided(all, lambda one: one.source, what, data.split_seed),
-        (MADE, PIXELS),
-    )
-    texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
-    words = tuple(sorted({word for text in texts for word in text}))
-    number = {word: at for at, word in enumerate(words)}
-    return words, each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
 
 
 def each(splits: Splits[Any], make: Any) -> Splits[Line]:

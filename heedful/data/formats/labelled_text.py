@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.formats.documents import is_text
 from heedful.data.formats.sst import sst
 from heedful.data.near_duplicates import same_spelling
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened, taught
 from heedful.data.toys import reviews
 from heedful.errors import Refusal

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from heedful.data.data_spec import Sides
 from heedful.data.formats import pharaoh
 from heedful.data.formats.line_files import lines
 from heedful.data.formats.pharaoh import Links
 from heedful.data.lazy_samples import Made
+from heedful.data.sides import Sides
 from heedful.data.texts_on_disk import Lines, is_long
 from heedful.errors import Refusal
 from heedful.terminal import progress

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heedful.data.data_spec import DataSpec, Sides
+from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.images import mnist_and_cifar
@@ -18,6 +18,7 @@ from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.near_duplicates import by_side, digests, held_together
 from heedful.data.public import download as public
+from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened, taught
 from heedful.data.toys.drawn_shapes import shapes
 from heedful.errors import Refusal

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.splits import Splits
 from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
@@ -40,7 +40,7 @@ def drawn(seed: int, epoch: int, places: Sequence[int], count: int, dimensions: 
     return made
 
 
-def maps(data: DataSpec, seed: int) -> Splits[Prompt]:
+def maps(data: Any, seed: int) -> Splits[Prompt]:
     """Maps to choose by and to test on, and the first ones to learn from: every epoch draws others."""
     if data.name != "maps":
         raise Refusal(f"data={data.name}: maps are drawn by chance and read from no file; leave data out")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats.labelled_line import Line
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
@@ -51,7 +51,7 @@ class Level:
         return counts.cumsum() - counts
 
 
-def listops(data: DataSpec, seed: int) -> Splits[Line]:
+def listops(data: Any, seed: int) -> Splits[Line]:
     """Expressions of `shortest` to `longest` signs and their values, each once (Nangia and Bowman, 2018).
 
     As Long Range Arena makes them (Tay et al., 2021), where lengths are 501 to 1,999: brackets are counted.

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.formats.pharaoh import Links
 from heedful.data.splits import Sample, Splits
@@ -29,17 +28,17 @@ class Labelled:
     label: str
 
 
-def reverse(data: DataSpec, seed: int) -> Splits[Pair]:
+def reverse(data: Any, seed: int) -> Splits[Pair]:
     """Sequences of digits and letters, and the same backwards."""
     return _pairs(data, seed, lambda text: text[::-1])
 
 
-def sort(data: DataSpec, seed: int) -> Splits[Pair]:
+def sort(data: Any, seed: int) -> Splits[Pair]:
     """Sequences of digits and letters, and the same in order."""
     return _pairs(data, seed, lambda text: "".join(sorted(text)))
 
 
-def _pairs(data: DataSpec, seed: int, answer: Callable[[str], str]) -> Splits[Pair]:
+def _pairs(data: Any, seed: int, answer: Callable[[str], str]) -> Splits[Pair]:
     random = np.random.default_rng([seed, 0])
     counts = _counts(data)
     texts: dict[str, None] = {}  # in the order of making, each once: what is tested was never seen
@@ -57,7 +56,7 @@ def _pairs(data: DataSpec, seed: int, answer: Callable[[str], str]) -> Splits[Pa
     return _cut(made, counts)
 
 
-def invented(data: DataSpec, seed: int) -> Splits[Pair]:
+def invented(data: Any, seed: int) -> Splits[Pair]:
     """Captions in English and in an invented language, and which of their words belong together."""
     counts, made = _counts(data), []
     for phrase in invented_language.sentences(sum(counts), seed):
@@ -66,14 +65,14 @@ def invented(data: DataSpec, seed: int) -> Splits[Pair]:
     return _cut(made, counts)
 
 
-def clouds(data: DataSpec, seed: int) -> Splits[Labelled]:
+def clouds(data: Any, seed: int) -> Splits[Labelled]:
     """Sets of points on a plane that lie in one to four heaps, and how many heaps there are."""
     random = np.random.default_rng([seed, 1])
     counts = _counts(data)
     return _cut([_cloud(random, data) for _ in range(sum(counts))], counts)
 
 
-def _cloud(random: np.random.Generator, data: DataSpec) -> Labelled:
+def _cloud(random: np.random.Generator, data: Any) -> Labelled:
     size = int(random.integers(data.shortest, data.longest + 1))
     heaps = int(random.integers(1, min(4, size) + 1))
     centres: list[NDArray[np.float64]] = []
@@ -86,7 +85,7 @@ def _cloud(random: np.random.Generator, data: DataSpec) -> Labelled:
     return Labelled(random.permutation(points).astype(np.float32), str(heaps))
 
 
-def waves(data: DataSpec, seed: int) -> Splits[Any]:
+def waves(data: Any, seed: int) -> Splits[Any]:
     """A series of two channels: a daily wave whose strength drifts, a weekly one, and a little noise (T C)."""
     random = np.random.default_rng([seed, 2])
     counts = [data.samples, max(data.held_out // 4, 4 * data.longest), max(data.held_out, 4 * data.longest)]
@@ -99,7 +98,7 @@ def waves(data: DataSpec, seed: int) -> Splits[Any]:
     return Splits(train, valid, test)  # type: ignore[arg-type]  # an array is a sequence of rows
 
 
-def _counts(data: DataSpec) -> list[int]:
+def _counts(data: Any) -> list[int]:
     return [data.samples, max(data.held_out // 4, 1), data.held_out]
 
 

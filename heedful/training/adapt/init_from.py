@@ -50,7 +50,7 @@ def check_tokens(run: RunSpec, task: Task) -> None:
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
         cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / native.TOKENIZER}"
         raise Refusal(
-            f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokenizer}; {cure}, "
+            f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokens_of}; {cure}, "
             "or leave start out"
         )
 

@@ -20,6 +20,7 @@ from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks import task_of
 from heedful.tasks.closed import ALL
+from heedful.tasks.task import Task
 from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.distributed.sharding import check
@@ -71,8 +72,8 @@ def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
             folder = str(beside(out, key))
             train(named(word, run), Path(folder))
             run = run.model_copy(update={key: folder})
-            if run.data.tokenizer == word:
-                run = run.model_copy(update={"data": run.data.model_copy(update={"tokenizer": folder})})
+            if run.data.tokens_of == word:
+                run = run.model_copy(update={"data": run.data.with_tokens_of(folder)})
     if run.model.get("family") == LIKE:
         run = run.model_copy(update={"model": like(run)})
     return run
@@ -98,9 +99,15 @@ def named(word: str, run: RunSpec) -> RunSpec:
     if "data" in keys and other.data.name != run.data.name:
         return other.model_copy(update={"seed": run.seed, "expected": None})
     own = {"augment", "tokenizer", *(key.split(".")[1] for key in keys if key.startswith("data."))}
-    shared = (ALL | task_of(other.task).keys) - own
+    shared = keys_of(other) & keys_of(run) - own
     data = other.data.model_copy(update={name: getattr(run.data, name) for name in shared})
     return other.model_copy(update={"data": data, "seed": run.seed, "expected": None})
+
+
+def keys_of(run: RunSpec) -> set[str]:
+    """The keys of a run's data that mean something to its task."""
+    record = task_of(run.task)
+    return set(run.data.model_fields) if isinstance(record, Task) else set(ALL | record.keys)
 
 
 def like(run: RunSpec) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Readers: data become samples, by readers that own their keys."""

@@ -1,0 +1,70 @@
+"""Readers of series of numbers and of maps to be learned in context: made on the fly, or a user's CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heedful.data.formats import line_files
+from heedful.data.readers.reader import Files, Made, Many, Reader
+from heedful.data.sides import Sides
+from heedful.data.splits import Splits, opened
+from heedful.data.toys import linear_maps, series_sets
+from heedful.data.toys.linear_maps import Prompt
+from heedful.errors import Refusal
+
+Numbers = NDArray[np.float32]
+
+
+class Forecastable(Reader):
+    """The keys of a series that is forecast."""
+
+    longest: Many = 24  # steps that are known
+    horizon: Many = 24  # steps to forecast
+
+
+class Waves(Forecastable, Made):
+    """A series of two channels: a daily wave whose strength drifts, a weekly one, and a little noise."""
+
+    def read(self, seed: int) -> Splits[Any]:
+        return series_sets.waves(self, seed)
+
+
+class NumberSeries(Forecastable, Files):
+    """The series of a CSV, a line a step; one file is cut in time, a tenth to choose by and a tenth to test."""
+
+    def read(self, seed: int) -> Splits[Any]:
+        return opened(self, series_of, in_time, ("waves",))
+
+
+class Maps(Made):
+    """Linear maps that are drawn by chance, told by examples alone."""
+
+    longest: Many = 24  # examples of a map
+    dimensions: Many = 5  # of its inputs
+
+    def read(self, seed: int) -> Splits[Prompt]:
+        if self.longest < 2:
+            said = f"data.longest={self.longest} leaves no example before the input that is asked"
+            raise Refusal(f"{said}; give 2 or more")
+        return linear_maps.maps(self, seed)
+
+
+def in_time(whole: Numbers, what: str) -> Splits[Any]:
+    """A series cut in three, in the order of time."""
+    if len(whole) < 10:
+        raise Refusal(f"{what} has {len(whole)} steps, too few to hold some out; give a longer series")
+    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
+    return Splits(train, valid, test)  # type: ignore[arg-type]  # an array is a sequence of rows
+
+
+def series_of(path: str | Sides) -> Numbers:
+    """The series of a CSV, a line a step: T C."""
+    if isinstance(path, Sides):
+        raise Refusal("a series is read from one CSV, not from a source and a target; give data=series.csv")
+    rows = [row for _, _, row in line_files.numbers(path)]
+    if not rows:
+        raise Refusal(f"{path} holds no numbers; write a line a step: number,number,...")
+    return np.array(rows, dtype=np.float32)

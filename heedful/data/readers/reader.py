@@ -1,0 +1,109 @@
+"""Readers: where samples come from, with the keys of `data` that mean something there, and no others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from heedful.data.sides import Sides
+from heedful.data.splits import Splits
+
+FILES = "files"
+Many = Annotated[int, Field(ge=1, le=10_000_000)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+TooLong = Literal["refuse", "drop", "cut"]
+
+
+class Reader(BaseModel, ABC):
+    """Reader of one kind of data: `data=NAME`, or `data.name=NAME` with keys of its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    name: str = FILES  # of a set that is made on the fly or public, a path, or `files` where train is given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_name_alone_will_do(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @abstractmethod
+    def read(self, seed: int) -> Splits[Any]:
+        """The samples as they are written, to learn from, to choose by and to report on."""
+
+    @property
+    def long_samples(self) -> TooLong:
+        """What becomes of samples to learn from that are longer than the model reads."""
+        return "refuse"
+
+    @property
+    def tokens_of(self) -> str:
+        """The tokenizer to train or to take; nothing where no text is read."""
+        return ""
+
+    def with_tokens_of(self, word: str) -> Self:
+        """The same data, read with another tokenizer."""
+        return self
+
+
+class Files(Reader):
+    """Reader of a user's own files: one for each split, or one that is divided."""
+
+    train: str | Sides | None = None
+    valid: str | Sides | None = None
+    test: str | Sides | None = None
+
+
+class Made(Reader):
+    """Reader of a set that is made on the fly."""
+
+    samples: Many = 20_000  # to learn from
+    held_out: Many = 2_000  # to test on; a quarter as many are there to choose by
+
+
+class Ranged(BaseModel):
+    """The keys of samples whose lengths are drawn from a range."""
+
+    longest: Many = 24
+    shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))
+
+    @model_validator(mode="after")
+    def _lengths_make_a_range(self) -> Self:
+        if self.shortest > self.longest:
+            given = f"data.shortest={self.shortest} is above data.longest={self.longest}"
+            raise ValueError(f"{given}; lower the one or raise the other")
+        return self
+
+
+class Divided(BaseModel):
+    """The key of how one file is divided."""
+
+    split_seed: Seed = 0
+
+
+class Bounded(BaseModel):
+    """The key of what becomes of samples that are too long."""
+
+    too_long: TooLong = "refuse"
+
+    @property
+    def long_samples(self) -> TooLong:
+        """What becomes of samples to learn from that are longer than the model reads."""
+        return self.too_long
+
+
+class Tokenized(BaseModel):
+    """The key of how texts become tokens."""
+
+    tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
+
+    @property
+    def tokens_of(self) -> str:
+        """The tokenizer to train or to take."""
+        return self.tokenizer
+
+    def with_tokens_of(self, word: str) -> Self:
+        """The same data, read with another tokenizer."""
+        return self.model_copy(update={"tokenizer": word})

@@ -1,0 +1,50 @@
+"""Readers of sets of vectors, each with a label: clouds that are made on the fly, and a user's CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heedful.data.formats import line_files
+from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
+from heedful.data.sides import Sides
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import series_sets
+from heedful.data.toys.series_sets import Labelled
+from heedful.errors import Refusal
+
+
+class Clouds(Bounded, Ranged, Made):
+    """Sets of points on a plane that lie in one to four heaps."""
+
+    def read(self, seed: int) -> Splits[Labelled]:
+        return series_sets.clouds(self, seed)
+
+
+class VectorSets(Bounded, Divided, Files):
+    """Sets of a CSV: a line a member, with the set's name, its label, then numbers."""
+
+    def read(self, seed: int) -> Splits[Labelled]:
+        def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:
+            return divided(sets, lambda one: one.vectors.tobytes(), what, self.split_seed)
+
+        return opened(self, sets_of, divide, ("clouds",))
+
+
+def sets_of(path: str | Sides) -> list[Labelled]:
+    """The sets of a CSV."""
+    if isinstance(path, Sides):
+        raise Refusal("sets are read from one CSV, not from a source and a target; give data=sets.csv")
+    members: dict[str, tuple[str, list[list[float]]]] = {}
+    for number, (name, label), row in line_files.numbers(path, labelled=2):
+        first, rows = members.setdefault(name, (label, []))
+        if label != first:
+            raise Refusal(
+                f"{path}, line {number}: set {name!r} is labelled {label!r} here and {first!r} before; "
+                "give all its lines one label, or the sets two names"
+            )
+        rows.append(row)
+    if not members:
+        raise Refusal(f"{path} holds no set; write a line a member: set,label,number,number,...")
+    return [Labelled(np.array(rows, dtype=np.float32), label) for label, rows in members.values()]

@@ -1,0 +1,60 @@
+"""Readers of sequences of words, each with a class: ListOps, the pixels of CIFAR-10, and a user's own file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from heedful.data.formats import parallel_text
+from heedful.data.formats.labelled_line import Line
+from heedful.data.formats.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, numbered
+from heedful.data.formats.parallel_text import Pair
+from heedful.data.images.sources import opened_pictures
+from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import listops
+
+
+@dataclass(frozen=True)
+class WordSplits(Splits[Line]):
+    """Sequences, and the words that they are made of."""
+
+    words: tuple[str, ...] = ()
+
+
+class ListOps(Bounded, Ranged, Made):
+    """Nested lists, and what each comes to: made on the fly."""
+
+    def read(self, seed: int) -> WordSplits:
+        made = listops.listops(self, seed)
+        return WordSplits(made.train, made.valid, made.test, listops.WORDS)
+
+
+class Pixels(Bounded, Divided, Reader):
+    """Pictures as sequences: the brightness of their pixels, row by row, as Long Range Arena has CIFAR-10."""
+
+    def read(self, seed: int) -> WordSplits:
+        made = each(opened_pictures(public(self), seed), grey)
+        return WordSplits(made.train, made.valid, made.test, LEVELS)
+
+
+class WordSequences(Bounded, Divided, Files):
+    """Sequences of a user's own file: words, a tab, and their class."""
+
+    def read(self, seed: int) -> WordSplits:
+        def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
+            return divided(pairs, lambda one: one.source, what, self.split_seed)
+
+        read = opened(self, parallel_text.read, divide, (MADE, PIXELS))
+        texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
+        words = tuple(sorted({word for text in texts for word in text}))
+        number = {word: at for at, word in enumerate(words)}
+        made = each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
+        return WordSplits(made.train, made.valid, made.test, words)
+
+
+def public(reader: Pixels) -> Any:
+    """The pictures that the sequences are made of."""
+    from heedful.data.data_spec import DataSpec
+
+    return DataSpec(name="cifar10", split_seed=reader.split_seed)

@@ -1,0 +1,82 @@
+"""Metrics (scores): how good answers are, summed sample by sample, so that processes can each do a share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from torch import nn
+
+Kept = TypeVar("Kept")  # what was learned of the data
+Heard = Callable[[int], object]  # hears how many more samples are done
+Source = Callable[[nn.Module, Sequence[Any], Any, Heard], Any]  # what a metric is made of
+
+
+@dataclass
+class Metric(ABC, Generic[Kept]):
+    """Metric: one score or several of one unit, made of what a model says of samples.
+
+    What it is made of is its `source`: the results of the task's pipeline where it names none, or a function of its
+    own, such as the losses of a batch. Metrics with one source share its pass over the samples.
+    """
+
+    names: ClassVar[tuple[str, ...]] = ()  # of its scores, where they do not depend on the data
+    share: ClassVar[bool] = False  # from 0 to 1, shown in percent
+    more_is_better: ClassVar[bool] = True
+    meaning: ClassVar[str] = ""  # where the name does not say it
+
+    source: Source | None = None
+
+    def fresh(self) -> Self:
+        """The same metric, of which nothing is summed yet: a task's own is never written to."""
+        return deepcopy(self)
+
+    @abstractmethod
+    def update(self, samples: Sequence[Any], seen: Any, learned: Kept) -> None:
+        """Adds what a model said of samples."""
+
+    @abstractmethod
+    def merge(self, other: Self) -> None:
+        """Adds what another process has summed."""
+
+    @abstractmethod
+    def compute(self) -> dict[str, float]:
+        """The scores by name."""
+
+
+def evaluate(
+    metrics: Sequence[Metric[Any]],
+    results: Source,
+    model: nn.Module,
+    samples: Sequence[Any],
+    learned: Any,
+    heard: Heard,
+) -> dict[str, float]:
+    """The scores of a model on samples, each source asked once."""
+    return scores(gathered(metrics, results, model, samples, learned, heard))
+
+
+def gathered(
+    metrics: Sequence[Metric[Any]],
+    results: Source,
+    model: nn.Module,
+    samples: Sequence[Any],
+    learned: Any,
+    heard: Heard,
+) -> list[Metric[Any]]:
+    """Fresh metrics that have seen what a model says of samples; those of other processes can be merged into them."""
+    made = [metric.fresh() for metric in metrics]
+    for source in dict.fromkeys(metric.source or results for metric in made):
+        seen = source(model, samples, learned, heard)
+        for metric in made:
+            if (metric.source or results) == source:
+                metric.update(samples, seen, learned)
+    return made
+
+
+def scores(metrics: Sequence[Metric[Any]]) -> dict[str, float]:
+    """The scores of all metrics, in their order."""
+    return {name: value for metric in metrics for name, value in metric.compute().items()}

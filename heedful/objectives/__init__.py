@@ -1,0 +1,1 @@
+"""Objectives: named losses, each a sum and a count."""

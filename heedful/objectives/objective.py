@@ -1,0 +1,82 @@
+"""Objectives (loss functions): what a model is told of a batch, as named losses, each a sum, a count and a weight."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from torch import Tensor, nn
+
+from heedful.data.collate import Batch
+from heedful.data.splits import Splits
+from heedful.errors import Refusal
+
+Kept = TypeVar("Kept")  # what was learned of the data
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The sum of one named loss over a batch, how many there are of it, and what it weighs beside the others."""
+
+    sum: Tensor
+    count: Tensor
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Objective(ABC, Generic[Kept]):
+    """Objective: the model maps, the objective judges. Its numbers, such as label smoothing, are its fields.
+
+    The count of the first loss divides the gradients once, over all micro-batches and processes. Where others have
+    counts of their own, these are known before the first gradient: `counts` says them, of a batch alone.
+    """
+
+    @abstractmethod
+    def losses(self, model: nn.Module, batch: Batch, learned: Kept) -> dict[str, Loss]:
+        """The losses of a batch by name, the one that divides first."""
+
+    def counts(self, batch: Batch, learned: Kept) -> dict[str, Tensor]:
+        """How many there are of each loss in a batch, where they are not as many as of the first."""
+        return {}
+
+    def configured(self, splits: Splits[Any], learned: Kept) -> tuple[Self, Kept]:
+        """The objective for such samples, and what is kept of them for it; refuses what they do not allow."""
+        return self, learned
+
+    def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: Kept, spec: Any) -> Self:
+        """The objective with a trained model that teaches; refuses one from which nothing can be learned."""
+        raise Refusal("teacher is nothing that this task knows; leave it out")
+
+    def on_train_begin(self, model: nn.Module, learned: Kept) -> None:
+        """Tells a fresh model what it should know of the data beforehand."""
+        return
+
+    def on_step_end(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
+        """Hears that a step was taken and how much of the run is done; `together` sums over all processes."""
+        return
+
+    def calibrated(self, model: nn.Module, splits: Splits[Any], learned: Kept) -> Kept:
+        """What is kept of the data, with what is chosen on validation data once the model has learned."""
+        return learned
+
+    def inference_model(self, model: nn.Module, learned: Kept) -> nn.Module:
+        """What is left of a model that has learned, to be scored, looked into and written."""
+        return model
+
+
+def combined(losses: dict[str, Loss]) -> tuple[Tensor, Tensor]:
+    """The weighted sum of losses that are counted alike, and their count."""
+    first, *others = losses.values()
+    total = first.sum if first.weight == 1.0 else first.weight * first.sum
+    for one in others:
+        total = total + one.weight * one.sum
+    return total, first.count
+
+
+def means(losses: Sequence[dict[str, Loss]]) -> dict[str, float]:
+    """The mean of each loss over several batches."""
+    names = losses[0] if losses else {}
+    sums = {name: sum(float(one[name].sum) for one in losses) for name in names}
+    return {name: sums[name] / max(1.0, sum(float(one[name].count) for one in losses)) for name in names}

@@ -1,0 +1,1 @@
+"""Tasks of series, a record of parts each."""

@@ -1,0 +1,1 @@
+"""Tasks of sets, a record of parts each."""

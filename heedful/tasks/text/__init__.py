@@ -1,0 +1,1 @@
+"""Tasks of text, a record of parts each."""

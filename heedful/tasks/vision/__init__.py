@@ -1,0 +1,1 @@
+"""Tasks of vision, a record of parts each."""

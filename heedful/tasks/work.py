@@ -1,0 +1,159 @@
+"""A task at work: its parts, with what was learned of the data, as training, scoring and asking need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from heedful.data.collate import Batch
+from heedful.data.collation import Collate
+from heedful.data.near_duplicates import Content, Overlap
+from heedful.data.readers.reader import Reader
+from heedful.data.splits import Splits
+from heedful.looking.page import Samples, Section
+from heedful.metrics.metric import evaluate
+from heedful.models import Spec
+from heedful.objectives.objective import Objective, combined
+from heedful.pipelines.learned import Learned
+from heedful.pipelines.use import Use
+from heedful.tasks.closed import PLAIN, Terms
+from heedful.tasks.task import Task
+from heedful.views.finding import Finding
+
+
+class Work(Use):
+    """A task with what was learned of its data: what training, scoring and asking hold."""
+
+    def __init__(self, task: Task, learned: Learned) -> None:
+        super().__init__(task.name, task.pipeline, learned)
+        self.task, self.objective = task, task.objective
+        self.family, *self.also = task.families
+        self.watch, self.ordered, self.inherits = task.watch, task.ordered, task.inherits
+        self.told = task.shown
+        self.even, self.filled = task.collate.even, task.collate.filled
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The numbers that its objective knows."""
+        return frozenset(one.name for one in fields(self.task.objective))
+
+    # ------------------------------------------------------------------ data
+
+    def reopen(self, reader: Reader, seed: int) -> Splits[Any]:
+        """Samples of other data, as this very task takes them."""
+        reader, self.learned = self.task.again(reader, self.learned)
+        return self.task.encode(reader.read(seed), self.learned)
+
+    def defaults(self) -> dict[str, Any]:
+        """What it says of the model where nothing else does."""
+        return dict(self.task.model) | self.learned.defaults()
+
+    def grown(self, vocab: int) -> int:
+        """How many tokens a model should know that knew so many before it began with this."""
+        return self.learned.resize_vocab(vocab)
+
+    def noted(self, splits: Splits[Any]) -> str:
+        """What should be known of the samples before they are learned from, in a line."""
+        return self.learned.describe_data(splits)
+
+    def contents(self, sample: Any) -> Mapping[str, Content]:
+        """The parts of a sample whose near-duplicates should not be both learned from and tested on."""
+        return self.task.collate.contents(sample)
+
+    def overlaps(self, splits: Splits[Any]) -> tuple[Overlap, ...]:
+        """How much of what is held out has near-duplicates in what is learned from."""
+        return self.task.collate.overlaps(splits, self.learned)
+
+    def length(self, sample: Any) -> int:
+        """How long a sample is, to the model."""
+        return self.task.collate.length(sample, self.learned)
+
+    def lengths(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
+        """How long samples to learn from are in an epoch."""
+        return self.task.collate.lengths(samples, epoch, self.learned)
+
+    def fresh(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
+        """Samples as they are learned from in an epoch."""
+        return self.task.collate.augmented(samples, epoch, self.learned)
+
+    def batch(self, samples: Sequence[Any]) -> Batch:
+        """Samples as tensors."""
+        return self.task.collate.batch(samples, self.learned)
+
+    def shortened(self, sample: Any, longest: int) -> Any:
+        """A sample that is cut where it is longer than a model reads."""
+        return self.task.collate.shortened(sample, longest, self.learned)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether samples that are too long can be cut."""
+        return type(self.task.collate).shortened is not Collate.shortened
+
+    def place(self, sample: Any) -> str:
+        """Where a sample was read."""
+        return self.task.collate.source_of(sample)
+
+    def write_input(self, sample: Any) -> str:
+        """A sample's input as `predict` and `look` take it."""
+        return self.task.collate.as_input(sample, self.learned)
+
+    # ------------------------------------------------------------------ learning
+
+    def asked(self, terms: Terms, splits: Splits[Any]) -> None:
+        """Hears what the loss will be asked for; refuses what the samples do not allow."""
+        objective = with_terms(self.task.objective, terms)
+        self.objective, self.learned = objective.configured(splits, self.learned)
+
+    def taught_by(self, teacher: nn.Module, other: Any, spec: Spec) -> None:
+        """Hears of a trained model that teaches, and of its task."""
+        self.objective = self.objective.taught_by(teacher, other.name, other.learned, self.learned, spec)
+
+    def prepare(self, model: nn.Module) -> None:
+        """Tells a fresh model what it should know of the data beforehand."""
+        self.objective.on_train_begin(model, self.learned)
+
+    def stepped(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
+        """Hears that a step was taken and how much of the run is done."""
+        self.objective.on_step_end(model, done, together)
+
+    def kept(self, model: nn.Module) -> nn.Module:
+        """What is left of a model that has learned."""
+        return self.objective.inference_model(model, self.learned)
+
+    def settle(self, model: nn.Module, splits: Splits[Any]) -> None:
+        """Chooses on validation data, once the model has learned, what must be kept beside it."""
+        self.learned = self.objective.calibrated(model, splits, self.learned)
+
+    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+        """The sum of the losses and how many there are."""
+        return combined(with_terms(self.objective, terms).losses(model, batch, self.learned))
+
+    # ------------------------------------------------------------------ scoring and showing
+
+    def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
+        """How good the model is on samples that it has not seen."""
+        return evaluate(self.task.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+
+    def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
+        """Samples with the model's answers, as a table for people."""
+        return self.task.table(samples, self.pipeline.results(model, samples, self.learned, self.tell), self.learned)
+
+    def finding(self, model: nn.Module, samples: Sequence[Any]) -> Finding | None:
+        """What the views show of a model and its answers."""
+        if not self.task.views:
+            return None
+        results = self.pipeline.results(model, samples, self.learned, self.tell)
+        found = [one for view in self.task.views if (one := view(model, samples, results, self.learned)) is not None]
+        if not found:
+            return None
+        others: list[Section] = [part for one in found[1:] for part in (one.figures, *one.more)]
+        return replace(found[0], more=(*found[0].more, *others))
+
+
+def with_terms(objective: Objective[Any], terms: Terms) -> Objective[Any]:
+    """An objective with the numbers that a run asks for."""
+    own = {one.name for one in fields(objective)} & {one.name for one in fields(terms)}
+    return replace(objective, **{name: getattr(terms, name) for name in own}) if own else objective
