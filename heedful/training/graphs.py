@@ -13,7 +13,7 @@ from heedful.errors import Refusal
 
 WARM = 3  # passes before a capture, in which the libraries choose their kernels
 
-Losses = tuple[Tensor, Tensor]
+Losses = tuple[Tensor, Tensor, Tensor]  # of a batch: the sum, the count, and each of several
 
 
 class Graphs:
@@ -68,6 +68,6 @@ class Graphs:
 
     def backward(self, batch: Batch) -> Losses:
         """One pass forward and back."""
-        loss, count = self.losses(batch)
+        loss, count, each = self.losses(batch)
         self.back(loss)
-        return loss.detach(), count
+        return loss.detach(), count, each

@@ -18,13 +18,13 @@ from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
-from heedful.tasks.heads.policy import choosers
-from heedful.tasks.heads.span import farness
-from heedful.tasks.heads.told import LOOKING
+from heedful.objectives.head_losses.head_terms import LOOKING
+from heedful.objectives.head_losses.policy_gradient import choosers
+from heedful.objectives.head_losses.span_loss import farness
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.run_spec import Parallel, TrainingSpec
 
-Losses = tuple[Tensor, Tensor]
+Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
 
 
 def local(tensor: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ class Judge(nn.Module):
         vars(self)["judged"] = judged
 
     def forward(self, batch: Batch) -> Losses:
-        """The sum of a batch's losses and their count."""
+        """The losses of a batch."""
         return vars(self)["judged"](batch)
 
 
@@ -101,7 +101,7 @@ class Lone:
         self.model, self.judged = model, judged
 
     def __call__(self, batch: Batch) -> Losses:
-        """The sum of a batch's losses and their count."""
+        """The losses of a batch."""
         return self.judged(batch)
 
     def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:
