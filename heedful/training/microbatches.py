@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from heedful.data.splits import Plan
+from heedful.engines.buckets import Shape
 from heedful.tasks import Task
 from heedful.tasks.task import Batch
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.run_spec import RunSpec
-from heedful.training.shapes import Shape
 
 
 @dataclass(frozen=True)

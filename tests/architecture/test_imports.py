@@ -13,6 +13,7 @@ ORDER = (
     {"safe"},
     {"attention", "inputs", "blocks", "outputs"},
     {"models"},
+    {"engines"},
     {"decoding"},
     {"tasks"},
     {"training"},
@@ -142,6 +143,8 @@ def test_every_folder_of_code_is_a_package():
 BROKEN = [
     (wrong_way, "attention/a.py", "from heedful.models import gpt"),
     (wrong_way, "models/a.py", "import heedful.training.loop"),
+    (wrong_way, "attention/a.py", "from heedful.engines import runner"),
+    (wrong_way, "engines/a.py", "from heedful.decoding import steps"),
     (wrong_way, "models/a.py", "from heedful import decoding"),
     (wrong_way, "safe/a.py", "from heedful.attention import Attention"),
     (wrong_way, "blocks/deep/a.py", "from ...tasks import pairs"),
