@@ -16,17 +16,18 @@ from torch import Tensor, nn
 from heedful.attention.mechanisms import Mechanism
 from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
+from heedful.engines import buckets
+from heedful.engines.cuda_graphs import Graphs
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
 from heedful.objectives.head_losses.head_terms import HeadTerms
 from heedful.objectives.objective import SCALES, Loss, combined, primary
 from heedful.tasks import Task
 from heedful.tasks.closed import Terms
-from heedful.training import checkpoint, shapes
+from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.distributed.sharding import Losses, captures, layout, local, parted_all, together
-from heedful.training.graphs import Graphs
 from heedful.training.microbatches import Portion, Portions
 from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
@@ -69,17 +70,17 @@ class Loop:
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         several = len(self.names) if len(self.names) > 1 else 0
         self.each = torch.zeros(several, device=self.device)  # the same of each loss, where there are several
-        self.learner = shapes.static(model) if self.training.compile else model
-        self.repeatable = shapes.repeatable if self.training.compile else contextlib.nullcontext
+        self.learner = buckets.static(model) if self.training.compile else model
+        self.repeatable = buckets.repeatable if self.training.compile else contextlib.nullcontext
         self.graphs = Graphs(model, self.judged, self.precision.backward, not task.even) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
-    def shape(self, captured: bool) -> shapes.Shape:
+    def shape(self, captured: bool) -> buckets.Shape:
         """How batches are filled up, where each of their shapes is a graph of its own."""
         if not self.task.filled or not (captured or self.training.compile):
             return lambda batch: batch
         longest: int = self.model.spec.length  # type: ignore[union-attr, assignment]
-        return partial(shapes.compiled if self.training.compile else shapes.captured, longest=longest)
+        return partial(buckets.compiled if self.training.compile else buckets.captured, longest=longest)
 
     # ------------------------------------------------------------------ saving
 
