@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.models.numerics import unit
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Result
+from heedful.tokenizers import Tokenizer
 
 
 class Use:
@@ -42,6 +45,11 @@ class Use:
     def decoding(self, decoding: Decoding) -> None:
         self.learned = self.learned.searched_by(decoding)
 
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The tokenizer that texts are read with, where texts are read."""
+        return self.learned.tokens()
+
     def numbers(self) -> dict[str, Any]:
         """What the data say of the model."""
         return self.learned.facts()
@@ -58,6 +66,15 @@ class Use:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
 
+    def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """The vectors of inputs, B M, where answers are vectors."""
+        return self.pipeline.vectors(model, inputs, self.learned, self.tell)
+
+    def similar(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """How near each input's vector is to each other's: the cosine of the angle between them, B B."""
+        made = unit(self.vectors(model, inputs))
+        return (made @ made.T).clamp(-1.0, 1.0)
+
     def doubt(self, text: str) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
         return self.pipeline.warning(text, self.learned)
@@ -69,3 +86,20 @@ class Use:
     def write(self, folder: Path) -> None:
         """Writes what is kept beside a model."""
         self.learned.write(folder, self.name)
+
+
+@dataclass(frozen=True)
+class KnownUse:
+    """A use by its name: how any model is asked that was not trained for a task here."""
+
+    name: str
+    pipeline: Pipeline[Any]
+    learned: type[Learned]
+
+    def of(self, folder: Path) -> Use:
+        """The use of a folder that does not say how it was used before."""
+        return Use(self.name, self.pipeline, self.learned.of(folder))
+
+    def read(self, folder: Path, state: dict[str, Any]) -> Use:
+        """The use as it was written beside a model."""
+        return Use(self.name, self.pipeline, self.learned.read(folder, state))
