@@ -82,7 +82,7 @@ ALONE: Registry[type[Use]] = Registry(  # uses by the names that stand in a task
         "tagging": "heedful.tasks.asking:Tagging",
         "answering": "heedful.tasks.asking:Answering",
         "filling": "heedful.tasks.asking:Filling",
-        "writing": "heedful.tasks.writing:Writing",
+        "writing": "heedful.pipelines.writing:WRITING",
         "continuing": "heedful.tasks.continuing:Continuing",
     },
 )
@@ -96,15 +96,15 @@ def task_of(name: str) -> Any:
 
 def use_of(model: nn.Module, folder: Path) -> Use:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
+    from heedful.pipelines.writing import WRITING
     from heedful.tasks.continuing import Continuing
-    from heedful.tasks.writing import Writing
 
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
     if isinstance(spec, Spec) and word != NEXT:
         return suited(READINGS[word].of(folder), spec)
     if isinstance(spec, WriterSpec):
-        return suited(Writing.of(folder), spec)
+        return suited(WRITING.of(folder), spec)
     if isinstance(spec, ImageSpec):
         from heedful.tasks.elsewhere import seeing
 
@@ -114,7 +114,7 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     return Continuing.read(folder, {})
 
 
-def suited(use: Use, spec: Spec) -> Use:
+def suited(use: Any, spec: Spec) -> Any:
     """A use of a model that it suits."""
     if use.writes and asked(spec) != NEXT:
         raise Refusal(f"{use.name} asks for model.output={NEXT}, and this model's is {asked(spec)}; use another task")
