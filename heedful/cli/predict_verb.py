@@ -98,7 +98,7 @@ def predict(
     elif stream:
         tell_pieces(task, model, asked, decoding, seed or 0)
     else:
-        found = cast(Any, task).best(model, asked, decoding, best, seed or 0)
+        found = task.best(model, asked, decoding, best, seed or 0)
         tell((lines(answers, best, as_json) for answers in found), len(asked))
 
 
@@ -191,7 +191,7 @@ def tell(answers: Iterable[list[str]], count: int) -> None:
             say("\n".join(answer))
 
 
-def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
+def tell_pieces(task: Use, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
     """Prints each answer piece by piece, as it is written; all inputs are read before the first is answered."""
     from heedful.pipelines.reading_inputs import read_all
 

@@ -43,9 +43,6 @@ class TextLearned(Learned):
     longest: int = 0  # tokens that the model reads; more are left out
     letters: int = 0  # n-grams of them that the model has vectors for
 
-    def tokens(self) -> Tokenizer:
-        return self.tokenizer
-
     def suited(self, spec: Spec) -> Self:
         word = asked(spec)
         if not isinstance(spec, AskedSpec) or word not in self.outputs:

@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
-from heedful.pipelines.use import KnownUse
+from heedful.pipelines.use import Usage
 from heedful.results import Span
 from heedful.tokenizers import Joined
 
@@ -55,4 +55,4 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
         return Span(text.strip(), begins, begins + len(text.strip()))
 
 
-ANSWERING = KnownUse("answering", ExtractiveAnswers(), SpanLearned)
+ANSWERING = Usage(name="answering", pipeline=ExtractiveAnswers(), learned=SpanLearned)

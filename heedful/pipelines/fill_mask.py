@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
-from heedful.pipelines.use import KnownUse
+from heedful.pipelines.use import Usage
 from heedful.results import Text
 from heedful.tokenizers import Joined
 
@@ -46,4 +46,4 @@ class FillMask(EncoderText[MaskedText]):
         return Text(learned.tokenizer.decode(ids))
 
 
-FILLING = KnownUse("filling", FillMask(), MaskedText)
+FILLING = Usage(name="filling", pipeline=FillMask(), learned=MaskedText)

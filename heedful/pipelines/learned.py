@@ -10,7 +10,6 @@ from typing import Any, Self
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.models import Spec
-from heedful.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -24,10 +23,6 @@ class Learned:
     def defaults(self) -> dict[str, Any]:
         """What they say of the model where nothing else does."""
         return {}
-
-    def tokens(self) -> Tokenizer | None:
-        """The tokenizer that texts are read with, where texts are read."""
-        return None
 
     def suited(self, spec: Spec) -> Self:
         """The same, for a model of the right family; one that cannot be used so all the same is refused."""

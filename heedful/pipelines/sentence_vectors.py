@@ -17,7 +17,7 @@ from heedful.models.numerics import unit
 from heedful.pipelines.encoder_text import EncoderText, TextLearned, outputs_of
 from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.reading_inputs import read_all
-from heedful.pipelines.use import KnownUse
+from heedful.pipelines.use import Usage
 from heedful.results import Vector
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import content, inside
@@ -123,4 +123,4 @@ def pooling(path: Path) -> str:
     return POOLS[asked[0]]
 
 
-VECTORS = KnownUse("vectors", SentenceVectors(), VectorLearned)
+VECTORS = Usage(name="vectors", pipeline=SentenceVectors(), learned=VectorLearned)

@@ -16,7 +16,7 @@ from heedful.models import Spec
 from heedful.models.heads_asked import AskedSpec
 from heedful.pipelines.encoder_text import EncoderText, TextLearned, outputs_of
 from heedful.pipelines.pipeline import Heard
-from heedful.pipelines.use import KnownUse
+from heedful.pipelines.use import Usage
 from heedful.results import Label, Labels, Result, Score
 from heedful.tokenizers import Joined
 
@@ -84,4 +84,4 @@ def as_learned(read: Sentence, learned: TextClasses) -> Sentence:
     return read
 
 
-CLASSIFICATION = KnownUse("classification", TextClassification[TextClasses](), TextClasses)
+CLASSIFICATION = Usage(name="classification", pipeline=TextClassification[TextClasses](), learned=TextClasses)

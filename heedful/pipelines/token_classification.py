@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.data.formats.conll import OUTSIDE
 from heedful.data.formats.labelled_text import Sentence
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
-from heedful.pipelines.use import KnownUse
+from heedful.pipelines.use import Usage
 from heedful.results import Tags
 from heedful.tokenizers import Joined
 from heedful.tokenizers.pieces import goals_of
@@ -54,4 +54,4 @@ def first_tokens(joined: Joined) -> dict[int, int]:
     return places
 
 
-TAGGING = KnownUse("tagging", TokenClassification(), WordTags)
+TAGGING = Usage(name="tagging", pipeline=TokenClassification(), learned=WordTags)

@@ -10,13 +10,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
+from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.numerics import unit
+from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
-from heedful.results import Result
-from heedful.tokenizers import Tokenizer
+from heedful.results import Result, Text
 
 
 class Use:
@@ -45,11 +46,6 @@ class Use:
     def decoding(self, decoding: Decoding) -> None:
         self.learned = self.learned.searched_by(decoding)
 
-    @property
-    def tokenizer(self) -> Tokenizer | None:
-        """The tokenizer that texts are read with, where texts are read."""
-        return self.learned.tokens()
-
     def numbers(self) -> dict[str, Any]:
         """What the data say of the model."""
         return self.learned.facts()
@@ -75,6 +71,28 @@ class Use:
         made = unit(self.vectors(model, inputs))
         return (made @ made.T).clamp(-1.0, 1.0)
 
+    def best(
+        self, model: nn.Module, inputs: Iterable[Any], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[Text]]:
+        """The n best answers to each input, of a model that writes."""
+        return self.generation.best(model, inputs, self.learned, decoding, best, seed, self.tell)
+
+    def stream(self, model: nn.Module, given: Any, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
+        """The answer to one input in pieces, of a model that writes."""
+        return self.generation.stream(model, given, self.learned, decoding, seed, number)
+
+    @property
+    def generation(self) -> Generation[Any]:
+        """How a model that writes is asked; one that does not is refused."""
+        if not isinstance(self.pipeline, Generation):
+            raise Refusal(f"answers are searched for in models that write, and this one's task is {self.name}")
+        return self.pipeline
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of texts; none where no text is read or written."""
+        return getattr(self.learned, "tokenizer", None)
+
     def doubt(self, text: str) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
         return self.pipeline.warning(text, self.learned)
@@ -88,18 +106,18 @@ class Use:
         self.learned.write(folder, self.name)
 
 
-@dataclass(frozen=True)
-class KnownUse:
-    """A use by its name: how any model is asked that was not trained for a task here."""
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Use of models from elsewhere: a record of how they are asked and what is kept beside them."""
 
     name: str
     pipeline: Pipeline[Any]
     learned: type[Learned]
 
-    def of(self, folder: Path) -> Use:
-        """The use of a folder that does not say how it was used before."""
-        return Use(self.name, self.pipeline, self.learned.of(folder))
-
     def read(self, folder: Path, state: dict[str, Any]) -> Use:
         """The use as it was written beside a model."""
         return Use(self.name, self.pipeline, self.learned.read(folder, state))
+
+    def of(self, folder: Path) -> Use:
+        """The use of a folder that does not say how it was used before."""
+        return Use(self.name, self.pipeline, self.learned.of(folder))

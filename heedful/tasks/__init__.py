@@ -17,7 +17,7 @@ from heedful.models.vision.image_spec import ImageSpec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
-    from heedful.pipelines.use import KnownUse
+    from heedful.pipelines.use import Usage
     from heedful.tasks.agreeing import Agreeing
     from heedful.tasks.closed import Task
     from heedful.tasks.coding import Coding
@@ -60,7 +60,7 @@ TASKS: Registry[Any] = Registry(
         "series": "heedful.tasks.series.forecasting:TASK",
     },
 )
-READINGS: Registry[KnownUse] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
+READINGS: Registry[Usage] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
     "output",
     "heedful.readings",
     {
@@ -81,7 +81,7 @@ ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json,
         "tagging": "heedful.pipelines.token_classification:TAGGING",
         "answering": "heedful.pipelines.extractive_answers:ANSWERING",
         "filling": "heedful.pipelines.fill_mask:FILLING",
-        "writing": "heedful.tasks.writing:Writing",
+        "writing": "heedful.pipelines.writing:WRITING",
         "continuing": "heedful.tasks.continuing:Continuing",
     },
 )
@@ -95,15 +95,15 @@ def task_of(name: str) -> Any:
 
 def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
+    from heedful.pipelines.writing import WRITING
     from heedful.tasks.continuing import Continuing
-    from heedful.tasks.writing import Writing
 
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
     if isinstance(spec, Spec) and word != NEXT:
         return suited(READINGS[word].of(folder), spec)
     if isinstance(spec, WriterSpec):
-        return suited(Writing.of(folder), spec)
+        return suited(WRITING.of(folder), spec)
     if isinstance(spec, ImageSpec):
         from heedful.tasks.elsewhere import seeing
 
