@@ -54,7 +54,7 @@ from heedful.attention.sight import Sight
 from heedful.decoding import generate
 from heedful.looking import look
 from heedful.models import build
-from heedful.tasks.reading import read
+from heedful.models.encoder_call import encoder_output
 from heedful.training.graphs import Graphs
 
 B, H, D = 2, 4, 64
@@ -313,7 +313,7 @@ def learns(device: torch.device) -> list[dict[str, object]]:
             batch["letters"] = torch.randint(0, letters + 1, (192, 32, 24), device=device) * (tokens > 0)[..., None]
 
         def losses(batch: dict[str, Tensor], model: nn.Module = model) -> tuple[Tensor, Tensor]:
-            said = read(model, batch)
+            said = encoder_output(model, batch)
             return nn.functional.cross_entropy(said, batch["answer"], reduction="sum"), torch.tensor(len(said))
 
         losses(batch)[0].backward()
