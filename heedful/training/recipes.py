@@ -159,8 +159,9 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         value = {k: old[k] for k in old if k in known and k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
     if key.startswith(FILES) and base["data"].get("name") != "files":
         known = reader_of(base["task"], {}).model_fields
-        base["data"] = place = {k: v for k, v in base["data"].items() if k in known and k not in PUBLIC}
-        place["name"] = "files"
+        for name in [name for name in base["data"] if name not in known or name in PUBLIC]:
+            del base["data"][name]
+        base["data"]["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
         if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
             fault = "is a file" if Path(str(value)).exists() else "does not exist"
