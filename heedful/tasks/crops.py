@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.formats.documents import Text
+from heedful.data.id_rows import Row
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.rows import Row
 from heedful.terminal import progress
 from heedful.tokenizers import Tokenizer
 from heedful.tokenizers.chunks import by_lines, by_tokens
