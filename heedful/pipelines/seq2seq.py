@@ -82,7 +82,7 @@ class TextSource(Source[WrittenText]):
 
     def warning(self, given: Any, learned: WrittenText) -> str | None:
         length = len(learned.ids([given])[0]) + 1
-        if length <= learned.longest:
+        if not 0 < learned.longest < length:
             return None
         return f"{given[:60]!r} and so on is {length:,} tokens long, and the model learned from {learned.longest:,}"
 

@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from heedful.tasks.coding import Coding
     from heedful.tasks.guessing import Guessing
     from heedful.tasks.images import Images
-    from heedful.tasks.pairs import Pairs
     from heedful.tasks.reading import Reading
     from heedful.tasks.rebuilding import Rebuilding
     from heedful.tasks.searching import Searching
-    from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
     from heedful.tasks.vectors import Vectors
 
@@ -35,8 +33,8 @@ TASKS: Registry[Any] = Registry(
     "task",
     "heedful.tasks",
     {
-        "pairs": "heedful.tasks.pairs:Pairs",
-        "translation": "heedful.tasks.translation:Translation",
+        "pairs": "heedful.tasks.text.sequence_pairs:TASK",
+        "translation": "heedful.tasks.text.translation:TASK",
         "continuation": "heedful.tasks.continuation:Continuation",
         "masking": "heedful.tasks.masking:Masking",
         "spans": "heedful.tasks.infilling:Spans",
@@ -45,7 +43,7 @@ TASKS: Registry[Any] = Registry(
         "classify-several": "heedful.tasks.several:SeveralTasks",
         "tag": "heedful.tasks.tag:Tag",
         "answer": "heedful.tasks.answer:Answer",
-        "summary": "heedful.tasks.summary:Summary",
+        "summary": "heedful.tasks.text.summarisation:TASK",
         "conversation": "heedful.tasks.conversation:Conversation",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.images:Images",
@@ -131,11 +129,9 @@ __all__ = [
     "Coding",
     "Guessing",
     "Images",
-    "Pairs",
     "Rebuilding",
     "Searching",
     "Task",
-    "Translation",
     "Use",
     "Vectors",
     "task_of",

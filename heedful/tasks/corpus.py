@@ -25,7 +25,7 @@ from heedful.models.specs import END
 from heedful.safe.opening import inside
 from heedful.tasks.closed import Task
 from heedful.tasks.crops import Crop, Crops, Stream, Whole, lines
-from heedful.tasks.parallel import tokenizer_of
+from heedful.tasks.tokenizing import tokenizer_of
 from heedful.tokenizers import Tokenizer
 from heedful.tokenizers.chunks import by_lines, by_words
 

@@ -26,8 +26,6 @@ IGNORED = {
     "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
     "tag": ["form=raw"],
     "chat-text": ["noise=0.1", "merge_dropout=0.1"],
-    "translate": ["noise=0.1", "stride=3", "augment=[flip]"],
-    "reverse": ["bleu=char"],
     "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
     "mae": ["noise=0.1"],
 }
@@ -35,6 +33,9 @@ UNKNOWN = {
     "listops": ["tokenizer=words", "noise=0.1"],
     "sets": ["tokenizer=words", "horizon=9"],
     "series": ["split_seed=3", "shortest=2", "too_long=drop", "dimensions=3"],
+    "translate": ["noise=0.1", "stride=3", "augment=[flip]", "longest=9", "split_seed=3", "form=raw"],
+    "summarise": ["bleu=char", "shortest=3"],
+    "reverse": ["bleu=char", "languages=en-de"],
     "in-context": ["split_seed=3", "horizon=9"],
 }
 
