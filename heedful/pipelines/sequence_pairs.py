@@ -114,6 +114,3 @@ class PairCollate(Seq2SeqCollate[Kept]):
 
     def source_of(self, sample: Encoded) -> str:
         return sample.texts.where(int(len(sample.target) > len(sample.source)))
-
-    def as_input(self, sample: Encoded, learned: Kept) -> str:
-        return sample.texts.source

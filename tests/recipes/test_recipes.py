@@ -85,7 +85,7 @@ def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
     for versions in ("sets", "others"):
         said.pop(versions, None)
     resolved = spec.model_dump(mode="json")
-    assert recipes.merged(resolved, recipes.merged(said, toy) if changes else said) == resolved
+    assert recipes.merged(resolved, recipes.versioned(said, toy) if changes else said) == resolved
     assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
 
 
