@@ -24,8 +24,6 @@ IGNORED = {
     "word2vec": ["apart=false", "noise=0", "whole_words=true"],
     "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
     "chat-text": ["noise=0.1", "merge_dropout=0.1"],
-    "translate": ["noise=0.1", "stride=3", "augment=[flip]"],
-    "reverse": ["bleu=char"],
     "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
     "mae": ["noise=0.1"],
 }
@@ -36,6 +34,9 @@ UNKNOWN = {
     "listops": ["tokenizer=words", "noise=0.1"],
     "sets": ["tokenizer=words", "horizon=9"],
     "series": ["split_seed=3", "shortest=2", "too_long=drop", "dimensions=3"],
+    "translate": ["noise=0.1", "stride=3", "augment=[flip]", "longest=9", "split_seed=3", "form=raw"],
+    "summarise": ["bleu=char", "shortest=3"],
+    "reverse": ["bleu=char", "languages=en-de"],
     "in-context": ["split_seed=3", "horizon=9"],
 }
 
