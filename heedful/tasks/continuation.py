@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, several, to
+from heedful.data.crops import Crop
 from heedful.data.transforms import draw
 from heedful.decoding import Decoding, search
 from heedful.looking.page import Example, Samples
@@ -21,7 +22,6 @@ from heedful.objectives.cross_entropy import consistent, cross_entropy
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.continuing import Continuing
 from heedful.tasks.corpus import Corpus
-from heedful.tasks.crops import Crop
 
 SCORES = 1 << 26  # scores of tokens that are made at once where nothing is learned
 GIVEN, AHEAD = 48, 48  # tokens of a text that are shown, and that are written then

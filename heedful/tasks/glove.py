@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, several, to
+from heedful.data.crops import Stream, Whole
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
 from heedful.tasks.closed import PLAIN, Terms
-from heedful.tasks.crops import Stream, Whole
 from heedful.tasks.skip_gram import directions
 from heedful.tasks.words import Words
 

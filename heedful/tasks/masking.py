@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, several, to
+from heedful.data.crops import Crop
 from heedful.data.transforms import draw
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
@@ -20,7 +21,6 @@ from heedful.objectives.cross_entropy import cross_entropy
 from heedful.tasks.asking import Filling
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
-from heedful.tasks.crops import Crop
 
 CHOSEN, HOW, WHICH = 51, 52, 53  # purposes of dice
 MASKED, OTHER = 0.8, 0.1  # shares of the chosen tokens that are masked, and that are another token; the rest stays

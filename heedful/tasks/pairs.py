@@ -15,6 +15,7 @@ from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.lazy_samples import Made
 from heedful.data.near_duplicates import Content
+from heedful.data.packed_ids import Rows
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
@@ -26,7 +27,6 @@ from heedful.tasks.antidiagonal import antidiagonal
 from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.losses import written
 from heedful.tasks.parallel import texts, tokenizer
-from heedful.tasks.rows import Rows
 from heedful.tasks.writing import Writes
 from heedful.terminal import progress
 from heedful.tokenizers import Broken, Tokenizer

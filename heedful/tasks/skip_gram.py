@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from heedful.data.collate import Batch, several, to
+from heedful.data.crops import Crop
 from heedful.data.transforms import draw
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
 from heedful.models.text.word_vectors import WordVectors
 from heedful.tasks.closed import PLAIN, Terms
-from heedful.tasks.crops import Crop
 from heedful.tasks.words import Words
 
 KEPT, RADIUS, CHANCE = 54, 55, 60  # purposes of dice; the last is the first of several

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from heedful.data.crops import Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.splits import Splits
 from heedful.errors import Refusal, nearest
@@ -23,7 +24,6 @@ from heedful.models.text.word_vectors import WordVectors
 from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Neighbours, Result
 from heedful.tasks.corpus import Corpus
-from heedful.tasks.crops import Stream
 
 BEST = 5  # neighbours that are told
 DRAWN = 15  # neighbours of a picture

@@ -11,16 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import terminal
-from heedful.data import texts_on_disk
+from heedful.data import crops, texts_on_disk
+from heedful.data.crops import Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.documents import Text, cut, lines, shared, texts
 from heedful.data.near_duplicates import digests
 from heedful.data.texts_on_disk import Stretch, is_blank, text_of
 from heedful.errors import Refusal
-from heedful.tasks import crops
 from heedful.tasks.continuation import Continuation
-from heedful.tasks.crops import Stream
 from heedful.tokenizers import train
 
 PIECES = ["a", "bc ", "\n", "\r\n", "\r", "日本", "é", "😀", "\n\n", " \n \n", "word " * 5, "\ufeff"]

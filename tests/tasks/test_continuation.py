@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
+from heedful.data.crops import Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
@@ -17,7 +18,6 @@ from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
 from heedful.tasks.closed import Terms
 from heedful.tasks.continuation import Continuation, blanked
-from heedful.tasks.crops import Stream
 from heedful.tokenizers import Tokenizer, train
 from heedful.training import run
 

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
+from heedful.data.crops import Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text
 from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.crops import Stream
 from heedful.tasks.masking import MASK, Masking, framed, hidden
 from heedful.tokenizers import train
 

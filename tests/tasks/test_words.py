@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
+from heedful.data.crops import Crop, Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors
-from heedful.tasks.crops import Crop, Stream
 from heedful.tasks.glove import Glove, Pairs
 from heedful.tasks.skip_gram import SkipGram
 from heedful.tasks.words import Words

@@ -13,9 +13,9 @@ import pytest
 import tokenizers
 from tokenizers import decoders, normalizers, pre_tokenizers, processors
 
+from heedful.data.crops import Stream
 from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
-from heedful.tasks.crops import Stream
 from heedful.tokenizers import Broken, Tokenizer, chunks, length_bounds, train
 from heedful.tokenizers.read_tokenizer import panicked
 from heedful.tokenizers.sentencepiece.convert import converted

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.formats.documents import Text
+from heedful.data.packed_ids import Row
 from heedful.errors import Refusal
-from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.rows import Row
 from heedful.terminal import progress
-from heedful.tokenizers import Tokenizer
+from heedful.tokenizers import SPECIAL, Tokenizer
 from heedful.tokenizers.chunks import LONG, by_lines, by_tokens
 
 Whole = NDArray[np.int64]
 Part = tuple[Sequence[int], Sequence[bool]]  # ids, and whether each begins a word, where that is asked for
+PAD, BEGIN, END = map(SPECIAL.index, ("<pad>", "<begin>", "<end>"))
 NONE = np.zeros(0, dtype=bool)
 TOGETHER, AT_ONCE = 1 << 23, 4  # characters of texts that are encoded together, and parts of one that is longer
 
