@@ -14,9 +14,10 @@ from heedful.looking.page import Samples, write
 from heedful.safe import outfile
 from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
+from heedful.training.older_runs import begun_spec
 from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
     if not (folder / RESULT).is_file():
         raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
-    run, came = validated(read(inside(folder / SPEC)), str(folder / SPEC)), result(folder)
+    run, came = begun_spec(inside(folder / SPEC)), result(folder)
     times = rows(folder / "timing.jsonl")
     last: dict[str, Any] = times[-1] if times else {}
     try:

@@ -140,8 +140,3 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
                 assert value in row, f"{command}: the README does not say {value}"
             time = f"about {expected.seconds:.0f} s"
             assert time in row, f"{command}: the README does not say {time}"
-
-
-def test_the_picture_and_the_pages_that_the_readme_links_are_there() -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / link).exists(), link

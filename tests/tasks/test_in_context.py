@@ -3,17 +3,21 @@
 import numpy as np
 import pytest
 import torch
-from heedful.tasks.in_context import InContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.data_spec import DataSpec
+from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import drawn, least_squares
 from heedful.errors import Refusal
+from heedful.metrics.map_errors import errors_of
 from heedful.models import build
+from heedful.pipelines.map_prompts import MapsLearned, answers_of, steps_of
+from heedful.pipelines.pipeline import unheard
+from heedful.tasks.series.in_context import TASK
 from tests.answered import plain
 
-SMALL = DataSpec(name="maps", samples=40, held_out=20, dimensions=3, longest=6)
+SMALL = Maps(name="maps", samples=40, held_out=20, dimensions=3, longest=6)
 
 
 @given(st.integers(1, 5), st.integers(1, 9), st.integers(0, 99))
@@ -40,7 +44,7 @@ def test_maps_follow_from_seed_epoch_and_place_and_answers_have_a_variance_of_on
 
 
 def test_no_answer_is_seen_before_it_is_foretold() -> None:
-    task, splits = InContext.open(SMALL, 1)
+    task, splits = TASK.open(SMALL, 1)
     model = build("forecaster", channels=4, width=16, depth=1, heads=2, position="rotary").double().eval()
     batch = {name: tensor.double() for name, tensor in task.batch(splits.test[:3]).items()}
     with torch.no_grad():
@@ -51,23 +55,24 @@ def test_no_answer_is_seen_before_it_is_foretold() -> None:
 
 
 def test_the_loss_is_that_of_the_answers_alone() -> None:
-    task, splits = InContext.open(SMALL, 1)
+    task, splits = TASK.open(SMALL, 1)
     model = build("forecaster", channels=4, width=16, depth=1, heads=2, position="rotary").eval()
     with torch.no_grad():
         loss, count = task.loss(model, task.batch(splits.test))
     wanted = np.stack([one.answers for one in splits.test])
-    assert float(loss) == pytest.approx(float(np.square(task.said(model, splits.test) - wanted).sum()), rel=1e-5)
-    assert int(count) == 20 * 6 and task.errors(model, splits.test)["this decoder"].shape == (6,)
+    said = answers_of(model, splits.test, task.learned, unheard)
+    assert float(loss) == pytest.approx(float(np.square(said - wanted).sum()), rel=1e-5)
+    assert int(count) == 20 * 6 and errors_of(splits.test, said)["this decoder"].shape == (6,)
 
 
 def test_a_prompt_is_read_as_it_is_written() -> None:
-    task, splits = InContext.open(SMALL, 1)
-    series = task.known(task.write_input(splits.test[0]))
+    task, splits = TASK.open(SMALL, 1)
+    series = steps_of(TASK.pipeline.accepts(task.write_input(splits.test[0]), task.learned))[:-1]
     np.testing.assert_allclose(series, task.batch(splits.test[:1])["series"][0, :-1].numpy(), rtol=1e-5)
     model = build("forecaster", channels=4, width=16, depth=1, heads=2, position="rotary").eval()
-    assert (
-        plain(task.predict(model, ["1,2,3,4; 0,1,0"]))[0] == f"{task.answer(model, task.known('1,2,3,4; 0,1,0')):.6g}"
-    )
+    with torch.no_grad():
+        alone = model(torch.tensor([[[1.0, 2, 3, 0], [0, 0, 0, 4], [0, 1, 0, 0]]]))[0, -1, -1]
+    assert float(plain(task.predict(model, ["1,2,3,4; 0,1,0"]))[0]) == pytest.approx(float(alone), rel=1e-5)
     assert [map.rows for map in task.look(model, "1,2,3,4; 0,1,0").maps] == [("x1", "y1", "x2")]
 
 
@@ -82,20 +87,20 @@ def test_a_prompt_is_read_as_it_is_written() -> None:
     ],
 )
 def test_a_prompt_that_fits_no_map_is_refused(text: str, fault: str) -> None:
-    task = InContext(3, 6)
+    learned = MapsLearned(3, 6)
     if not fault:
-        task.known(text)
+        TASK.pipeline.accepts(text, learned)
         return
     with pytest.raises(Refusal, match=fault):
-        task.known(text)
+        TASK.pipeline.accepts(text, learned)
 
 
 def test_an_input_without_an_example_before_it_is_refused() -> None:
     with pytest.raises(Refusal, match=r"data\.longest=1 leaves no example before the input that is asked"):
-        InContext.open(DataSpec(name="maps", samples=4, held_out=4, longest=1), 1)
+        TASK.open(Maps(name="maps", samples=4, held_out=4, longest=1), 1)
     assert DataSpec(longest=1).shortest == 1 and DataSpec().shortest == 4
 
 
 def test_maps_are_read_from_no_file() -> None:
     with pytest.raises(Refusal, match=r"data=points\.csv: maps are drawn by chance"):
-        InContext.open(DataSpec(name="points.csv"), 1)
+        TASK.open(Maps(name="points.csv"), 1)

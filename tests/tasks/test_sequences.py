@@ -5,23 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from heedful.tasks.sequences import SHOWN, Sequences
 
 import heedful
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import labelled_sequences
 from heedful.data.formats.labelled_line import Line
 from heedful.data.images.gallery import Gallery, Picture
+from heedful.data.readers import word_sequences
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, PAD, UNKNOWN
+from heedful.tasks.text.sequence_classification import SHOWN, TASK, SequenceLearned, tokens_of
+from heedful.tasks.work import Work
 from tests.answered import plain
 
 WORDS = ("a", "b", "c")
 
 
-def task(longest: int = 100) -> Sequences:
-    return Sequences(WORDS, ("no", "yes"), longest)
+def task(longest: int = 100) -> Work:
+    return Work(TASK, SequenceLearned(("no", "yes"), WORDS, longest))
 
 
 def line(text: str, label: str = "yes") -> Line:
@@ -36,23 +37,23 @@ def model(length: int = 300, **more: object) -> torch.nn.Module:
 def test_a_file_of_words_and_labels_is_read_and_divided(tmp_path: Path):
     path = tmp_path / "lines.tsv"
     path.write_text("".join(f"a b {'c ' * n}\t{'odd' if n % 2 else 'even'}\n" for n in range(60)))
-    made, splits = Sequences.open(DataSpec(name=str(path)), 1)
-    assert made.words == WORDS and made.labels == ("even", "odd")
+    made, splits = TASK.open(TASK.reader("files")(name=str(path)), 1)
+    assert made.learned.words == WORDS and made.learned.labels == ("even", "odd")
     assert len(splits.train) + len(splits.valid) + len(splits.test) == 60
-    assert made.length(max((*splits.train, *splits.valid, *splits.test), key=made.length)) == made.longest == 62
+    assert made.length(max((*splits.train, *splits.valid, *splits.test), key=made.length)) == made.learned.longest == 62
     assert made.place(splits.train[0]).startswith(f"{path}, line ")
 
 
 def test_words_of_other_data_are_told_by_the_places_that_were_learned(tmp_path: Path):
     path = tmp_path / "other.tsv"
     path.write_text("c z a\tyes\nb\tno\n")
-    splits = task().reopen(DataSpec(train=None, valid=None, test=str(path)), 1)
+    splits = task().reopen(TASK.reader("files")(test=str(path)), 1)
     assert [line.places.tolist() for line in splits.test] == [[2, -1, 0], [1]]
     assert task().write_input(splits.test[0]) == "c ? a"
-    assert task().tokens([splits.test[0].places])[0, :5].tolist() == [BEGIN, 6, UNKNOWN, 4, PAD]
+    assert tokens_of(splits.test[:1], task().learned)[0, :5].tolist() == [BEGIN, 6, UNKNOWN, 4, PAD]
     path.write_text("a\tmaybe\n")
     with pytest.raises(Refusal, match=r"other.tsv, line 1: label 'maybe' is not one that is trained on \(no, yes\)"):
-        task().reopen(DataSpec(test=str(path)), 1)
+        task().reopen(TASK.reader("files")(test=str(path)), 1)
 
 
 def test_batches_have_few_shapes_and_padding_changes_nothing():
@@ -67,7 +68,7 @@ def test_batches_have_few_shapes_and_padding_changes_nothing():
 def test_an_unknown_word_is_doubted_and_an_empty_input_refused():
     assert task().doubt("a q") == "'q' is a word that was never seen in training" and task().doubt("a b") is None
     with pytest.raises(Refusal, match="the input is empty; give words with blanks"):
-        task().known("  ")
+        next(task().predict(model(), ["  "]))
     assert plain(task().predict(model(), ["a b", "q"])) in (["no"] * 2, ["yes"] * 2, ["no", "yes"], ["yes", "no"])
 
 
@@ -89,6 +90,8 @@ def test_pixels_are_the_brightness_of_a_picture_row_by_row(monkeypatch: pytest.M
     pixels[0, :, 0, 1] = 255, 255, 255
     pixels[0, :, 1, 0] = 100, 0, 0
     one = [Picture(Gallery(pixels), 0, "cat", "here")]
-    monkeypatch.setattr(labelled_sequences, "opened_pictures", lambda data, seed: Splits(one, one, one))
-    words, splits = labelled_sequences.sequences(DataSpec(name=labelled_sequences.PIXELS), 1)
-    assert len(words) == 256 and splits.test[0].places.tolist() == [0, 255, 30, 0] and splits.test[0].label == "cat"
+    monkeypatch.setattr(word_sequences, "opened_pictures", lambda data, seed: Splits(one, one, one))
+    splits = TASK.reader(labelled_sequences.PIXELS)(name=labelled_sequences.PIXELS).read(1)
+    assert (
+        len(splits.words) == 256 and splits.test[0].places.tolist() == [0, 255, 30, 0] and splits.test[0].label == "cat"
+    )

@@ -10,10 +10,12 @@ import torch
 import heedful
 from heedful.formats import native
 from heedful.models import build
+from heedful.pipelines.scaled_series import ScaledSeries
 from heedful.tasks import Task
 from heedful.tasks.pairs import Pairs
-from heedful.tasks.series import Series
-from heedful.tasks.sets import Sets
+from heedful.tasks.series import forecasting
+from heedful.tasks.sets import set_classification
+from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
 from heedful.training import recipes, record, run, table, trained_run
 from heedful.training.run_spec import RunSpec, read, validated
@@ -46,12 +48,18 @@ class Bad:
     unopened: tuple[str, ...] = field(default=())  # names that nobody may open
 
 
-def task(name: str) -> tuple[Task, dict[str, object]]:
+def task(name: str) -> tuple[Task | Work, dict[str, object]]:
     tokenizer = Tokenizer.of_characters(["abc"])
     return {
         "pairs": (Pairs(tokenizer), {"family": "transformer", "vocab": len(tokenizer)}),
-        "sets": (Sets(["even", "odd"], 2), {"family": "predictor", "channels": 2, "classes": 2, "norm": "batch"}),
-        "series": (Series(2, 4, 2, [0.0, 0.0], [1.0, 1.0]), {"family": "forecaster", "channels": 2}),
+        "sets": (
+            Work(set_classification.TASK, set_classification.SetLearned(("even", "odd"), 2)),
+            {"family": "predictor", "channels": 2, "classes": 2, "norm": "batch"},
+        ),
+        "series": (
+            Work(forecasting.TASK, ScaledSeries(2, 4, 2, (0.0, 0.0), (1.0, 1.0))),
+            {"family": "forecaster", "channels": 2},
+        ),
     }[name]
 
 
