@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.formats.documents import Text
-from heedful.data.packed_ids import Row
+from heedful.data.id_rows import Row
 from heedful.errors import Refusal
 from heedful.terminal import progress
 from heedful.tokenizers import SPECIAL, Tokenizer

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
 from heedful.decoding.search_spec import Decoding
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
-from heedful.results import Result
+from heedful.results import Result, Text
 
 
 class Use:
@@ -57,6 +58,17 @@ class Use:
     def predict(self, model: nn.Module, inputs: Iterable[Any]) -> Iterator[Result]:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
+
+    def best(
+        self, model: nn.Module, inputs: Iterable[Any], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[Text]]:
+        """The n best answers to each input, of a model that writes."""
+        pipeline = cast(Generation[Any], self.pipeline)
+        return pipeline.best(model, inputs, self.learned, decoding, best, seed, self.tell)
+
+    def stream(self, model: nn.Module, text: Any, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
+        """The answer to one input in pieces, as a model writes them."""
+        return cast(Generation[Any], self.pipeline).stream(model, text, self.learned, decoding, seed, number)
 
     def doubt(self, text: str) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""

@@ -37,7 +37,7 @@ TASKS: Registry[Any] = Registry(
     {
         "pairs": "heedful.tasks.pairs:Pairs",
         "translation": "heedful.tasks.translation:Translation",
-        "continuation": "heedful.tasks.continuation:Continuation",
+        "continuation": "heedful.tasks.text.language_modelling:TASK",
         "masking": "heedful.tasks.masking:Masking",
         "spans": "heedful.tasks.infilling:Spans",
         "infilling": "heedful.tasks.infilling:Infilling",

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from heedful.data.collate import Batch, several, stack, to
+from heedful.data.collate import Batch, alike, several, stack, to
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.chat_jsonl import Dialogue, dialogues
 from heedful.data.near_duplicates import Content
@@ -33,7 +33,6 @@ from heedful.results import Text
 from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.continuing import AT_ONCE, Continuing
 from heedful.tasks.tokenizing import tokenizer
-from heedful.tasks.writing import alike
 from heedful.tokenizers import Tokenizer, hf_folders
 
 ROOM, SHOWN = 8192, 48  # tokens that are read at once, and of answers that are shown

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch, Ids, several, stack
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
+from heedful.data.id_rows import Rows
 from heedful.data.lazy_samples import Made
 from heedful.data.near_duplicates import Content
-from heedful.data.packed_ids import Rows
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal

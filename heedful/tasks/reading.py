@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import standing
-from heedful.data.collate import Batch, several, stack, to
+from heedful.data.collate import Batch, alike, several, stack, to
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps_of_seen import maps
@@ -22,7 +22,6 @@ from heedful.models.numerics import device_of, finite
 from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Result
 from heedful.tasks.use import Use
-from heedful.tasks.writing import alike
 from heedful.tokenizers import Joined, Tokenizer, hf_folders
 from heedful.tokenizers.char_ngrams import spelt
 

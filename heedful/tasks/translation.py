@@ -12,7 +12,7 @@ import sacrebleu
 import torch
 from torch import Tensor, nn
 
-from heedful.data.collate import Batch, Ids, pick, to
+from heedful.data.collate import Batch, Ids, alike, pick, to
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.ibm_model1 import lexicon
@@ -28,7 +28,6 @@ from heedful.pipelines.reading_inputs import nonempty
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.gaze import Gaze, Words, choose, crossings, of_words
 from heedful.tasks.pairs import Encoded, Pairs
-from heedful.tasks.writing import alike
 from heedful.views.finding import Finding
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen

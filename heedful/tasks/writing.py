@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import torch
 from torch import Tensor, nn
 
-from heedful.data.collate import Ids, stack
+from heedful.data.collate import Ids, alike, stack
 from heedful.decoding import search, stream
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.search_spec import Decoding
@@ -146,15 +146,3 @@ class Writing(Writes):
         made = cls(hf_folders.needed(folder))
         made.decoding = Decoding.model_validate(state.get("decoding", {}))
         return made
-
-
-def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
-    group: list[int] = []
-    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
-        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
-            yield group
-            group = []
-        group.append(at)
-    if group:
-        yield group

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from heedful import terminal
 from heedful.data import crops, texts_on_disk
 from heedful.data.crops import Stream
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
-from heedful.data.formats.documents import Text, cut, lines, shared, texts
+from heedful.data.formats.documents import Text, cut, lines, shared
 from heedful.data.near_duplicates import digests
 from heedful.data.texts_on_disk import Stretch, is_blank, text_of
 from heedful.errors import Refusal
-from heedful.tasks.continuation import Continuation
+from heedful.tasks.text.cropping import CropLearned, cropped
+from heedful.tasks.text.language_modelling import TASK
 from heedful.tokenizers import train
 
 PIECES = ["a", "bc ", "\n", "\r\n", "\r", "日本", "é", "😀", "\n\n", " \n \n", "word " * 5, "\ufeff"]
@@ -106,7 +106,7 @@ def test_memory_grows_with_the_bytes_of_tokens_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(texts_on_disk, "BLOCK", 1 << 14)
     monkeypatch.setattr(crops, "LONG", 1 << 12)
     tracemalloc.start()
-    made = Continuation.made(tokenizer, 32).cropped(texts(DataSpec(train=str(path)), 1), 0)
+    made = cropped(TASK.reader("files")(train=str(path)).read(1), CropLearned(tokenizer, longest=32))
     held, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     stream = made.train[0].stream
