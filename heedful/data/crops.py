@@ -20,6 +20,7 @@ from heedful.tokenizers.chunks import LONG, by_lines, by_tokens
 Whole = NDArray[np.int64]
 Part = tuple[Sequence[int], Sequence[bool]]  # ids, and whether each begins a word, where that is asked for
 PAD, BEGIN, END = map(SPECIAL.index, ("<pad>", "<begin>", "<end>"))
+FIRST = 8  # tokens of a crop, among which a word stands for it
 NONE = np.zeros(0, dtype=bool)
 TOGETHER, AT_ONCE = 1 << 23, 4  # characters of texts that are encoded together, and parts of one that is longer
 
@@ -144,6 +145,11 @@ class Crop:
     judged: int
     place: int = 0  # among the crops of its stream
     dice: int | None = None
+
+    @property
+    def first(self) -> Whole:
+        """Its first tokens, a few."""
+        return self.stream.tokens(slice(self.start, min(self.start + FIRST, self.stream.count)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,8 +21,6 @@ IGNORED = {
     "bert-text": ["apart=false", "near=3", "merge_dropout=0.1", "form=raw"],
     "t5-text": ["apart=false", "whole_words=true"],
     "bart-text": ["apart=false", "whole_words=true"],
-    "word2vec": ["apart=false", "noise=0", "whole_words=true"],
-    "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
     "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
     "tag": ["form=raw"],
     "chat-text": ["noise=0.1", "merge_dropout=0.1"],
@@ -32,6 +30,8 @@ IGNORED = {
     "mae": ["noise=0.1"],
 }
 UNKNOWN = {
+    "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
+    "word2vec": ["apart=false", "noise=0", "whole_words=true"],
     "gpt-text": ["near=3", "negatives=3", "whole_words=true", "too_long=drop", "pixels=8", "bleu=char", "divide=file"],
     "listops": ["tokenizer=words", "noise=0.1"],
     "sets": ["tokenizer=words", "horizon=9"],

@@ -107,7 +107,9 @@ def short(learned: CropLearned, ahead: int) -> Decoding:
 class Continuation(TextGeneration[CropLearned]):
     """Continuation: a text goes on; of a crop, which is shown, the beginning does, for a few tokens."""
 
-    def results(self, model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> list[Written]:
+    def results(self, model: nn.Module, samples: Sequence[Any], learned: CropLearned, heard: Heard) -> list[Written]:
+        if not all(isinstance(one, Crop) for one in samples):
+            return super().results(model, samples, learned, heard)
         model.eval()
         given = given_of(learned)
         ids = torch.stack([torch.from_numpy(one.stream.tokens(slice(one.start, one.start + given))) for one in samples])
