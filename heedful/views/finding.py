@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from torch import nn
@@ -19,6 +20,24 @@ class Finding:
     layer: str
     head: str  # a number, or "mean" of the layer's heads
     more: tuple[Section, ...] = ()  # of a report, beside the figures
+
+
+class Deferred(Sequence[Any]):
+    """Results that are made when a view first asks for one: a search takes long, and few views need what it finds."""
+
+    def __init__(self, make: Callable[[], Sequence[Any]]) -> None:
+        self.make = make
+
+    @cached_property
+    def made(self) -> Sequence[Any]:
+        """All of them."""
+        return self.make()
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.made[at]
+
+    def __len__(self) -> int:
+        return len(self.made)
 
 
 View = Callable[[nn.Module, Sequence[Any], Any, Any], Finding | None]  # a model, samples, results, what was learned

@@ -1,23 +1,27 @@
-"""Vectors of sentences: near each other where sentences mean the same (Reimers and Gurevych, 2019)."""
+"""Sentence embeddings: vectors near each other where sentences mean the same (Reimers and Gurevych, 2019)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 
+from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.models.numerics import unit
+from heedful.pipelines.encoder_text import EncoderText, TextLearned, outputs_of
+from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.reading_inputs import read_all
+from heedful.pipelines.use import Usage
 from heedful.results import Vector
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import json_of
-from heedful.tasks.reading import Reading
 from heedful.tokenizers import Joined
 
 MODULES, SETTINGS = "modules.json", "sentence_bert_config.json"  # of sentence-transformers
@@ -30,53 +34,53 @@ POOLS = {
 }
 
 
-class Vectors(Reading):
-    """One vector a sentence: the mean of its states, or the first of them, of length one where asked for."""
+@dataclass(frozen=True)
+class VectorLearned(TextLearned):
+    """How states become a vector: their mean or the first of them, brought to a length of one where asked for."""
 
-    name: ClassVar[str] = "vectors"
     outputs: ClassVar[frozenset[str]] = frozenset({"states", "pooled"})
 
     pool: str = "mean"
-    unit: bool = False  # whether vectors are brought to a length of one
-
-    def answer(self, joined: Joined, given: Tensor) -> Vector:
-        return Vector(tuple(self.vector(given).tolist()))
+    unit: bool = False
 
     def vector(self, states: Tensor) -> Tensor:
         """The vector of one sentence's states: T M -> M."""
         made = states.mean(0) if self.pool == "mean" else states[0]
         return unit(made) if self.unit else made
 
-    def vectors(self, model: nn.Module, inputs: Iterable[str]) -> Tensor:
-        """The vectors of sentences: B M."""
-        read = self.read_by(model, read_all(inputs, self.known))
-        return torch.stack([self.vector(states) for _, states in read])
-
-    def similar(self, model: nn.Module, inputs: Sequence[str]) -> Tensor:
-        """How near each sentence's vector is to each other's: the cosine of the angle between them, B B."""
-        made = unit(self.vectors(model, inputs))
-        return (made @ made.T).clamp(-1.0, 1.0)
-
-    def titled(self, text: str, answer: str) -> str:
-        return " | ".join(text.split("\t"))
-
     def state(self) -> dict[str, Any]:
         return {"pool": self.pool, "unit": self.unit, "longest": self.longest}
 
     @classmethod
     def of(cls, folder: Path) -> Self:
-        return cls.read(folder, told(folder))
+        return cls.read(folder, said_by(folder))
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        made = super().read(folder, state)
-        made.pool, made.unit = state.get("pool", "mean"), state.get("unit", False)
-        if made.pool not in POOLS.values() or type(made.unit) is not bool:
-            raise ValueError(f"pool is {made.pool!r} and unit {made.unit!r}")
-        return made
+        pool, one = state.get("pool", "mean"), state.get("unit", False)
+        if pool not in POOLS.values() or type(one) is not bool:
+            raise ValueError(f"pool is {pool!r} and unit {one!r}")
+        return replace(super().read(folder, state), pool=pool, unit=one)
 
 
-def told(folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class SentenceVectors(EncoderText[VectorLearned]):
+    """Sentence embeddings: one vector for each input."""
+
+    def answer(self, joined: Joined, given: Tensor, learned: VectorLearned) -> Vector:
+        return Vector(tuple(learned.vector(given).tolist()))
+
+    def vectors(
+        self, model: nn.Module, inputs: Iterable[Any], learned: VectorLearned, heard: Heard = unheard
+    ) -> Tensor:
+        samples = read_all(inputs, lambda given: self.accepts(given, learned))
+        return torch.stack([learned.vector(one) for one in outputs_of(model, [one.joined for one in samples], heard)])
+
+    def titled(self, read: Sentence, answer: str) -> str:
+        return " | ".join(read.texts)
+
+
+def said_by(folder: Path) -> dict[str, Any]:
     """What sentence-transformers wrote of how states become a vector, where it wrote something."""
     if not os.path.lexists(folder / MODULES):
         return {}
@@ -117,3 +121,6 @@ def pooling(path: Path) -> str:
     if len(asked) != 1 or asked[0] not in POOLS:
         raise Refusal(f"{path} asks for {', '.join(asked)[:200] or 'nothing'}; known: one of {', '.join(POOLS)}")
     return POOLS[asked[0]]
+
+
+VECTORS = Usage(name="vectors", pipeline=SentenceVectors(), learned=VectorLearned)
