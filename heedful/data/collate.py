@@ -59,15 +59,3 @@ def stack(rows: Sequence[Ids], first: Sequence[int] = (), last: Sequence[int] = 
         for place, token in enumerate(last):
             np.put_along_axis(made, lengths - len(last) + place, token, 1)
     return torch.from_numpy(made)
-
-
-def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
-    group: list[int] = []
-    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
-        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
-            yield group
-            group = []
-        group.append(at)
-    if group:
-        yield group

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.models import Spec
-
-if TYPE_CHECKING:
-    from heedful.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True)
@@ -43,10 +40,6 @@ class Learned:
     def searched_by(self, decoding: Decoding) -> Self:
         """The same, with answers searched for in another way."""
         return self
-
-    def tokens(self) -> Tokenizer | None:
-        """The tokenizer of a model of text."""
-        return None
 
     def resize_vocab(self, vocab: int) -> int:
         """How many tokens a model should know that knew so many before it began with these."""

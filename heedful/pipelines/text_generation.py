@@ -22,7 +22,7 @@ from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.reading_inputs import read_all
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
-from heedful.tokenizers import Tokenizer, hf_folders
+from heedful.tokenizers import hf_folders
 
 AT_ONCE = 32  # inputs
 One = str | list[int]  # a prompt: a text, or ids
@@ -31,9 +31,6 @@ One = str | list[int]  # a prompt: a text, or ids
 @dataclass(frozen=True)
 class DecoderLearned(WrittenText):
     """The tokenizer of a decoder, which lies beside it, and how its answers are searched for."""
-
-    def tokens(self) -> Tokenizer:
-        return self.tokenizer
 
     def write(self, folder: Path, name: str) -> None:
         super().write(folder, name)

@@ -21,7 +21,6 @@ from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks import Task
-from heedful.tasks.work import Work
 from heedful.tokenizers import hf_folders
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
 from heedful.training.run_spec import RunSpec
@@ -47,8 +46,7 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
 
 def check_tokens(run: RunSpec, task: Task) -> None:
     """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
-    place = native.model_folder(run.start)
-    own = task.learned.tokens() if isinstance(task, Work) else getattr(task, "tokenizer", None)
+    place, own = native.model_folder(run.start), getattr(task, "tokenizer", None)
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
         cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / native.TOKENIZER}"
         raise Refusal(
