@@ -20,6 +20,7 @@ from heedful.looking.page import Example
 from heedful.pipelines.generation import Generation
 from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.reading_inputs import read_all
+from heedful.pipelines.use import Usage
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 from heedful.tokenizers import hf_folders
@@ -118,3 +119,6 @@ class TextGeneration(Generation[Kept]):
             model(whole)
         words = learned.tokenizer.pieces(whole[0].tolist())
         return Example(f"{given} → {learned.tokenizer.decode(answer.tokens)}", maps(seen, lambda path: (words, words)))
+
+
+CONTINUING = Usage(name="continuing", pipeline=TextGeneration(), learned=DecoderLearned)

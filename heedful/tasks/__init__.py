@@ -45,7 +45,7 @@ TASKS: Registry[Any] = Registry(
         "tag": "heedful.tasks.tag:Tag",
         "answer": "heedful.tasks.answer:Answer",
         "summary": "heedful.tasks.summary:Summary",
-        "conversation": "heedful.tasks.conversation:Conversation",
+        "conversation": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.images:Images",
         "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
@@ -82,7 +82,7 @@ ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json,
         "answering": "heedful.pipelines.extractive_answers:ANSWERING",
         "filling": "heedful.pipelines.fill_mask:FILLING",
         "writing": "heedful.pipelines.writing:WRITING",
-        "continuing": "heedful.tasks.continuing:Continuing",
+        "continuing": "heedful.pipelines.text_generation:CONTINUING",
     },
 )
 USES: Mapping[str, Any] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
@@ -95,8 +95,8 @@ def task_of(name: str) -> Any:
 
 def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
+    from heedful.pipelines.text_generation import CONTINUING
     from heedful.pipelines.writing import WRITING
-    from heedful.tasks.continuing import Continuing
 
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
@@ -110,7 +110,7 @@ def use_of(model: nn.Module, folder: Path) -> Any:
         return seeing(spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    return Continuing.read(folder, {})
+    return CONTINUING.of(folder)
 
 
 def suited(use: Any, spec: Spec) -> Any:

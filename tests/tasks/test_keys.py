@@ -23,13 +23,13 @@ IGNORED = {
     "bart-text": ["apart=false", "whole_words=true"],
     "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
     "tag": ["form=raw"],
-    "chat-text": ["noise=0.1", "merge_dropout=0.1"],
     "translate": ["noise=0.1", "stride=3", "augment=[flip]"],
     "reverse": ["bleu=char"],
     "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
     "mae": ["noise=0.1"],
 }
 UNKNOWN = {
+    "chat-text": ["noise=0.1", "merge_dropout=0.1"],
     "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
     "word2vec": ["apart=false", "noise=0", "whole_words=true"],
     "gpt-text": ["near=3", "negatives=3", "whole_words=true", "too_long=drop", "pixels=8", "bleu=char", "divide=file"],
