@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats import parallel_text as read_pairs
@@ -15,8 +14,8 @@ from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys import series_sets
 from heedful.data.toys.summaries import news
 from heedful.errors import Refusal, unknown
-from heedful.models import part_words
-from heedful.tokenizers import SPECIAL, Tokenizer, train
+from heedful.pipelines.choose_tokenizer import tokenizer_of
+from heedful.tokenizers import Tokenizer
 
 MADE: dict[str, Callable[[DataSpec, int], Splits[Pair]]] = {
     "reverse": series_sets.reverse,
@@ -63,36 +62,4 @@ def public(data: DataSpec, split: str) -> Sides:
 
 def tokenizer(data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
     """The tokenizer that the data ask for: trained on both sides of the pairs to learn from, or read from a file."""
-    return tokenizer_of(data, (text for pair in pairs for text in (pair.source, pair.target)))
-
-
-def tokenizer_of(data: DataSpec, texts: Iterable[str], special: tuple[str, ...] = ()) -> Tokenizer:
-    """The tokenizer that the data ask for, with special tokens of a task: trained on texts, or read from a file."""
-    if data.tokenizer.endswith((".json", ".model")):
-        return fitting(data.tokenizer, special)
-    kind, given = part_words.parse(data.tokenizer)
-    if kind == "characters" and not given and not special:
-        return Tokenizer.of_characters(texts)
-    try:
-        return train(texts, kind, special=special, **given)
-    except Refusal as refused:
-        raise Refusal(f"data.tokenizer={data.tokenizer}: {refused}") from None
-    except (TypeError, AttributeError):
-        known = "write, for instance, bpe(size=8000)"
-        raise Refusal(f"data.tokenizer={data.tokenizer!r} cannot be made; {known}") from None
-
-
-def fitting(path: str, special: tuple[str, ...] = ()) -> Tokenizer:
-    """The tokenizer of a file, where its first tokens are the ones that the models here know."""
-    try:
-        made = Tokenizer.read(Path(path))
-    except Refusal as refused:
-        raise Refusal(f"data.tokenizer: {refused}; train one with `heedful tokenizer train`") from None
-    if tuple(made.pieces(range(len(SPECIAL)))) != SPECIAL:
-        raise Refusal(
-            f"data.tokenizer={path} does not begin with {' '.join(SPECIAL)}; train one with `heedful tokenizer train`"
-        )
-    if lacking := [token for token in special if token not in made.special]:
-        cure = f"train one with `heedful tokenizer train --special {lacking[0]}`"
-        raise Refusal(f"data.tokenizer={path} has no {lacking[0]}; {cure}")
-    return made
+    return tokenizer_of(data.tokenizer, (text for pair in pairs for text in (pair.source, pair.target)))

@@ -18,10 +18,10 @@ from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.text.transformer import SPECIAL
+from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.reading_inputs import nonempty
 from heedful.tasks import rouge
 from heedful.tasks.pairs import Encoded, Pairs
-from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import Tokenizer, hf_folders
 from heedful.views.finding import Finding
 
@@ -38,7 +38,7 @@ class Summary(Pairs):
 
     @classmethod
     def tokenized(cls, data: DataSpec, pairs: Sequence[Pair]) -> Tokenizer:
-        return tokenizer(data, (text for pair in pairs for text in (pair.source, pair.target)))
+        return tokenizer_for(data.tokenizer, (text for pair in pairs for text in (pair.source, pair.target)))
 
     def ids(self, texts: Sequence[str]) -> Sequence[Ids]:
         """The ids of texts, without the end that some tokenizers put there: it is put there anyway."""

@@ -85,6 +85,7 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
         if known != TOY:
             put(base, *known)
+        base["data"] = known_to(base["task"], base["data"], named(version.get("data", base["data"])))
         base = merged({**base, "expected": None}, version)
     elif others and any(
         key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
@@ -106,7 +107,8 @@ def toy_data(name: str) -> dict[str, Any] | None:
     """The small version of a set that is made on the fly, as the recipe that makes it says."""
     for base in map(values, names()):
         if base["data"]["name"] == name:
-            return merged(base["data"], base["toy"]["data"])
+            toy = base["toy"]["data"]
+            return merged(known_to(base["task"], base["data"], toy.get("name", name)), toy)
     return None
 
 
@@ -132,6 +134,12 @@ def parse(change: str) -> tuple[str, Any]:
 def named(data: Any) -> Any:
     """The name of data that are told by their name alone, or by keys."""
     return data.get("name") if isinstance(data, dict) else data
+
+
+def known_to(task: str, data: Any, name: Any) -> Any:
+    """What data say by keys that the reader of a task's data of another name has too."""
+    known = reader_of(task, {"name": name} if name else data).model_fields
+    return {key: value for key, value in data.items() if key in known} if isinstance(data, dict) else data
 
 
 def put(base: dict[str, Any], key: str, value: Any) -> None:

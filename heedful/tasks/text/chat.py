@@ -22,10 +22,10 @@ from heedful.models.numerics import device_of
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.objectives.next_token import NONE, AnswerTokens
 from heedful.pipelines.chat import ChatLearned, Chatting, Spoken
+from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.pipeline import Heard
 from heedful.results import Text
 from heedful.tasks.task import Task
-from heedful.tasks.tokenizing import tokenizer
 
 ROOM = 8192  # tokens that are read at once
 
@@ -33,7 +33,7 @@ ROOM = 8192  # tokens that are read at once
 def fit(splits: Splits[Dialogue], reader: Any, seed: int) -> ChatLearned:
     """Learns of conversations how they become tokens."""
     said = (text for one in splits.train for turn in one.turns for text in turn)
-    return ChatLearned.speaking(tokenizer(reader, said, tuple(KNOWN[0].names)))
+    return ChatLearned.speaking(tokenizer_for(reader.tokenizer, said, tuple(KNOWN[0].names)))
 
 
 def spoken(splits: Splits[Dialogue], learned: ChatLearned) -> Splits[Spoken]:

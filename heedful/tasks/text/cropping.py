@@ -24,9 +24,9 @@ from heedful.data.transforms import dice_of
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
+from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.text_generation import DecoderLearned
 from heedful.safe.opening import inside
-from heedful.tasks.parallel import tokenizer_of
 from heedful.tokenizers import Tokenizer
 from heedful.tokenizers.chunks import by_lines, by_words
 
@@ -52,7 +52,7 @@ class CropLearned(DecoderLearned):
     def of_texts(cls, splits: Splits[Text], reader: Any, seed: int, special: tuple[str, ...] = (), **own: Any) -> Self:
         """What is learned of texts by any task: a tokenizer, with special tokens, and what of them is held out too."""
         pieces = by_line(splits.train) if reader.tokenizer.startswith("words") else in_parts(splits.train)
-        tokenizer = tokenizer_of(reader, pieces, special)
+        tokenizer = tokenizer_of(reader.tokenizer, pieces, special)
         parts = (splits.train, splits.valid, splits.test)
         repeated = overlap("lines", [digests(lines_of(part)) for part in parts])
         return cls(tokenizer, seed=seed, repeated=repeated, **own)
