@@ -37,7 +37,7 @@ TASKS: Registry[Any] = Registry(
         "pairs": "heedful.tasks.pairs:Pairs",
         "translation": "heedful.tasks.translation:Translation",
         "continuation": "heedful.tasks.text.language_modelling:TASK",
-        "masking": "heedful.tasks.masking:Masking",
+        "masking": "heedful.tasks.text.masked_lm:TASK",
         "spans": "heedful.tasks.infilling:Spans",
         "infilling": "heedful.tasks.infilling:Infilling",
         "classify": "heedful.tasks.text.text_classification:TASK",

@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from heedful.data.collation import Collate
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text, lines
 from heedful.data.near_duplicates import digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles
@@ -122,7 +121,7 @@ READERS = {
     "pictures": Reader("images", pictures, {"pixels": [8, 8]}),
     "pictures in halves": Reader("images", halves, {"pixels": [8, 8]}, frozenset({"images"})),
     "lines": Reader("continuation", columns("{text}"), {"document": "line", "longest": 8}),
-    "paragraphs": Reader("continuation", columns("{text}\n"), {"document": "paragraph", "longest": 8}),
+    "paragraphs": Reader("masking", columns("{text}\n"), {"document": "paragraph", "longest": 8}),
     "files": Reader("continuation", files, {"longest": 8}),
     "running text": Reader("continuation", columns("{text}"), {"longest": 8}, LINES),
 }
@@ -158,7 +157,7 @@ def test_every_task_says_what_near_duplicates_are_to_it() -> None:
 
 
 def test_no_context_of_the_made_facts_is_learned_from_and_asked_about() -> None:
-    task, splits = TASKS["answer"].open(DataSpec(name="facts", samples=2000, held_out=400), 1)
+    task, splits = TASKS["answer"].open(reader_of("answer", "facts")(name="facts", samples=2000, held_out=400), 1)
     assert len(splits.test) == 400 and not task.overlaps(splits)
 
 

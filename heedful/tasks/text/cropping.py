@@ -104,6 +104,13 @@ class CropLearned(DecoderLearned):
         return cls(**cls.kept_in(folder, state))
 
 
+def hidden_share(given: float | None, usual: float, task: str) -> float:
+    """The share of tokens that are hidden, as data say it, or as is usual; none would leave nothing to find."""
+    if given == 0:
+        raise Refusal(f"data.noise=0 leaves nothing to find for task {task!r}; give a share, such as {usual}")
+    return usual if given is None else given
+
+
 def strided(reader: Any, learned: CropLearned) -> tuple[Any, CropLearned]:
     """Other texts are scored in crops as far apart as they say."""
     return reader, replace(learned, stride=reader.stride)
