@@ -16,7 +16,7 @@ from heedful.models.specs import BEGIN, END, PAD
 from heedful.tasks.rows import Row
 from heedful.terminal import progress
 from heedful.tokenizers import Tokenizer
-from heedful.tokenizers.chunks import by_lines, by_tokens
+from heedful.tokenizers.chunks import LONG, by_lines, by_tokens
 
 Whole = NDArray[np.int64]
 Part = tuple[Sequence[int], Sequence[bool]]  # ids, and whether each begins a word, where that is asked for
@@ -85,7 +85,7 @@ def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> I
         return zip(tokenizer.encode_all(texts), flags, strict=True)
 
     with progress("texts become tokens", sum(len(one.text) for one in found)) as heard:
-        for group in groups(found):
+        for group in groups(found, tokenizer.room):
             if tokenizer.kind == "words":
                 yield from (in_lines(one, tokenizer, heard) for one in group)
             elif len(group) > 1:
@@ -95,11 +95,12 @@ def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> I
                 yield in_parts(group[0], tokenizer, of, heard)
 
 
-def groups(found: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Texts in order, as many at once as are encoded together."""
+def groups(found: Sequence[Text], longest: int) -> Iterator[Sequence[Text]]:
+    """Texts in order, as many at once as are encoded together; one beyond the longest stands alone."""
     start = room = 0
     for at, one in enumerate(found):
-        if at > start and room + len(one.text) > TOGETHER:
+        alone = max(len(one.text), len(found[start].text)) > longest
+        if at > start and (alone or room + len(one.text) > TOGETHER):
             yield found[start:at]
             start, room = at, 0
         room += len(one.text)
@@ -111,7 +112,7 @@ def in_parts(
     one: Text, tokenizer: Tokenizer, of: Callable[[Sequence[str]], Iterator[Part]], heard: Callable[[int], object]
 ) -> Iterator[Part]:
     """The ids of a text that may be too long to be encoded at once."""
-    parts = by_tokens(one.pieces(), tokenizer.encode_all)
+    parts = by_tokens(one.pieces(), tokenizer.encode_all, min(LONG, tokenizer.room // 2))
     while some := list(islice(parts, AT_ONCE)):
         yield from of(some)
         heard(sum(map(len, some)))
@@ -119,7 +120,7 @@ def in_parts(
 
 def in_lines(one: Text, tokenizer: Tokenizer, heard: Callable[[int], object]) -> Iterator[Part]:
     """The ids of a text's lines, END behind each."""
-    for block in by_lines(one.pieces()):
+    for block in by_lines(one.pieces(), min(16 * LONG, tokenizer.room)):
         yield [at for ids in tokenizer.encode_all(lines(block)) for at in (*ids, END)], ()
         heard(len(block))
 
