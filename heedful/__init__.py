@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from heedful.formats.native import load, save
     from heedful.looking import look
     from heedful.models import build
+    from heedful.training.in_python import train
 
 __version__ = "0.1.0"
-__all__ = ["build", "generate", "load", "look", "save"]
+__all__ = ["build", "generate", "load", "look", "save", "train"]
 
 _PLACES = {
     "build": "heedful.models",
@@ -20,6 +21,7 @@ _PLACES = {
     "load": "heedful.formats.native",
     "look": "heedful.looking",
     "save": "heedful.formats.native",
+    "train": "heedful.training.in_python",
 }
 
 

@@ -26,6 +26,16 @@ def read_rows(text: str, channels: int, what: str) -> NDArray[np.float32]:
     return np.array([[float(field) for field in row.split(",")] for row in rows], dtype=np.float32)
 
 
+def rows_of(given: Any, channels: int, what: str) -> NDArray[np.float32]:
+    """Rows of an input, as text, a list, an array or a tensor: T C."""
+    if isinstance(given, str):
+        return read_rows(given, channels, what)
+    rows = np.asarray(given, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[1] != channels:
+        raise Refusal(f"the input has the shape {list(rows.shape)} and the model takes rows of {channels}; give {what}")
+    return rows
+
+
 def write_rows(rows: NDArray[np.float32]) -> str:
     """Rows as text that `read_rows` takes, to the last bit."""
     return "; ".join(",".join(map(str, row)) for row in rows)

@@ -22,7 +22,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.series.forecaster import Forecaster
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.number_rows import read_rows, words
+from heedful.pipelines.number_rows import rows_of, words
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Result, Series
 
@@ -80,10 +80,8 @@ class Forecasting(Pipeline[ScaledSeries]):
 
     def accepts(self, given: Any, learned: ScaledSeries) -> Window:
         """The past that an input gives, at most as long as in training."""
-        if not given.strip().lower().endswith(".csv"):
-            past = read_rows(given, learned.channels, self.input)
-        else:
-            past = series_of(given.strip())
+        is_file = isinstance(given, str | Path) and str(given).strip().lower().endswith(".csv")
+        past = series_of(str(given).strip()) if is_file else rows_of(given, learned.channels, self.input)
         if past.shape[1] != learned.channels:
             raise Refusal(f"{given} has {past.shape[1]} channels and the model takes {learned.channels}; give as many")
         return Window(past[-learned.past :], past[:0])

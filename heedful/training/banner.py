@@ -18,9 +18,10 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
     step, place = loop.progress.step, loop.device
     where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
+    family = ready.run.model.get("family", type(ready.model).__name__)
     lines = [
         f"{ready.run.about or ready.run.task}",
-        f"model     {ready.run.model['family']}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
+        f"model     {family}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
         f"batches   {batches(ready, loop.portions.plan)}",
         f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",

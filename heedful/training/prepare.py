@@ -29,6 +29,7 @@ from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.init_from import Begun, begin, check_learns, check_tokens, inherited
+from heedful.training.callbacks import Callback
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import answered, check_batch
 from heedful.training.precision import working_dtype
@@ -48,12 +49,26 @@ class Ready:
     overlaps: tuple[Overlap, ...] = ()  # what of the held-out samples is learned from too
 
 
-def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> Ready:
+@dataclass(frozen=True)
+class Given:
+    """What a run is given in Python and no file could say: a task, a model of one's own, and who hears of the run."""
+
+    task: Record | None = None
+    model: nn.Module | None = None
+    callbacks: tuple[Callback, ...] = ()
+
+
+NOTHING = Given()
+
+
+def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, given: Given = NOTHING) -> Ready:
     """Opens the data, builds the model and tries it; what cannot work is refused, what is unlikely to is warned of.
 
     A run that goes on was begun in a folder, on the same data.
     """
-    task, splits, spec = chosen(run, place, begun_in)
+    if given.model is not None:
+        return prepare_own(run, place, given, given.model)
+    task, splits, spec = chosen(run, place, begun_in, given)
     teach(run, task, spec, place)
     with progress("samples are measured"):
         splits = fitting(splits, task, spec, run.data.long_samples)
@@ -73,6 +88,18 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> 
     return Ready(run, task, splits, model, begun.said, task.overlaps(splits))
 
 
+def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Module) -> Ready:
+    """The same for a model of one's own, whatever it is: all that is asked of it is that the task can be learned."""
+    kind = task_of(run.task) if given.task is None else given.task
+    task, splits = opened(run, kind, place)
+    if run.model or run.start:
+        raise Refusal("a model of one's own is taken as it is; leave the keys of model and start out")
+    task.prepare(model)
+    model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
+    rehearse(task, model, splits.train[:1])
+    return Ready(run, task, splits, model, "", task.overlaps(splits))
+
+
 def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
     """Gives a task the teacher of its run, where it has one."""
     if run.teacher:
@@ -80,11 +107,21 @@ def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
         task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
 
 
-def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> tuple[Task, Splits[Any], Spec]:
+def chosen(
+    run: RunSpec, place: torch.device, begun_in: Path | None = None, given: Given = NOTHING
+) -> tuple[Task, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
-    kind = task_of(run.task)
+    kind = task_of(run.task) if given.task is None else given.task
     if begun_in is None and not isinstance(kind, Record):
         kind.hears(dict(run.data))
+    task, splits = opened(run, kind, place)
+    spec = suited(run, task, begun_in)
+    models.check_size(spec)
+    return task, splits, spec
+
+
+def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Task, Splits[Any]]:
+    """The task of a run and its data, where they can work together."""
     task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
         if not len(split):
@@ -95,9 +132,7 @@ def chosen(run: RunSpec, place: torch.device, begun_in: Path | None = None) -> t
         check_tokens(run, task)
     task.asked(Terms.of(run.training), splits)
     task.decoding = run.decoding
-    spec = suited(run, task, begun_in)
-    models.check_size(spec)
-    return task, splits, spec
+    return task, splits
 
 
 def check_terms(run: RunSpec, task: Task) -> None:

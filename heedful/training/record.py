@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import number, once
 from heedful.safe.sealed_folders import replace_file
 from heedful.terminal import Bars, note
+from heedful.training.callbacks import Callback
 
 KINDS: dict[str, tuple[type, ...]] = {"split": (str,), "device": (str,)}  # of values that are no numbers
 LARGEST = 1 << 28  # bytes of a file of lines: millions of evaluations
@@ -38,10 +40,12 @@ class Result(BaseModel):
 class Record:
     """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
 
-    def __init__(self, folder: Path, steps: int, start: int, device: str = "") -> None:
+    def __init__(
+        self, folder: Path, steps: int, start: int, device: str = "", callbacks: Sequence[Callback] = ()
+    ) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.folder, self.steps, self.device = folder, steps, device
+        self.folder, self.steps, self.device, self.callbacks = folder, steps, device, callbacks
         self.console = Bars()
         self.score = ""
         cut_back(folder / "metrics.jsonl", start)
@@ -78,6 +82,8 @@ class Record:
         self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, **each, "rate": rate})
         spent = {"seconds": time.monotonic() - self.began, "samples_a_second": samples, "device": self.device}
         self._write("timing.jsonl", {"step": step, **spent})
+        for callback in self.callbacks:
+            callback.on_log(step, {"loss": loss, **each, "rate": rate, "samples_a_second": samples})
         self.board.add_scalar("train/loss", loss, step)
         for name, value in each.items():
             self.board.add_scalar(f"train/{name}", value, step)
@@ -90,6 +96,8 @@ class Record:
     def scored(self, step: int, split: str, scores: dict[str, float]) -> None:
         """What an evaluation came to."""
         self._write("metrics.jsonl", {"step": step, "split": split, **scores})
+        for callback in self.callbacks:
+            callback.on_evaluate(step, split, scores)
         for name, value in scores.items():
             self.board.add_scalar(f"{split}/{name}", value, step)
         self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
@@ -99,6 +107,8 @@ class Record:
     def showed(self, step: int, samples: Samples) -> None:
         """A few samples with the model's answers, on the board and for people."""
         shown = [f"{name:>10s}  {cell}" for row in samples.rows for name, cell in zip(samples.header, row, strict=True)]
+        for callback in self.callbacks:
+            callback.on_samples(step, samples)
         self.board.add_text("samples", "\n".join(f"    {line}" for line in shown), step)
         self.say("\n".join(shown))
 

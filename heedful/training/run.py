@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from heedful.data.readers.in_memory import MEMORY
 from heedful.errors import Failure, Refusal, unknown
 from heedful.formats.weights import restore
 from heedful.safe.opening import check_all
@@ -31,7 +32,7 @@ from heedful.training.loop import Loop
 from heedful.training.observe.cost import operations
 from heedful.training.observe.profile import told
 from heedful.training.older_runs import begun_spec
-from heedful.training.prepare import Ready, doubt, prepare
+from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
@@ -67,6 +68,7 @@ def train(
     place: torch.device,
     asked: Collection[str] | None = None,
     ranks: Ranks = ONE,
+    given: Given = NOTHING,
 ) -> dict[str, Any]:
     """Trains into a folder and returns the result: step and scores on the test split.
 
@@ -76,16 +78,17 @@ def train(
     done = finished(out, resume)
     begun = done or occupied(out, resume)
     if begun:
-        run = same(run, begun_spec(out / SPEC), out, asked)
+        held = {"data": run.data} if run.data.name == MEMORY else {}
+        run = same(run, begun_spec(out / SPEC), out, asked).model_copy(update=held)
     if done:
         clear(out)
         return came_to(out)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    if not begun:
+    if not begun and given.model is None and given.task is None:
         foreseen(run, out, place)
     whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
-    ready = prepare(whole, place, out if begun else None)
+    ready = prepare(whole, place, out if begun else None, given)
     check(ready.model, run.training)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -99,9 +102,14 @@ def train(
         loop.saver.made["samples"] = sum_of(ready.splits)
         go_on(loop)
         kind = Record if ranks.first else Quiet
-        with kind(out, run.training.steps, loop.progress.step, name_of(place)) as record:
+        with kind(out, run.training.steps, loop.progress.step, name_of(place), given.callbacks) as record:
             record.say(introduction(ready, loop, resume))
-            return learn(loop, ready, record)
+            for callback in given.callbacks:
+                callback.on_begin(ready.run.model_dump(mode="json"))
+            result = learn(loop, ready, record)
+            for callback in given.callbacks:
+                callback.on_end(result)
+            return result
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:

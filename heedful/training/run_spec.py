@@ -169,9 +169,9 @@ def kind_of(values: dict[str, Any]) -> type[RunSpec]:
     return reading(reader_of(task, values["data"])) if isinstance(task, str) and "data" in values else RunSpec
 
 
-def validated(values: dict[str, Any], where: str = "") -> RunSpec:
+def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
     """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
-    kind = kind_of(values)
+    kind = kind or kind_of(values)
     try:
         return kind.model_validate(values)
     except ValidationError as error:

@@ -11,14 +11,15 @@ from torch import nn
 
 from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
-from heedful.formats import native
+from heedful.formats import native, weights
 from heedful.formats.hf_models import is_public
-from heedful.models.specs import LanguageSpec
+from heedful.models.specs import LanguageSpec, Spec
 from heedful.models.text.bert import EncoderSpec
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
-from heedful.safe.sealed_folders import seal, write_folder
+from heedful.safe.sealed_folders import seal, write_folder, write_tensors
 from heedful.tasks import USES, Task, Use, suited, use_of
+from heedful.tasks.task import Task as Record
 from heedful.tasks.work import Work
 from heedful.training.older_runs import begun_spec
 from heedful.training.recipes import TOY, parse, put, toy_data
@@ -31,7 +32,10 @@ def leave(model: nn.Module, task: Task, folder: Path) -> None:
     """Writes a model and its task to a folder, whole or not at all."""
 
     def fill(aside: Path) -> None:
-        native.write_model(model, aside)
+        if isinstance(getattr(model, "spec", None), Spec):
+            native.write_model(model, aside)
+        else:  # of one's own: who made it has to make it again
+            write_tensors(weights.state(model), aside / native.WEIGHTS)
         task.write(aside)
         seal(aside)
 
@@ -46,23 +50,14 @@ def trained(folder: Path) -> tuple[nn.Module, Task]:
     return model, use
 
 
-def usable(folder: Path) -> tuple[nn.Module, Use]:
+def usable(folder: Path, record: Record | None = None) -> tuple[nn.Module, Use]:
     """The model of a folder and what it is used for: its task, or what its output answers."""
     place = native.model_folder(folder)
     model = native.load(place)
     known = is_public(place) or isinstance(model.spec, EncoderSpec | LanguageSpec)
     if known and not os.path.lexists(place / TASK):
         return model, use_of(model, place)
-    state = read_json(place / TASK)
-    name = state.pop("task", None)
-    if not isinstance(name, str) or name not in USES:
-        raise Refusal(f"{place / TASK}: task {name!r} is not known; known: {', '.join(sorted(USES))}")
-    try:
-        task = USES[name].read(place, state)
-    except Refusal:
-        raise
-    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
+    task = work_of(place, record)
     for key, value in task.numbers().items():
         said = getattr(model.spec, key, None)
         known = (
@@ -73,6 +68,20 @@ def usable(folder: Path) -> tuple[nn.Module, Use]:
     suited(task, model.spec)  # type: ignore[arg-type]
     task.adopt(model.spec)
     return model, task
+
+
+def work_of(place: Path, record: Record | None = None) -> Any:
+    """The task of a model folder at work, as it was written beside the model; a record of one's own is given."""
+    state = read_json(place / TASK)
+    name = state.pop("task", None)
+    if record is None and (not isinstance(name, str) or name not in USES):
+        raise Refusal(f"{place / TASK}: task {name!r} is not known; known: {', '.join(sorted(USES))}")
+    try:
+        return (record or USES[name]).read(place, state)
+    except Refusal:
+        raise
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
 
 
 def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Sequence[Any]:

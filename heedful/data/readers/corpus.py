@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, create_model
 
@@ -59,6 +59,10 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
     """A user's own texts: files, or folders of them."""
 
     divide: Literal["auto", "file", "share"] = "auto"  # one path: by file (auto: from 20 files on) or by share
+
+    def sample(self, given: Any) -> Text:
+        """A text of its own."""
+        return given if isinstance(given, Text) else Text(given, "what lies in memory")
 
     def read(self, seed: int) -> Splits[Text]:
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heedful.data.formats import chat_jsonl
 from heedful.data.formats.chat_jsonl import Dialogue
 from heedful.data.readers.reader import FILES, Bounded, Divided, Files, Made, Reader, Tokenized
@@ -20,6 +22,10 @@ class SmallTalk(Bounded, Tokenized, Made):
 
 class Dialogues(Bounded, Tokenized, Divided, Files):
     """A user's own conversations: a line each."""
+
+    def sample(self, given: Any) -> Dialogue:
+        """The turns of a conversation: who speaks, and what is said."""
+        return given if isinstance(given, Dialogue) else Dialogue(tuple(map(tuple, given)))
 
     def read(self, seed: int) -> Splits[Dialogue]:
         def divide(found: list[Dialogue], what: str) -> Splits[Dialogue]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read
@@ -45,6 +46,10 @@ class SST(EncoderTexts, Reader):
 
 class LabelledTexts(EncoderTexts, Divided, Files):
     """Texts of a user's own: one file, one for each split, or folders of classes, perhaps divided already."""
+
+    def sample(self, given: Any) -> Sentence:
+        """A text, or two, and its class, last."""
+        return given if isinstance(given, Sentence) else Sentence(tuple(given[:-1]), given[-1])
 
     def read(self, seed: int) -> Splits[Sentence]:
         if self.name != "files" and (sides := sides_of(Path(self.name))):

@@ -35,6 +35,13 @@ class Waves(Forecastable, Made):
 class NumberSeries(Forecastable, Files):
     """The series of a CSV, a line a step; one file is cut in time, a tenth to choose by and a tenth to test."""
 
+    def from_memory(self, samples: Any) -> Splits[Any]:
+        """The steps of a series, or of three: to learn from, to choose by and to test on."""
+        if isinstance(samples, Splits):
+            parts = (np.asarray(part, dtype=np.float32) for part in (samples.train, samples.valid, samples.test))
+            return Splits(*parts)  # type: ignore[arg-type]  # an array is a sequence of rows
+        return in_time(np.asarray(samples, dtype=np.float32), "what lies in memory")
+
     def read(self, seed: int) -> Splits[Any]:
         return opened(self, series_of, in_time, ("waves",))
 

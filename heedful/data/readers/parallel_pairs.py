@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -73,6 +73,10 @@ class PublicPairs(Paired, Reader):
 
 class PairFiles(Paired, Divided, Files):
     """Pairs of a user's own files: one with tabs, or two that belong together line by line."""
+
+    def sample(self, given: Any) -> Pair:
+        """A source and its target."""
+        return given if isinstance(given, Pair) else Pair(*given)
 
     def read(self, seed: int) -> Splits[Pair]:
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:

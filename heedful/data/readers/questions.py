@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heedful.data.formats.squad import Question, read
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made
@@ -19,6 +21,10 @@ class Facts(EncoderTexts, Made):
 
 class Questions(EncoderTexts, Divided, Files):
     """Questions of a user's own: SQuAD's JSON, or a question a line; a text never stands on two sides."""
+
+    def sample(self, given: Any) -> Question:
+        """A question, a text, and the answers in it, each with where it begins."""
+        return given if isinstance(given, Question) else Question(*given)
 
     def read(self, seed: int) -> Splits[Question]:
         def divide(all: list[Question], what: str) -> Splits[Question]:

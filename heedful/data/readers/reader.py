@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits
+from heedful.data.splits import Splits, divided
 
 FILES = "files"
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -32,6 +32,18 @@ class Reader(BaseModel, ABC):
     @abstractmethod
     def read(self, seed: int) -> Splits[Any]:
         """The samples as they are written, to learn from, to choose by and to report on."""
+
+    def sample(self, given: Any) -> Any:
+        """A sample that lies in memory, as this reader gives those of files; of a tuple, of its fields in order."""
+        return given
+
+    def from_memory(self, samples: Any) -> Splits[Any]:
+        """Samples that lie in memory, as this reader gives those of files: splits, or a sequence to be divided."""
+        if isinstance(samples, Splits):
+            parts = (samples.train, samples.valid, samples.test)
+            return Splits(*([self.sample(part[at]) for at in range(len(part))] for part in parts))
+        made = [self.sample(samples[at]) for at in range(len(samples))]
+        return divided(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
 
     @property
     def long_samples(self) -> TooLong:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from heedful.data.formats.conll import Tagged, read
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
@@ -28,6 +30,10 @@ class WNUT17(EncoderTexts, Reader):
 
 class TaggedWords(EncoderTexts, Divided, Files):
     """Sentences of a user's own: a word a line, its tag last, an empty line between two."""
+
+    def sample(self, given: Any) -> Tagged:
+        """Words, and a tag for each."""
+        return given if isinstance(given, Tagged) else Tagged(tuple(given[0]), tuple(given[1]))
 
     def read(self, seed: int) -> Splits[Tagged]:
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:

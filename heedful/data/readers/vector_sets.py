@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,10 @@ class Clouds(Bounded, Ranged, Made):
 
 class VectorSets(Bounded, Divided, Files):
     """Sets of a CSV: a line a member, with the set's name, its label, then numbers."""
+
+    def sample(self, given: Any) -> Labelled:
+        """The vectors of a set, and its label."""
+        return given if isinstance(given, Labelled) else Labelled(np.asarray(given[0], dtype=np.float32), given[1])
 
     def read(self, seed: int) -> Splits[Labelled]:
         def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:

@@ -41,16 +41,28 @@ class Pixels(Bounded, Divided, Reader):
 class WordSequences(Bounded, Divided, Files):
     """Sequences of a user's own file: words, a tab, and their class."""
 
+    def from_memory(self, samples: Any) -> WordSplits:
+        """Sequences of words with blanks between them, each with its class."""
+        return worded(super().from_memory(samples))
+
+    def sample(self, given: Any) -> Pair:
+        """A sequence and its class."""
+        return given if isinstance(given, Pair) else Pair(*given)
+
     def read(self, seed: int) -> WordSplits:
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
             return divided(pairs, lambda one: one.source, what, self.split_seed)
 
-        read = opened(self, parallel_text.read, divide, (MADE, PIXELS))
-        texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
-        words = tuple(sorted({word for text in texts for word in text}))
-        number = {word: at for at, word in enumerate(words)}
-        made = each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
-        return WordSplits(made.train, made.valid, made.test, words)
+        return worded(opened(self, parallel_text.read, divide, (MADE, PIXELS)))
+
+
+def worded(read: Splits[Pair]) -> WordSplits:
+    """Sequences of words and their classes, and all words that there are."""
+    texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
+    words = tuple(sorted({word for text in texts for word in text}))
+    number = {word: at for at, word in enumerate(words)}
+    made = each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
+    return WordSplits(made.train, made.valid, made.test, words)
 
 
 def public(reader: Pixels) -> Any:

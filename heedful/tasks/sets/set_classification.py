@@ -26,7 +26,7 @@ from heedful.models.numerics import device_of
 from heedful.models.sets.predictor import PredictorSpec
 from heedful.objectives.classification import Classification
 from heedful.pipelines.classification import Classes, Classifying
-from heedful.pipelines.number_rows import read_rows, words, write_rows
+from heedful.pipelines.number_rows import rows_of, words, write_rows
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks.task import Task
 from heedful.views.labelled_samples import LabelledSamples
@@ -96,7 +96,7 @@ class SetPipeline(Classifying[SetLearned]):
     reads: ClassVar[tuple[str, ...]] = READS
 
     def accepts(self, given: Any, learned: SetLearned) -> Labelled:
-        return Labelled(read_rows(given, learned.channels, self.input), "")
+        return Labelled(rows_of(given, learned.channels, self.input), "")
 
     def inputs(self, samples: Sequence[Labelled], learned: SetLearned) -> Batch:
         return padded([sample.vectors for sample in samples])

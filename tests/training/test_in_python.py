@@ -1,0 +1,132 @@
+"""Training from Python: samples in memory, records and models of one's own, callbacks, and a plain torch loop."""
+
+import dataclasses
+import random
+
+import pytest
+import torch
+from torch.utils.data import Dataset
+
+import heedful
+from heedful.data.splits import Splits
+from heedful.errors import Refusal
+from heedful.objectives.objective import combined, primary
+from heedful.tasks import TASKS
+from heedful.tasks.sets.set_classification import TASK as SETS
+from heedful.training.callbacks import Callback
+
+FEW = ["training.steps=30", "training.batch=16", "training.evaluate_every=30", "training.log_every=10"]
+DICE = random.Random(1)
+TEXTS = [(f"{a} {b} film {at}", a) for at in range(40) for a in ("good", "bad") for b in ("old", "new")]
+SETS_HERE = [([[DICE.random(), k] for _ in range(3 + at % 3)], str(k)) for at in range(60) for k in (0, 1)]
+
+
+class Lines(Dataset):
+    """A torch Dataset, which has a length and places and no iterator."""
+
+    def __len__(self):
+        return len(TEXTS)
+
+    def __getitem__(self, at):
+        if not 0 <= at < len(TEXTS):
+            raise AssertionError(at)
+        return TEXTS[at]
+
+
+@pytest.mark.parametrize("samples", [TEXTS, Lines()], ids=["a list", "a torch Dataset"])
+def test_a_recipe_learns_of_samples_that_lie_in_memory(samples, tmp_path):
+    small = {"family": "bert", "width": 16, "heads": 2, "depth": 1, "length": 16}
+    run = heedful.train("classify", samples, model=small, keys=[*FEW, "training.rate=0.01"], out=tmp_path / "run")
+    assert run.scores["accuracy"] == run.evaluate(TEXTS[:10])["accuracy"] == 1.0
+    assert [one.name for one in run.predict("good old film 3", "bad new film 99")] == ["good", "bad"]
+    assert (tmp_path / "run" / "report.html").exists() and run.look("good old film 3").maps
+    assert heedful.load(tmp_path / "run").spec.width == 16
+
+
+def test_callbacks_hear_of_a_run_from_its_beginning_to_its_end():
+    class Heard(Callback):
+        said: list[tuple] = []  # noqa: RUF012
+
+        def on_begin(self, run):
+            self.said.append(("begin", run["task"]))
+
+        def on_log(self, step, values):
+            self.said.append(("log", step, *values))
+
+        def on_evaluate(self, step, split, scores):
+            self.said.append((split, step, *scores))
+
+        def on_end(self, result):
+            self.said.append(("end", result["step"]))
+
+    heedful.train("sets", SETS_HERE, keys=FEW, callbacks=[Heard()])
+    logged = [("log", step, "loss", "rate", "samples_a_second") for step in (10, 20, 30)]
+    scored = [(split, 30, "accuracy") for split in ("valid", "test")]
+    assert Heard.said == [("begin", "sets"), *logged, *scored, ("end", 30)]
+
+
+class Mean(torch.nn.Module):
+    """A model of one's own, which knows nothing of heedful: classes of the mean of a set."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+
+    def forward(self, vectors, lengths):
+        return self.layers(vectors.sum(1) / lengths[:, None])
+
+
+def test_a_module_and_a_record_of_ones_own_are_trained_scored_and_asked(tmp_path):
+    sharper = dataclasses.replace(SETS, name="my sets", objective=dataclasses.replace(SETS.objective, smoothing=0.1))
+    keys = [*FEW, "training.rate=0.05"]
+    run = heedful.train(sharper, SETS_HERE, model=Mean(), keys=keys, out=tmp_path / "run")
+    assert run.scores["accuracy"] == 1.0 and type(run.model) is Mean
+    assert run.predict("0.5,1; 0.2,1")[0].name == "1"
+    small = {"width": 16, "heads": 2, "depth": 1, "family": "predictor", "position": "none"}
+    kept = heedful.train(sharper, SETS_HERE, model=small, keys=keys)
+    typed = kept.predict("0.5,1; 0.2,1", [[0.5, 1], [0.2, 1]], torch.tensor([[0.5, 1], [0.2, 1]]))
+    assert kept.task.task is sharper and typed[0] == typed[1] == typed[2]
+    with pytest.raises(Refusal, match="a model of one's own is taken as it is; leave the keys of model"):
+        heedful.train("sets", SETS_HERE, model=Mean(), keys=[*FEW, "model.width=3"])
+
+
+def test_a_run_in_python_goes_on_to_the_same_bits(tmp_path):
+    def train(out, **more):
+        return heedful.train("sets", SETS_HERE, keys=[*FEW, "training.save_every=10"], out=tmp_path / out, **more)
+
+    class Enough(Callback):
+        def on_log(self, step, values):
+            if step == 20:
+                raise KeyboardInterrupt
+
+    whole = train("whole")
+    with pytest.raises(KeyboardInterrupt):
+        train("cut", callbacks=[Enough()])
+    again = train("cut", resume=True)
+    for one, two in zip(whole.model.parameters(), again.model.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_samples_may_be_split_already_and_too_few_are_refused():
+    run = heedful.train("sets", Splits(SETS_HERE[:80], SETS_HERE[80:100], SETS_HERE[100:]), keys=FEW)
+    assert run.scores["accuracy"] > 0.5
+    with pytest.raises(Refusal, match="what lies in memory has 3 samples"):
+        heedful.train("sets", SETS_HERE[:3], keys=FEW)
+
+
+def test_a_plain_torch_loop_over_the_parts_learns():
+    task = TASKS["sets"]
+    reader = task.reader("clouds")(name="clouds", samples=64, held_out=16, shortest=4, longest=9)
+    work, splits = task.open(reader, 1)
+    torch.manual_seed(0)
+    model = heedful.build("predictor", width=16, heads=2, depth=1, **work.learned.facts())
+    optimiser, first = torch.optim.AdamW(model.parameters(), 3e-3), None
+    for _step in range(30):
+        losses = task.objective.losses(model, task.collate.batch(splits.train, work.learned), work.learned)
+        loss = combined(losses) / primary(losses).count
+        loss.backward()
+        first, last = first or loss.item(), loss.item()
+        optimiser.step()
+        optimiser.zero_grad()
+    assert last < 0.9 * first
+    assert set(work.score(model, splits.test)) == {"accuracy"}
