@@ -13,6 +13,7 @@ from torch import nn
 from heedful.data.readers.in_memory import MEMORY, in_memory
 from heedful.data.readers.reader import FILES
 from heedful.data.splits import Splits
+from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.results import Result
 from heedful.tasks import task_of
@@ -68,8 +69,11 @@ def train(
     the run as on the command line: `["training.steps=500"]`. The run goes to `out`, or to a folder of its own.
     """
     record = task if isinstance(task, Task) else None
-    asked = asked_for(task, samples, list(keys))
+    keys = list(keys)
+    asked = asked_for(task, samples, keys)
     if isinstance(model, nn.Module):
+        if told := [key for key in keys if key.startswith(("model", "start"))]:
+            raise Refusal(f"a model of one's own is taken as it is; leave {told[0]} out")
         asked = asked.model_copy(update={"model": {}})
     elif model is not None:
         asked = asked.model_copy(update={"model": {**({} if "family" in model else asked.model), **model}})

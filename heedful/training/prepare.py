@@ -92,8 +92,6 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
     """The same for a model of one's own, whatever it is: all that is asked of it is that the task can be learned."""
     kind = task_of(run.task) if given.task is None else given.task
     task, splits = opened(run, kind, place)
-    if run.model or run.start:
-        raise Refusal("a model of one's own is taken as it is; leave the keys of model and start out")
     task.prepare(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
