@@ -35,7 +35,7 @@ class Classification(Reading):
 
     def suits(self, spec: Spec) -> None:
         super().suits(spec)
-        self.several = isinstance(spec, AskedSpec) and spec.several
+        self.several = isinstance(spec, AskedSpec) and spec.multi_label
 
     def known(self, text: str) -> tuple[str, ...]:
         return self.as_learned(super().known(text))

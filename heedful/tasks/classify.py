@@ -58,7 +58,7 @@ class Classify(Classification, Fitted):
     def suits(self, spec: Spec) -> None:
         super().suits(spec)
         if self.several:
-            raise Refusal("model.several=True: a model learns one class for each text here; leave it out")
+            raise Refusal("model.multi_label=True: a model learns one class for each text here; leave it out")
 
     def numbers(self) -> dict[str, Any]:
         return {"classes": len(self.labels), "labels": list(self.labels)}

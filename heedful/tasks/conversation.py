@@ -116,7 +116,7 @@ class Conversation(Continuing, Task):
         return max(vocab, len(self.tokenizer))
 
     def suits(self, spec: Spec) -> None:
-        self.longest = spec.length
+        self.longest = spec.longest
         if isinstance(spec, LanguageSpec) and len(self.tokenizer) > spec.vocab:
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {spec.vocab}; copy both again")
 

@@ -112,7 +112,7 @@ class Pairs(Writes, Task):
         return {"vocab": len(self.tokenizer)}
 
     def suits(self, spec: Spec) -> None:
-        known, self.longest = len(self.tokenizer), spec.length
+        known, self.longest = len(self.tokenizer), spec.longest
         if isinstance(spec, TransformerSpec) and (spec.source_vocab or known) < known:
             raise Refusal(f"model.source_vocab={spec.source_vocab} is less than the {known} characters; leave it out")
 

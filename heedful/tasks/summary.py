@@ -53,7 +53,7 @@ class Summary(Pairs):
         return {"vocab": len(self.tokenizer)}
 
     def suits(self, spec: Spec) -> None:
-        self.longest = spec.length
+        self.longest = spec.longest
         self.special = spec.special if isinstance(spec, WriterSpec) else SPECIAL
         self.filled = self.special.pad == 0  # zeros are padding then
         known: int = getattr(spec, "source_vocab", None) or getattr(spec, "vocab", None) or 0

@@ -19,6 +19,7 @@ from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
+from heedful.models.specs import Attends
 from heedful.tasks import Task, task_of
 from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Terms, device_of, to
@@ -119,21 +120,23 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     """The samples that the model can take; what is too long is named, or left out where that was asked for."""
     if too_long == "cut":
         parts = (splits.train, splits.valid, splits.test)
-        return Splits(*([task.shortened(sample, spec.length) for sample in part] for part in parts))
-    beyond = np.fromiter((task.length(sample) > spec.length for sample in splits.train), np.int64)
+        return Splits(*([task.shortened(sample, spec.longest) for sample in part] for part in parts))
+    beyond = np.fromiter((task.length(sample) > spec.longest for sample in splits.train), np.int64)
     left_out = int(beyond.sum())
     if 0 < left_out < len(splits.train) and too_long == "drop":
-        doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
+        doubt(
+            f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.longest}"
+        )
         splits = replace(splits, train=by_side(splits.train, beyond, 1)[0])
     longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
     length = task.length(longest)
-    if length > spec.length:
+    if length > spec.longest:
         learned = too_long == "refuse" and any(task.length(sample) == length for sample in splits.train)
         cuts = type(task).shortened is not Task.shortened
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)
         raise Refusal(
-            f"{task.place(longest)}: {length} long and the model takes {spec.length}; "
+            f"{task.place(longest)}: {length} long and the model takes {spec.longest}; "
             f"set model.length={length} or shorten it{cure}"
         )
     return splits
@@ -194,16 +197,16 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
 
 def advise(task: Task, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
-    blind = spec.position == "none" and spec.bias == "none" and not spec.placed
-    if task.ordered and blind:
+    if task.ordered and not spec.knows_order:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
-    if not task.ordered and not blind:
+    if not task.ordered and spec.knows_order:
         doubt("this task is about sets: with positions the order of members matters; set model.position=none")
-    kind = part_tables.MECHANISMS.get(part_words.parse(spec.mechanism)[0])
+    word = spec.mechanism if isinstance(spec, Attends) else "softmax"
+    kind = part_tables.MECHANISMS.get(part_words.parse(word)[0])
     if not task.ordered and kind is not None and kind.card.ordered:
-        doubt(f"this task is about sets: with {spec.mechanism} the order of members matters; use softmax or linear")
-    if not task.ordered and part_tables.mask(spec.mechanism) is not None:
-        doubt(f"this task is about sets: with {spec.mechanism} a member sees only those that stand near; use softmax")
+        doubt(f"this task is about sets: with {word} the order of members matters; use softmax or linear")
+    if not task.ordered and part_tables.mask(word) is not None:
+        doubt(f"this task is about sets: with {word} a member sees only those that stand near; use softmax")
 
 
 def doubt(line: str) -> None:

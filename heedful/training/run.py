@@ -34,7 +34,7 @@ from heedful.training.prepare import Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec, begun_run
 from heedful.training.trained_run import leave, samples, trained, usable
 
 SPEC = "run.yaml"  # written first
@@ -75,7 +75,7 @@ def train(
     done = finished(out, resume)
     begun = done or occupied(out, resume)
     if begun:
-        run = same(run, validated(read(out / SPEC), str(out / SPEC)), out, asked)
+        run = same(run, begun_run(out / SPEC), out, asked)
     if done:
         clear(out)
         return came_to(out)
@@ -106,7 +106,7 @@ def train(
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
     """Trains what another run needs, or goes on with it; where it is there, it must be what is needed."""
     if (out / RESULT).exists():
-        same(run, validated(read(out / SPEC), str(out / SPEC)), out, None)
+        same(run, begun_run(out / SPEC), out, None)
     else:
         train(run, out, (out / SPEC).exists(), place, None, ranks)
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from heedful.data.data_spec import DataSpec
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
-from heedful.models import refusal
+from heedful.models import FAMILIES, refusal
+from heedful.models.former_keys import brought_up_to_date
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
 
@@ -151,6 +152,15 @@ def validated(values: dict[str, Any], where: str = "") -> RunSpec:
     except ValidationError as error:
         refused = refusal(error, "", RunSpec)
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
+
+
+def begun_run(path: Path) -> RunSpec:
+    """The run that the run.yaml of a folder tells of, by whatever keys of its model it was written."""
+    values = read(path)
+    model = values.get("model")
+    if isinstance(model, dict) and (family := str(model.get("family"))) in FAMILIES:
+        values |= {"model": brought_up_to_date(model, FAMILIES[family].spec.model_fields)}
+    return validated(values, str(path))
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
 from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec, begun_run
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder} is no run folder; name folders that `heedful train` has written")
     if not (folder / RESULT).is_file():
         raise Refusal(f"{folder} is not finished; go on with `heedful train ... --resume`")
-    run, came = validated(read(inside(folder / SPEC)), str(folder / SPEC)), result(folder)
+    run, came = begun_run(inside(folder / SPEC)), result(folder)
     times = rows(folder / "timing.jsonl")
     last: dict[str, Any] = times[-1] if times else {}
     try:

@@ -20,7 +20,7 @@ from heedful.safe.opening import inside
 from heedful.safe.sealed_folders import seal, write_folder
 from heedful.tasks import USES, Task, Use, suited, use_of
 from heedful.training.recipes import TOY, parse, put, toy_data
-from heedful.training.run_spec import read, validated
+from heedful.training.run_spec import begun_run, validated
 
 TASK = "task.json"
 
@@ -101,7 +101,7 @@ def begun(folder: Path) -> dict[str, Any] | None:
     """The spec of the run that a folder belongs to, where it is there."""
     for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
         if place.is_file():
-            return validated(read(inside(place)), str(place)).model_dump(mode="json", exclude_none=True)
+            return begun_run(inside(place)).model_dump(mode="json", exclude_none=True)
     return None
 
 

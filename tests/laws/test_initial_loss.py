@@ -26,7 +26,7 @@ CASES = {
     **{f"{name}, classes": (name, ASKED) for name in ("bert", "gpt", "bart")},
     "predictor": ("predictor", TEXT | CHOICE),
     **{name: (name, PATCHED | CHOICE) for name in ("vit", "autoformer")},
-    "convit": ("convit", PATCHED | CHOICE | {"depth": 2, "local": 1}),
+    "convit": ("convit", PATCHED | CHOICE | {"depth": 2, "local_up_to_layer": 1}),
     "swin": ("swin", PATCHED | CHOICE | {"width": 32, "heads": 2, "depths": [1, 1], "window": 2}),
     "resnet": ("resnet", IMAGE | CHOICE | {"width": 16, "depths": [1, 1], "stem": "small"}),
     "lenet": ("lenet", IMAGE | CHOICE),

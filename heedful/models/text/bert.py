@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from heedful.inputs import Sentences
+from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables, part_words
-from heedful.models import specs as parts
 from heedful.models.cases import Readings
 from heedful.models.family import Family
 from heedful.models.heads_asked import AskedSpec
-from heedful.models.specs import Count, Id
+from heedful.models.specs import Count, Id, Stacked
 
 
 class EncoderSpec(AskedSpec):
@@ -40,7 +40,7 @@ class EncoderSpec(AskedSpec):
         return self
 
 
-class BertSpec(EncoderSpec):
+class BertSpec(EncoderSpec, Stacked):
     """Numbers and words of BERT (Devlin et al., 2019)."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -51,7 +51,7 @@ class BertSpec(EncoderSpec):
     family: Literal["bert"] = "bert"
 
 
-class RobertaSpec(EncoderSpec):
+class RobertaSpec(EncoderSpec, Stacked):
     """Numbers and words of RoBERTa (Liu et al., 2019), whose positions are counted from behind that of padding."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -79,7 +79,7 @@ class CamembertSpec(RobertaSpec):
     end: Id | list[Id] | None = 6
 
 
-class DistilbertSpec(EncoderSpec):
+class DistilbertSpec(EncoderSpec, Stacked):
     """Numbers and words of DistilBERT (Sanh et al., 2019): half as deep, and without segments."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -95,11 +95,12 @@ class Bert(nn.Module):
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        s = self.spec = spec
-        given = s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout
+        s, b = spec, spec.blueprint
+        self.spec = spec
+        given = s.vocab, s.width, parts.position(b), s.segments, parts.norm(s.norm), s.dropout
         self.inputs = Sentences(*given, letters=s.letters)
-        self.encoder: nn.Module = parts.stack(s)
-        self.mask, self.bias = parts.mask(s), parts.bias(s)
+        self.encoder: nn.Module = parts.stack(b)
+        self.mask, self.bias = parts.mask(b), parts.bias(b)
         self.outputs = output(s, self.inputs.table)
 
     def forward(
@@ -133,7 +134,7 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
         tied=spec.tied,
         pooler=part_words.named("pooler", spec.pooler, part_tables.ACTIVATIONS),
         activation=part_words.named("transform", spec.transform, part_tables.ACTIVATIONS),
-        norm=parts.norm(spec),
+        norm=parts.norm(spec.norm),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import torch
@@ -14,42 +15,55 @@ from heedful.attention.kv_cache import TreeMemory
 from heedful.attention.mechanisms import Mechanism
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
+from heedful.models.blueprint import Blueprint
 from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
+from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Stacked
 from heedful.models.writer import ROOM, Beginning, Writer, longest
 
+# Flat keys of the decoder where both sides have one spec, and the encoder's that count where they are not given.
+DECODER = {"decoder_depth": "depth", "decoder_heads": "heads", "decoder_hidden": "hidden"}
 
-class WriterSpec(LanguageSpec):
+
+class TwoStacks(Stacked):
+    """What families share whose encoder and decoder have one spec: all keys are of both, but those of DECODER."""
+
+    decoder_depth: Count | None = None  # as deep as the encoder where not given
+
+    @property
+    def decoder_blueprint(self) -> Blueprint:
+        """What the blocks that write are made of."""
+        own = {DECODER[key]: number for key, number in self if key in DECODER and number}
+        return replace(self.blueprint, **own)
+
+    @model_validator(mode="after")
+    def _decoder_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            decoder(self.with_depth(1).model_copy(update={"decoder_depth": 1}))
+        return self
+
+
+class WriterSpec(LanguageSpec, TwoStacks):
     """What the specs of encoder-decoders share that have special tokens of their own."""
 
     pad: Id = PAD
     begin: Id = BEGIN
     end: Id = END
-    decoder_depth: Count | None = None  # as deep as the encoder where not given
 
     @property
     def special(self) -> Special:
         """The ids of the special tokens."""
         return Special(self.pad, self.begin, self.end)
 
-    @model_validator(mode="after")
-    def _decoder_can_be_made(self) -> Self:
-        with torch.device("meta"):
-            decoder(self.model_copy(update={"depth": 1, "decoder_depth": 1}))
-        return self
 
-
-def encoder(spec: Spec) -> Stack:
+def encoder(spec: TwoStacks) -> Stack:
     """The blocks that read."""
-    return parts.stack(spec)
+    return parts.stack(spec.blueprint)
 
 
-def decoder(spec: Spec) -> Stack:
-    """The blocks that write; numbers that begin with decoder_ are theirs."""
-    own = {key: getattr(spec, f"decoder_{key}", None) for key in ("depth", "heads", "hidden")}
-    spec = spec.model_copy(update={key: number for key, number in own.items() if number})
-    return parts.stack(spec, parts.cross_block)
+def decoder(spec: TwoStacks) -> Stack:
+    """The blocks that write."""
+    return parts.stack(spec.decoder_blueprint, parts.cross_block)
 
 
 class EncoderDecoder(Writer):

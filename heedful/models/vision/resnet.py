@@ -11,13 +11,13 @@ from torch import Tensor, nn
 from heedful.blocks.convolutions import Convolved, Residual
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
-from heedful.models.specs import ATTENTION, Count, Stages
-from heedful.models.vision.image_spec import ImageSpec, standard
+from heedful.models.specs import Count, Stages
+from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 DEPTHS = [2, 2, 2, 2]
 
 
-class ResNetSpec(ImageSpec):
+class ResNetSpec(ClassifierSpec):
     """Numbers and words of a ResNet. Width is that of the first stage; each further one doubles it."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -25,8 +25,6 @@ class ResNetSpec(ImageSpec):
         "34": {"depths": [3, 4, 6, 3]},
         "50": {"depths": [3, 4, 6, 3], "block": "bottleneck"},
     }
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["resnet"] = "resnet"
     width: Count = 64
     depths: Stages = DEPTHS  # blocks of each stage
@@ -68,7 +66,7 @@ class ResNet(nn.Module):
         self.shrink = nn.MaxPool2d(3, 2, 1) if large else nn.Identity()
         self.stages = stages(s)
         last = s.width * (4 if s.block == "bottleneck" else 1) << (len(s.depths) - 1)
-        self.outputs = nn.Linear(last, s.classes) if s.classes else nn.Identity()
+        self.outputs = s.head(last)
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
         return self.outputs(self.encode(images).mean((2, 3)))

@@ -29,7 +29,7 @@ LEAST = 0.5  # of the weights, below which it is another model altogether
 ADDED = "inputs.letters.weight"  # to any model, which is the same without it
 NAMED = 4  # tensors that begin anew and are told by name
 SAME = "give this one the same model.width, model.depth and other sizes"
-ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
+ASKED = ("output", "classes", "labels", "multi_label")  # of a model, which the task says anew
 
 
 def inherited(run: RunSpec, task: Task) -> dict[str, Any]:

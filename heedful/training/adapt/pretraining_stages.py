@@ -17,7 +17,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.models import FAMILIES
 from heedful.models.specs import Spec
-from heedful.models.vision.image_spec import ImageSpec
+from heedful.models.vision.image_spec import ClassifierSpec
 from heedful.tasks import task_of
 from heedful.tasks.task import ALL
 from heedful.training import recipes
@@ -30,8 +30,12 @@ from heedful.training.trained_run import leave
 FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
-OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
-GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
+OF_DATA = ClassifierSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
+GUESSING = {
+    "vocab",
+    "tokenizer_width",
+    "mask_ratio",
+}  # what a model has to tell hidden patches by, which a classifier is not asked
 
 Train = Callable[[RunSpec, Path], object]
 
