@@ -43,6 +43,9 @@ FAMILIES: Registry[Family] = Registry(
     "heedful.families",
     {
         "transformer": "heedful.models.text.transformer:FAMILY",
+        "transformer_encoder": "heedful.models.text.transformer_sides:ENCODER",
+        "transformer_decoder": "heedful.models.text.transformer_sides:DECODER",
+        "composite": "heedful.models.multimodal.composite:FAMILY",
         "predictor": "heedful.models.sets.predictor:FAMILY",
         "forecaster": "heedful.models.series.forecaster:FAMILY",
         "t5": "heedful.models.text.t5:FAMILY",
@@ -84,6 +87,21 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
         raise refusal(error, "model", kind) from None
     except IMPOSSIBLE as error:
         raise impossible(error) from None
+
+
+def with_facts(values: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's keys and the facts of its data, each of which reaches the parts that have a key of its name."""
+    parts = {key: value for key, value in values.items() if isinstance(value, Mapping) and "family" in value}
+    if not parts:
+        return {**values, **facts}
+    made = {key: with_facts(value, told_of(str(value["family"]), facts)) for key, value in parts.items()}
+    return {**values, **told_of(str(values["family"]), facts), **made}
+
+
+def told_of(family: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that a family has a key for."""
+    known = FAMILIES.named(family).spec.model_fields
+    return {key: value for key, value in facts.items() if key in known}
 
 
 def spec_as_written(values: Mapping[str, Any]) -> Spec:

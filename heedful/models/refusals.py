@@ -38,7 +38,8 @@ def refusal(error: ValidationError, where: str, kind: type[BaseModel]) -> Refusa
     if fault["type"] == "missing":
         return Refusal(f"{key} is not given; add {key}=...")
     if fault["type"] == "value_error":
-        return Refusal(str(fault["ctx"]["error"]))
+        said = str(fault["ctx"]["error"])
+        return Refusal(said.replace("model.", f"{where}.") if where.startswith("model.") else said)
     said = FITTING.get(fault["type"]) or fault["msg"].removeprefix("Input should be ")
     said = re.sub(r"greater than or equal to (\S+)", r"\1 or more", said)
     meant = nearest(str(fault["input"]), re.findall("'(.+?)'", said))

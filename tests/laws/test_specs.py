@@ -16,6 +16,7 @@ from heedful.models.heads_asked import NEXT, asked
 from tests.laws.test_keys import toy
 
 CHOICE, SCALE = {"output": "classes", "classes": 3}, {"mean": [0.5] * 3, "deviation": [1.0] * 3}
+SIDES = {part: {"family": f"transformer_{part}", "vocab": 11, "width": 16} for part in ("encoder", "decoder")}
 VALUES: dict[str, object] = {  # of keys: such as change a toy, where nothing else is said
     "begin": 7, "bias": "alibi", "biased": True, "block": "bottleneck", "bottleneck_dim": 12, "channels": 2, "classes":
     5, "decoder_depth": 1, "decoder_heads": 1, "decoder_hidden": 8, "decoder_width": 32, "depth": 3, "depths": [2, 1],
@@ -31,6 +32,8 @@ VALUES: dict[str, object] = {  # of keys: such as change a toy, where nothing el
 MORE: dict[str, list[tuple[object, dict[str, object]]]] = {  # other values, and what must be said beside
     "bias": [("none", {})],
     "classes": [(5, CHOICE)],
+    "encoder": [(SIDES["encoder"] | {"depth": 3}, {})],
+    "decoder": [(SIDES["decoder"] | {"depth": 3}, {})],
     "deviation": [([2.0] * 3, SCALE)],
     "feedforward": [("relu", {})],
     "join_bias": [(True, {})],

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor
 
 from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
-from heedful.attention.kv_cache import TreeMemory
-from heedful.attention.mechanisms import Mechanism
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.special_tokens import Special
 from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Stacked
-from heedful.models.writer import ROOM, Beginning, Writer, longest
+from heedful.models.writer import Beginning, Writer, memory_for
 
 # Flat keys of the decoder where both sides have one spec, and the encoder's that count where they are not given.
 DECODER = {"decoder_depth": "depth", "decoder_heads": "heads", "decoder_hidden": "hidden"}
@@ -69,7 +67,7 @@ def decoder(spec: TwoStacks) -> Stack:
 class EncoderDecoder(Writer):
     """Reads a source whole, writes a target token by token, and looks back at the source at every step."""
 
-    reads: ClassVar[frozenset[str]] = frozenset({"source"})
+    reads = frozenset({"source"})
     inputs: Tokens  # of the target
     source: Tokens
     encoder: Stack
@@ -103,9 +101,5 @@ class EncoderDecoder(Writer):
         return self.decoder(self.inputs(tokens, sight), sight, context, memory)
 
     def memory(self, beams: int = 1) -> Memory:
-        """A tree for many beams, as rows of one forward, which has no more rows than there are learned positions.
-
-        A running sum has no columns that rows could choose from: it must be copied for each target.
-        """
-        sums = any(part.sums for part in self.modules() if isinstance(part, Mechanism))
-        return Memory(ROOM) if beams == 1 or sums or beams > longest(self) else TreeMemory(ROOM * beams)
+        """A tree for many beams, where its parts may have one."""
+        return memory_for(self, beams)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
+import torch
 from pydantic import model_validator
 
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, ReadsInOrder
+from heedful.models.special_tokens import SPECIAL
+from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, ReadsInOrder, Spec
 from heedful.models.text.encoder_decoder import EncoderDecoder, TwoStacks, decoder, encoder
+from heedful.models.text.transformer_sides import (
+    TransformerDecoder,
+    TransformerDecoderSpec,
+    TransformerEncoder,
+    TransformerEncoderSpec,
+)
 from heedful.outputs import NextToken
 
 __all__ = ["BEGIN", "END", "PAD", "SPECIAL", "UNKNOWN", "Transformer", "TransformerSpec"]
-
-SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))
 
 
 class TransformerSpec(ReadsInOrder, TwoStacks):
@@ -59,4 +65,22 @@ class Transformer(EncoderDecoder):
             parts.init_tied(self.decoder)
 
 
-FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs)
+def sides(model: Transformer) -> tuple[TransformerEncoder, TransformerDecoder]:
+    """Its encoder and its decoder as models of their own, which share its weights."""
+    s, words = model.spec, dict(model.spec)
+    read, written = {"vocab": s.source_vocab or s.vocab}, {"depth": s.decoder_depth or s.depth}
+    with torch.device("meta"):
+        encoder = TransformerEncoder(TransformerEncoderSpec(**of(words, TransformerEncoderSpec) | read))
+        decoder = TransformerDecoder(TransformerDecoderSpec(**of(words, TransformerDecoderSpec) | written))
+    encoder.inputs, encoder.encoder, encoder.bias = model.source, model.encoder, model.encoder_bias
+    decoder.inputs, decoder.decoder, decoder.bias = model.inputs, model.decoder, model.decoder_bias
+    decoder.outputs = model.outputs
+    return encoder, decoder
+
+
+def of(words: Mapping[str, Any], kind: type[Spec]) -> dict[str, Any]:
+    """The keys that another kind of spec has too, but for its family."""
+    return {key: value for key, value in words.items() if key in kind.model_fields and key != "family"}
+
+
+FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs, gives=sides)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.attention import Attention, ClassTable, GridSight, Join, TableAttention, UnbiasedKeys
+from heedful.attention import Attention, ClassTable, Context, Everything, GridSight, Join, TableAttention, UnbiasedKeys
 from heedful.blocks import Block, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Images
@@ -92,10 +93,13 @@ class BEiT(ViT):
         self.coder = DVAE(coder(s)).requires_grad_(False) if s.tokenizer_width else None
 
     def answers(self, images: Tensor) -> tuple[Tensor, ...]:
-        return (self.outputs(self.norm(self.pool(self.encode(images)))),)
+        return (self.outputs(self.norm(self.pool(self.features(images)))),)
 
-    def encode(self, images: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         return self.read(self.inputs(images), self.inputs.shape(images))
+
+    def encode(self, batch: Mapping[str, Tensor]) -> Context:
+        return Context(self.norm(self.features(batch["image"])), Everything())
 
     def guess(self, images: Tensor, hidden: Tensor) -> Tensor:
         """Which visual token each patch is, of an image of which those in `hidden` are not seen: B P -> B P V."""

@@ -69,7 +69,7 @@ class ConViT(ViT):
         self.mask, self.bias, self.pool, self.distilled = parts.mask(b), parts.bias(b), pool(s, s.pool), None
         self.outputs = s.head(self.pool.times * s.width)
 
-    def encode(self, images: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         x, shape = self.inputs(images), self.inputs.shape(images)
         sight = GridSight(x, shape)
         for at, block in enumerate(self.encoder.blocks):

@@ -17,6 +17,7 @@ from heedful.inputs import ConvolvedPatches
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.cases import Pictures
+from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
 from heedful.models.specs import Attends, Count, Stages
 from heedful.models.vision.image_spec import ClassifierSpec, standard
@@ -117,7 +118,7 @@ class Merging(nn.Module):
         return self.matrix(self.norm(torch.cat(four, -1).flatten(1, 2)))
 
 
-class Swin(nn.Module):
+class Swin(ImageEncoder):
     """Reads an image in stages, each of cells twice as large, and says of which class it is."""
 
     def __init__(self, spec: SwinSpec) -> None:
@@ -139,9 +140,13 @@ class Swin(nn.Module):
         self.outputs = s.head(s.width << (len(s.depths) - 1))
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
-        return self.outputs(self.encode(images).mean(1))
+        return self.outputs(self.features(images).mean(1))
 
-    def encode(self, images: Tensor) -> Tensor:
+    @property
+    def width(self) -> int:
+        return self.spec.width << (len(self.spec.depths) - 1)
+
+    def features(self, images: Tensor) -> Tensor:
         """What the last stage makes of each of its cells: B C H W -> B T M."""
         shape = self.stem.shape(*images.shape[-2:])
         x = self.drop(self.first(self.stem(self.scale(images)).flatten(2).transpose(1, 2)))

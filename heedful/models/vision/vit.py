@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import GridSight
 from heedful.errors import Refusal
@@ -14,6 +14,7 @@ from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.cases import Pictures
+from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
 from heedful.models.specs import Count, Deep, Projects, Stacked
 from heedful.models.vision.image_spec import ClassifierSpec, ImageSpec, standard
@@ -134,7 +135,7 @@ def pool(spec: PatchSpec, word: str) -> FirstPool:
     return part_words.named("pool", word, part_tables.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
 
 
-class ViT(nn.Module):
+class ViT(ImageEncoder):
     """Reads an image as a sequence of patches and says of which class it is."""
 
     def __init__(self, spec: PooledSpec) -> None:
@@ -153,11 +154,15 @@ class ViT(nn.Module):
 
     def answers(self, images: Tensor) -> tuple[Tensor, ...]:
         """What the class token says, and what the token says that was taught by a teacher, where there is one."""
-        x = self.encode(images)
+        x = self.features(images)
         said = self.outputs(self.pool(x))
         return (said,) if self.distilled is None else (said, self.distilled(x[:, 1]))
 
-    def encode(self, images: Tensor) -> Tensor:
+    @property
+    def width(self) -> int:
+        return int(self.spec.width)
+
+    def features(self, images: Tensor) -> Tensor:
         """What the encoder makes of each token: B C H W -> B T M, the learned tokens first."""
         x = self.inputs(images)
         return self.encoder(x, GridSight(x, self.inputs.shape(images), self.mask, self.bias))

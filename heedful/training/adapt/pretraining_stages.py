@@ -42,7 +42,7 @@ Train = Callable[[RunSpec, Path], object]
 
 def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
     """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
-    if not any(getattr(run, key).startswith(RECIPE) for key in FIRST):
+    if not any(str(getattr(run, key)).startswith(RECIPE) for key in FIRST):
         return
     with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all is opened again, and warned of then
@@ -70,7 +70,7 @@ def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
 def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
     """The run with folders in the place of recipes, once these are trained, beside its own folder."""
     for key in FIRST:
-        word = getattr(run, key)
+        word = str(getattr(run, key))
         if word.startswith(RECIPE):
             folder = str(beside(out, key))
             train(named(word, run), Path(folder))
@@ -109,9 +109,9 @@ def named(word: str, run: RunSpec) -> RunSpec:
 
 def like(run: RunSpec) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
-    if not run.start:
+    if not run.whole_start:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
-    spec = native.load(run.start, check=False).spec
+    spec = native.load(run.whole_start, check=False).spec
     assert isinstance(spec, Spec)
     told = FAMILIES[spec.family].becomes(spec)
     known = FAMILIES[told["family"]].spec.model_fields.keys() - OF_DATA - GUESSING - {"family"}
