@@ -30,8 +30,8 @@ from heedful.bench.measure import interleave
 from heedful.errors import Refusal, short_of_memory, unknown
 from heedful.models import attention_kinds, part_tables, part_words
 from heedful.models.attention_kinds import Kind
-from heedful.models.specs import mask as mask_of
-from heedful.models.specs import stack as stack_of
+from heedful.models.blueprint import mask as mask_of
+from heedful.models.blueprint import stack as stack_of
 
 CPU: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384], "heads": 4, "width": 32}
 CUDA: dict[str, Any] = {"lengths": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536], "heads": 16, "width": 64}
@@ -160,9 +160,9 @@ def layered(name: str, heads: int, width: int, length: int, device: str) -> peer
     """Two layers with a kind, as a function of what would be queries: here they are a sequence as wide as all heads."""
     wide: dict[str, Any] = {"width": heads * width, "hidden": 4 * heads * width, "heads": heads, "depth": 2}
     none: dict[str, Any] = {"vocab": 9, "classes": 2, "pool": "each", "position": "none", "length": length}
-    told = models.spec("predictor", **wide, **none, **known()[name].chosen(**chosen(name, length)))
-    stack = stack_of(told).to(device, peers.precision(device))
-    mask = mask_of(told)
+    told: Any = models.spec("predictor", **wide, **none, **known()[name].chosen(**chosen(name, length)))
+    stack = stack_of(told.blueprint).to(device, peers.precision(device))
+    mask = mask_of(told.blueprint)
 
     def look(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         x = q.transpose(1, 2).flatten(2)

@@ -14,8 +14,7 @@ from heedful.attention import Causal
 from heedful.blocks import Stack
 from heedful.data.splits import Splits
 from heedful.inputs import Tokens
-from heedful.models.specs import block, last_norm, position
-from heedful.models.text.transformer import TransformerSpec
+from heedful.models.blueprint import Blueprint, block, last_norm, position
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.outputs import NextToken
 from heedful.tasks import TASKS
@@ -49,11 +48,10 @@ class Decoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        s = TransformerSpec(vocab=50257, width=768, depth=12, heads=12, hidden=3072, length=1024, position="learned")
-        s = s.model_copy(update={"feedforward": "gelu"})
-        self.inputs = Tokens(s.vocab, s.width, position(s))
+        s = Blueprint(width=768, depth=12, heads=12, hidden=3072, length=1024, position="learned", feedforward="gelu")
+        self.inputs = Tokens(50257, s.width, position(s))
         self.decoder = Stack((block(s) for _ in range(s.depth)), last_norm(s))
-        self.outputs = NextToken(s.width, s.vocab, self.inputs.table)
+        self.outputs = NextToken(s.width, 50257, self.inputs.table)
 
     def forward(self, tokens: Tensor) -> Tensor:  # B T -> B T V
         sight = Causal().over(tokens)

@@ -14,8 +14,7 @@ from heedful.errors import Refusal, unknown
 from heedful.formats import hf_models, hub, image_processors, onnx
 from heedful.formats.placing import placed
 from heedful.formats.weights import check_depths, compare, state
-from heedful.models import Spec, check_size, imagined
-from heedful.models import spec as spec_of
+from heedful.models import Spec, check_size, imagined, spec_as_written
 from heedful.safe.json_and_tensors import LARGEST, cure, read_json
 from heedful.safe.mapped_weights import Files
 from heedful.safe.opening import content, everything, inside
@@ -230,6 +229,6 @@ def read_spec(path: Path) -> Spec:
     """The spec that a `spec.json` holds."""
     values = read_json(path)
     try:
-        return spec_of(**{"family": None, **values})
+        return spec_as_written(values)
     except Refusal as refused:
         raise Refusal(f"{path}: {refused}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 from heedful.errors import Refusal, unknown
 from heedful.models.ensemble import Members
 from heedful.models.family import Family
+from heedful.models.former_keys import brought_up_to_date
 from heedful.models.heads_asked import NEXT, AskedSpec, asked
 from heedful.models.refusals import refusal
 from heedful.models.specs import Spec
@@ -41,6 +43,9 @@ FAMILIES: Registry[Family] = Registry(
     "heedful.families",
     {
         "transformer": "heedful.models.text.transformer:FAMILY",
+        "transformer_encoder": "heedful.models.text.transformer_sides:ENCODER",
+        "transformer_decoder": "heedful.models.text.transformer_sides:DECODER",
+        "composite": "heedful.models.multimodal.composite:FAMILY",
         "predictor": "heedful.models.sets.predictor:FAMILY",
         "forecaster": "heedful.models.series.forecaster:FAMILY",
         "t5": "heedful.models.text.t5:FAMILY",
@@ -84,6 +89,27 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
         raise impossible(error) from None
 
 
+def with_facts(values: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A model's keys and the facts of its data, each of which reaches the parts that have a key of its name."""
+    parts = {key: value for key, value in values.items() if isinstance(value, Mapping) and "family" in value}
+    if not parts:
+        return {**values, **facts}
+    made = {key: with_facts(value, told_of(str(value["family"]), facts)) for key, value in parts.items()}
+    return {**values, **told_of(str(values["family"]), facts), **made}
+
+
+def told_of(family: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts that a family has a key for."""
+    known = FAMILIES.named(family).spec.model_fields
+    return {key: value for key, value in facts.items() if key in known}
+
+
+def spec_as_written(values: Mapping[str, Any]) -> Spec:
+    """The spec that a file holds, by whatever keys it was written."""
+    family = str(values.get("family"))
+    return spec(**{"family": family, **brought_up_to_date(values, FAMILIES.named(family).spec.model_fields)})
+
+
 def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
     """A model with fresh weights: `build("transformer", size="base", vocab=8000)`."""
     made = spec(family, size, **numbers)
@@ -114,8 +140,8 @@ def impossible(error: Exception) -> Refusal:
 
 def check_size(spec: Spec) -> None:
     """Refuses a model that no memory here could hold."""
-    one, two = (bytes_of(spec.model_copy(update=dict.fromkeys(spec.stacked, depth))) for depth in (1, 2))
-    needed = one + (max(spec.stacked.values()) - 1) * (two - one + OVERHEAD)
+    one, two = (bytes_of(spec.with_depth(blocks)) for blocks in (1, 2))
+    needed = one + (max(spec.stacked.values(), default=1) - 1) * (two - one + OVERHEAD)
     there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > there:
         letters = ", or fewer letters" if getattr(spec, "letters", 0) else ""

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.models import part_tables, part_words
-from heedful.models.specs import Spec, key
+from heedful.models.blueprint import key
+from heedful.models.specs import Deep, Groups, Spec
+from heedful.models.text.encoder_decoder import DECODER
 
 WORDS: dict[str, Mapping[str, Any]] = {
     "mechanism": part_tables.ATTENTIONS,
@@ -19,23 +21,22 @@ WORDS: dict[str, Mapping[str, Any]] = {
     "feedforward": part_tables.FEEDFORWARDS,
 }
 
-SIDE = "decoder_"  # begins the names of numbers that are as the encoder's where not given
-
 
 def meaning(spec: Spec) -> dict[str, Any]:
     """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
     said = dict(spec)
     said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
-    said |= {"key": key(spec), "groups": spec.groups or spec.heads, "hidden": spec.hidden or 4 * spec.width}
+    if isinstance(spec, Deep):
+        said["hidden"] = spec.hidden or 4 * spec.width
+    if isinstance(spec, Groups):
+        said |= {"key": key(spec.blueprint), "groups": spec.groups or spec.heads}
     if "input_dropout" in said:
         said["input_dropout"] = said["dropout"] if said["input_dropout"] is None else said["input_dropout"]
     if "merge_norm" in said:
-        said["merge_norm"] = told(said["merge_norm"] or spec.norm, part_tables.NORMS)
+        said["merge_norm"] = told(said["merge_norm"], part_tables.NORMS) if said["merge_norm"] else said["norm"]
     if "leading" in said:
         said["leading"] = spec.first  # type: ignore[attr-defined]
-    return said | {
-        name: value or said[name.removeprefix(SIDE)] for name, value in said.items() if name.startswith(SIDE)
-    }
+    return said | {name: said[name] or said[other] for name, other in DECODER.items() if name in said}
 
 
 def told(word: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

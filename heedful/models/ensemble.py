@@ -54,7 +54,7 @@ class Members(nn.Module):
     def mean(self, scores: Tensor) -> Tensor:
         """The scores whose chances are the mean of those of members' scores: K B ... C -> B ... C."""
         count = math.log(len(scores))
-        if self.spec.several:  # each class has a chance of its own
+        if self.spec.multi_label:  # each class has a chance of its own
             yes, no = (logsigmoid(sign * scores).logsumexp(0) - count for sign in (1, -1))
             return yes - no
         return log_softmax(scores, -1).logsumexp(0) - count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,11 @@ def itself(spec: Any) -> dict[str, Any]:
     return {"family": spec.family}
 
 
+def nothing(model: Any) -> Iterable[nn.Module]:
+    """A trained model gives others no part but itself."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Family:
     """A model family: its spec, its model, how the laws are measured on it, and what a trained one becomes."""
@@ -27,3 +32,4 @@ class Family:
     cases: type[Cases]
     reading: type[nn.Module] | None = None  # in place of a model that writes, where it is asked something else
     becomes: Callable[[Any], dict[str, Any]] = itself  # what a classifier that begins with a trained one is told
+    gives: Callable[[Any], Iterable[nn.Module]] = nothing  # models within a trained one that parts of others begin with

@@ -24,7 +24,7 @@ class AskedSpec(LanguageSpec):
     output: str = NEXT
     classes: Count | None = None  # of the outputs classes and tags
     labels: list[str] | None = None  # their names
-    several: bool = False  # whether a text may be of several classes at once
+    multi_label: bool = False  # whether a text may be of several classes at once
     members: Annotated[int, Field(ge=1, le=MOST)] = 1  # models in this one whose mean answers, of classes and tags
 
     @model_validator(mode="after")
@@ -36,8 +36,8 @@ class AskedSpec(LanguageSpec):
             raise ValueError(
                 f"model.labels has {len(self.labels)} names and there are {self.classes} classes; name each"
             )
-        if self.several and word != "classes":
-            raise ValueError(f"model.several is of classes, and model.output={self.output}; leave one of them out")
+        if self.multi_label and word != "classes":
+            raise ValueError(f"model.multi_label is of classes, and model.output={self.output}; leave one of them out")
         if self.members > 1 and word not in CHOICES:
             raise ValueError(f"model.members answer by classes or tags, and model.output={self.output}; leave them out")
         return self

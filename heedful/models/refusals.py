@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from heedful.errors import Refusal, nearest
-from heedful.models.specs import Spec
+from heedful.models.former_keys import renamed
+from heedful.models.specs import SHARED, Spec
 
 FITTING = {  # what pydantic found, as the end of "it should be ..."
     "int_type": "a whole number",
@@ -37,7 +38,8 @@ def refusal(error: ValidationError, where: str, kind: type[BaseModel]) -> Refusa
     if fault["type"] == "missing":
         return Refusal(f"{key} is not given; add {key}=...")
     if fault["type"] == "value_error":
-        return Refusal(str(fault["ctx"]["error"]))
+        said = str(fault["ctx"]["error"])
+        return Refusal(said.replace("model.", f"{where}.") if where.startswith("model.") else said)
     said = FITTING.get(fault["type"]) or fault["msg"].removeprefix("Input should be ")
     said = re.sub(r"greater than or equal to (\S+)", r"\1 or more", said)
     meant = nearest(str(fault["input"]), re.findall("'(.+?)'", said))
@@ -72,8 +74,16 @@ def within(annotation: Any) -> type[BaseModel] | None:
 def unknown_key(key: str, kind: type[BaseModel]) -> Refusal:
     """Refuse a key that is not known, with the nearest one, or with its home: `steps` is `training.steps`."""
     *above, last = key.split(".")
+    if issubclass(kind, Spec):
+        family = kind.model_fields["family"].default
+        if (names := renamed(family)).get(last) in kind.model_fields:
+            return Refusal(f"{key} is called {'.'.join((*above, names[last]))} now; write that")
+        if last in SHARED:
+            return Refusal(f"the family {family} has nothing that {key} could change; leave it out")
     known = [".".join((*above, name)) for name in kind.model_fields]
-    inner = {name: Spec if name == "model" else within(field.annotation) for name, field in kind.model_fields.items()}
-    home = [f"{name}.{last}" for name, spec in inner.items() if spec and last in spec.model_fields]
+    inner = {name: within(field.annotation) for name, field in kind.model_fields.items()}
+    homes = {name: frozenset(spec.model_fields) for name, spec in inner.items() if spec}
+    homes |= {"model": SHARED | {"family"}} if "model" in kind.model_fields else {}
+    home = [f"{name}.{last}" for name, fields in homes.items() if last in fields]
     meant = f"; did you mean {home[0]!r}?" if home else nearest(key, known) or ";"
     return Refusal(f"unknown key {key!r}{meant} known: {', '.join(sorted(known))}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from heedful.models.specs import BEGIN, END, PAD
+
 
 @dataclass(frozen=True)
 class Special:
@@ -23,3 +25,6 @@ class Special:
     def ends(self) -> tuple[int, ...]:
         """All that ends a target."""
         return (*((self.end,) if self.end >= 0 else ()), *self.others)
+
+
+SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))  # of models that are made here

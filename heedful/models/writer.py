@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeGuard
+from typing import Any, TypeGuard
 
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
+from heedful.attention.kv_cache import TreeMemory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
 from heedful.models.heads_asked import NEXT, asked
@@ -41,19 +42,11 @@ class Beginning(Context):
         return Beginning(super().take(index), *rows)
 
 
-class Writer(nn.Module):
-    """Generative model: it makes a context of a batch, and says what comes after each token, looking at that.
+class Autoregressive(nn.Module):
+    """Autoregressive model: says what comes after each token, looking at a context."""
 
-    One that reads a source is called with the fields that it `reads`, by name, and a `target`: see `teacher_forced`.
-    """
-
-    reads: ClassVar[frozenset[str]] = frozenset()  # the fields of a batch that it conditions on, beside the prompt
     special: Special
     outputs: nn.Module  # scores of states: B T M -> B T V
-
-    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
-        """What a batch says: a context of what is read in it, and the prompts that answers go on with."""
-        raise NotImplementedError
 
     def states(
         self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
@@ -71,6 +64,31 @@ class Writer(nn.Module):
     def memory(self, beams: int = 1) -> Memory:
         """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward."""
         return Memory(ROOM)
+
+
+class Decoder(Autoregressive):
+    """Decoder: looks by cross-attention at the context that it is given, whose states are as wide as its own.
+
+    No model that makes its own context is one: who took a GPT for a decoder would train a captioner that sees nothing.
+    """
+
+    @property
+    def width(self) -> int:
+        """How wide the states are that it looks at."""
+        raise NotImplementedError
+
+
+class Writer(Autoregressive):
+    """Generative model: it makes a context of a batch, and says what comes after each token, looking at that.
+
+    One that reads a source is called with the fields that it `reads`, by name, and a `target`: see `teacher_forced`.
+    """
+
+    reads: frozenset[str] = frozenset()  # the fields of a batch that it conditions on, beside the prompt
+
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """What a batch says: a context of what is read in it, and the prompts that answers go on with."""
+        raise NotImplementedError
 
     def room(self, context: Beginning) -> int:
         """How many tokens it may write behind the prompts; the last of them is never read."""
@@ -91,6 +109,16 @@ def writes(model: nn.Module) -> TypeGuard[Writer]:
     """Whether a model writes: it can, and nothing else is asked of it. torch wraps one that it has compiled."""
     spec: Any = getattr(model, "spec", None)
     return isinstance(getattr(model, "_orig_mod", model), Writer) and asked(spec) == NEXT
+
+
+def memory_for(model: nn.Module, beams: int) -> Memory:
+    """The empty memory of what looks at a context: a tree for many beams, as rows of one forward.
+
+    It has no more rows than there are learned positions. A running sum has no columns that rows could choose from: it
+    must be copied for each target.
+    """
+    sums = any(part.sums for part in model.modules() if isinstance(part, Mechanism))
+    return Memory(ROOM) if beams == 1 or sums or beams > longest(model) else TreeMemory(ROOM * beams)
 
 
 def longest(model: nn.Module) -> int:

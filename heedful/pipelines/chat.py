@@ -58,7 +58,7 @@ class ChatLearned(DecoderLearned):
     def suited(self, spec: Spec) -> Self:
         if isinstance(spec, LanguageSpec) and len(self.tokenizer) > spec.vocab:
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {spec.vocab}; copy both again")
-        return replace(self, longest=spec.length)
+        return replace(self, longest=spec.longest)
 
     @property
     def short(self) -> Decoding:

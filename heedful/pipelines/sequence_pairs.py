@@ -48,7 +48,7 @@ class PairsLearned(WrittenText):
         known = len(self.tokenizer)
         if (read := getattr(spec, "source_vocab", None) or known) < known:
             raise Refusal(f"model.source_vocab={read} is less than the {known} characters; leave it out")
-        return replace(self, longest=spec.length)
+        return replace(self, longest=spec.longest)
 
     def write(self, folder: Path, name: str) -> None:
         super().write(folder, name)

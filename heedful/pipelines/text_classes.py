@@ -31,7 +31,7 @@ class TextClasses(TextLearned):
     many: Mapping[str, int] = field(default_factory=dict)  # texts of an input, by what is asked, where that is known
 
     def suited(self, spec: Spec) -> Self:
-        return replace(super().suited(spec), several=isinstance(spec, AskedSpec) and spec.several)
+        return replace(super().suited(spec), several=isinstance(spec, AskedSpec) and spec.multi_label)
 
     def task_of(self, read: Sentence) -> str:
         """What is asked of a text, where that is told beside it."""

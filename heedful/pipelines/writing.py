@@ -31,7 +31,7 @@ class TaughtElsewhere(WrittenText):
         known = getattr(spec, "source_vocab", None) or spec.vocab
         if len(self.tokenizer) > known:
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {known}; copy both again")
-        return replace(self, special=spec.special, longest=spec.length)
+        return replace(self, special=spec.special, longest=spec.longest)
 
     def state(self) -> dict[str, Any]:
         return {}

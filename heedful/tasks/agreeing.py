@@ -67,20 +67,23 @@ class Agreeing(Images):
         said = model.student.projector.compared(seen).chunk(2)
         if small:
             said = (*said, *model.student.told(torch.cat(small)).chunk(len(small)))
-        logs = [(precise(one) / model.spec.soft).log_softmax(-1) for one in said]
+        logs = [(precise(one) / model.spec.student_temp).log_softmax(-1) for one in said]
         pairs = [-(one * other).sum(-1) for at, one in enumerate(wanted) for to, other in enumerate(logs) if at != to]
         crowded = torch.stack([crowding(precise(one)) for one in seen.chunk(2)])
-        loss = torch.stack(pairs).mean(0) + model.spec.spread * crowded.mean(0)
+        loss = torch.stack(pairs).mean(0) + model.spec.koleo_weight * crowded.mean(0)
         return loss.sum(), torch.full((), len(images), device=images.device)
 
     @torch.no_grad()
     def views(self, images: Tensor, dice: Tensor, spec: DINOSpec) -> tuple[list[Tensor], list[Tensor]]:
         """Two views of large parts of each image, and some of small ones at a smaller size, each varied by itself."""
         sides = [max(spec.patch, round(SIDE * side / spec.patch) * spec.patch) for side in images.shape[-2:]]
-        large, small = ResizedCrop(least=spec.share), ResizedCrop(least=LEAST * spec.share, most=spec.share)
+        large, small = (
+            ResizedCrop(least=spec.global_crop_scale),
+            ResizedCrop(least=LEAST * spec.global_crop_scale, most=spec.global_crop_scale),
+        )
         with torch.autocast(images.device.type, enabled=False):
             made = []
-            for at in range(2 + spec.small):
+            for at in range(2 + spec.local_crops):
                 own = mixed(dice ^ (at + 1))
                 cut = small.cut(images, own, (sides[0], sides[1])) if at >= 2 else large(images, own)
                 made.append(self.variety.varied(cut, own))

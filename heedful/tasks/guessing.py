@@ -55,14 +55,20 @@ class Guessing(Images):
         if not isinstance(teacher, DVAE) or not isinstance(task, Coding) or task.size != self.size:
             raise Refusal("teacher has no visual tokens for such images; train one on the same: teacher=recipe:dvae")
         assert isinstance(spec, BEiTSpec)
-        for key, value in (("vocab", teacher.spec.vocab), ("coder", teacher.spec.width), ("patch", teacher.spec.patch)):
+        for key, value in (
+            ("vocab", teacher.spec.vocab),
+            ("tokenizer_width", teacher.spec.width),
+            ("patch", teacher.spec.patch),
+        ):
             if getattr(spec, key) != value:
                 raise Refusal(f"model.{key}={getattr(spec, key)} and the teacher has {value}; set model.{key}={value}")
         self.teacher = teacher
 
     def suits(self, spec: Spec) -> None:
-        if isinstance(spec, BEiTSpec) and not (spec.vocab and spec.coder):
-            raise Refusal("visual tokens are guessed with model.vocab and model.coder, those of the teacher; set both")
+        if isinstance(spec, BEiTSpec) and not (spec.vocab and spec.tokenizer_width):
+            raise Refusal(
+                "visual tokens are guessed with model.vocab and model.tokenizer_width, those of the teacher; set both"
+            )
         some_can_be_hidden(spec)
 
     def prepare(self, model: nn.Module) -> None:
@@ -126,7 +132,7 @@ class Guessing(Images):
         rows = {name: one.clamp(0, 1).mul(255).byte().cpu().numpy() for name, one in kinds.items()}
         each = tuple((name, coloured(rows[name][at])) for at in range(len(some)) for name in rows)
         note = "What is hidden is grey; the guess is drawn of visual tokens, seen ones and guessed ones."
-        cards = ("patches", f"{100 * model.spec.hides:.0f} %", "of every image hidden"), GOES_ON
+        cards = ("patches", f"{100 * model.spec.mask_ratio:.0f} %", "of every image hidden"), GOES_ON
         examples = [self.look(model, self.write_input(one)) for one in pick(samples, 3)]
         shown = Pictures("Shown, guessed, and the image", each, note, along=2 * len(rows))
         more = [shown, *learned(model, [one.maps for one in examples])]
@@ -147,7 +153,7 @@ def asked(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tenso
     noise = draw(dice, COARSE * COARSE, HIDING).view(-1, 1, COARSE, COARSE)
     fine = interpolate(noise, size=shape, mode="bilinear", align_corners=True).flatten(1)
     order = (fine + 1e-3 * draw(dice, count, HIDING + 1)).argsort(1)
-    least = min(count - 1, max(1, round(count * model.spec.hides)))
+    least = min(count - 1, max(1, round(count * model.spec.mask_ratio)))
     hidden = torch.zeros(len(images), count, dtype=torch.bool, device=images.device).scatter(1, order[:, :least], True)
     with torch.no_grad():
         wanted = model.coder.tokens(images)

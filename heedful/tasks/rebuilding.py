@@ -21,7 +21,7 @@ from heedful.looking.page import Example, Figures, Samples
 from heedful.models import Spec
 from heedful.models.numerics import device_of, finite, precise
 from heedful.models.vision.mae import MAE
-from heedful.models.vision.vit import ViTSpec, stem
+from heedful.models.vision.vit import PatchSpec, stem
 from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result, Score
 from heedful.tasks.closed import PLAIN, Terms
@@ -120,17 +120,17 @@ class Rebuilding(Images):
 
     def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
         assert isinstance(model, MAE)
-        hidden = f"{100 * model.spec.hides:.0f} %"
+        hidden = f"{100 * model.spec.mask_ratio:.0f} %"
         figures = Figures("What is hidden", (("patches", hidden, "of every image"), GOES_ON))
         return Finding(figures, "", "mean", (self.triples(model, pick(samples, SIDE_BY_SIDE)),))
 
 
 def some_can_be_hidden(spec: Spec) -> None:
     """Refuses images of one patch alone, which would be hidden, or seen, and patches that know of their neighbours."""
-    if isinstance(spec, ViTSpec) and not stem(spec).apart:
+    if isinstance(spec, PatchSpec) and not stem(spec).apart:
         said = f"model.stem={spec.stem} makes a patch of its neighbours too, so that what is hidden would be seen"
         raise Refusal(f"{said}; use convolution or matrix")
-    if isinstance(spec, ViTSpec) and prod(stem(spec).shape(spec.high, spec.wide)) < 2:
+    if isinstance(spec, PatchSpec) and prod(stem(spec).shape(spec.high, spec.wide)) < 2:
         said = f"images of {spec.high} x {spec.wide} pixels are one patch, and none is left to hide"
         raise Refusal(f"{said}; set larger data.pixels, or a smaller model.patch")
 
@@ -158,7 +158,7 @@ def errors(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
     rows, columns = model.inputs.shape(images)
     count = rows * columns
     order = draw(dice, count, HIDING).argsort(1)
-    seen = order[:, : max(1, int(count * (1 - model.spec.hides)))]
+    seen = order[:, : max(1, int(count * (1 - model.spec.mask_ratio)))]
     made = precise(model(images, seen))
     wanted = precise(model.patches(images))
     wanted = (wanted - wanted.mean(-1, keepdim=True)) / wanted.var(-1, keepdim=True).add(STEADY).sqrt()

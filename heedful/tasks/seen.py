@@ -42,7 +42,7 @@ def words_of(model: nn.Module, shape: Shape) -> list[str]:
     """What the tokens of a model are called: the class token and others before the patches, then row and column."""
     assert isinstance(model, ViT | MAE)
     rows, columns = shape
-    named = WHO if model.spec.distilled else WHO[:1]
+    named = WHO if model.spec.taught else WHO[:1]
     before = [*named, *(f"token {at}" for at in range(len(named), model.spec.first))][: model.spec.first]
     return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
 
@@ -52,7 +52,7 @@ def maps_of(model: nn.Module, seen: Seen, images: Tensor) -> tuple[Map, ...]:
     if isinstance(model, ViT):
         tokens = words_of(model, model.inputs.shape(images))
         alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
-        early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local", 0))]
+        early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local_up_to_layer", 0))]
         pooled = (tokens[:1], tokens)
         return maps(
             seen,
@@ -169,7 +169,7 @@ def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int], token: in
 def speakers(weights: Tensor, model: ViT, shape: tuple[int, int]) -> dict[int, str]:
     """The places of the tokens that answer, with what a title says of each; where patches do, 0 stands for them."""
     first = told(weights, model, shape)
-    if not model.spec.distilled:
+    if not model.spec.taught:
         return {0: first}
     return {0: first or f", the {WHO[0]} token", 1: f", the {WHO[1]} token"}
 
@@ -190,7 +190,7 @@ def told(weights: Tensor, model: ViT, shape: tuple[int, int]) -> str:
 @torch.enable_grad()
 def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     """How much each token, to each, speaks for the likeliest class of an image (1 C H W): T T, where one is learned."""
-    if model.spec.pool == "attention" or not model.spec.classes:
+    if model.spec.pool == "attention" or isinstance(model.outputs, nn.Identity):
         return None
     with felt(model) as found:
         answer = model(images.detach().requires_grad_())[0].max()  # which tells slopes though no weight may learn

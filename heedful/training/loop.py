@@ -79,7 +79,7 @@ class Loop:
         """How batches are filled up, where each of their shapes is a graph of its own."""
         if not self.task.filled or not (captured or self.training.compile):
             return lambda batch: batch
-        longest: int = self.model.spec.length  # type: ignore[union-attr, assignment]
+        longest: int = self.model.spec.longest  # type: ignore[union-attr, assignment]
         return partial(buckets.compiled if self.training.compile else buckets.captured, longest=longest)
 
     # ------------------------------------------------------------------ saving

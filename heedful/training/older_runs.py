@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.data_spec import DataSpec
+from heedful.models import FAMILIES
+from heedful.models.former_keys import brought_up_to_date
 from heedful.training.run_spec import RunSpec, read, reader_of, validated
 
 
@@ -19,6 +21,9 @@ def begun_spec(path: Path) -> RunSpec:
     if isinstance(values.get("task"), str) and isinstance(values.get("data"), dict):
         known = reader_of(values["task"], values["data"]).model_fields
         values = values | {"data": {key: value for key, value in values["data"].items() if key in known or new(key)}}
+    model = values.get("model")
+    if isinstance(model, dict) and (family := str(model.get("family"))) in FAMILIES:
+        values = values | {"model": brought_up_to_date(model, FAMILIES[family].spec.model_fields)}
     return validated(values, str(path))
 
 

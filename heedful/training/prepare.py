@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from pathlib import Path
@@ -21,6 +21,8 @@ from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
+from heedful.models.specs import Attends
+from heedful.models.writer import Writer
 from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms
 from heedful.tasks import Task, task_of
 from heedful.tasks.closed import Terms
@@ -28,7 +30,7 @@ from heedful.tasks.task import Task as Record
 from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.init_from import Begun, begin, check_learns, check_tokens, inherited
+from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherited
 from heedful.training.callbacks import Callback
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import answered, check_batch
@@ -78,7 +80,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
         model = models.assemble(spec)
-        begun = begin(model, Path(run.start)) if run.start else Begun()
+        begun = begun_with(model, run)
         task.prepare(model)
         check_learns(run, model, begun)
         adapt(model, run.training)
@@ -96,6 +98,13 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
     return Ready(run, task, splits, model, "", task.overlaps(splits))
+
+
+def begun_with(model: nn.Module, run: RunSpec) -> Begun:
+    """What a fresh model begins with: a folder for the whole of it, folders for its parts, or chance."""
+    if run.part_starts:
+        return begin_parts(model, run.part_starts)
+    return begin(model, Path(run.whole_start)) if run.whole_start else Begun()
 
 
 def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
@@ -126,7 +135,7 @@ def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Task, Splits[A
             raise Refusal(f"data.{name} is not given; give all of data.train, data.valid and data.test, or one file")
     check_terms(run, task)
     working_dtype(run.training, place)
-    if run.start:
+    if run.whole_start:
         check_tokens(run, task)
     task.asked(Terms.of(run.training), splits)
     task.decoding = run.decoding
@@ -156,21 +165,23 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     """The samples that the model can take; what is too long is named, or left out where that was asked for."""
     if too_long == "cut":
         parts = (splits.train, splits.valid, splits.test)
-        return Splits(*([task.shortened(sample, spec.length) for sample in part] for part in parts))
-    beyond = np.fromiter((task.length(sample) > spec.length for sample in splits.train), np.int64)
+        return Splits(*([task.shortened(sample, spec.longest) for sample in part] for part in parts))
+    beyond = np.fromiter((task.length(sample) > spec.longest for sample in splits.train), np.int64)
     left_out = int(beyond.sum())
     if 0 < left_out < len(splits.train) and too_long == "drop":
-        doubt(f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.length}")
+        doubt(
+            f"{left_out:,} of {len(splits.train):,} samples to learn from are longer than model.length={spec.longest}"
+        )
         splits = replace(splits, train=by_side(splits.train, beyond, 1)[0])
     longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
     length = task.length(longest)
-    if length > spec.length:
+    if length > spec.longest:
         learned = too_long == "refuse" and any(task.length(sample) == length for sample in splits.train)
         cuts = task.cuts if isinstance(task, Work) else type(task).shortened is not Task.shortened
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)
         raise Refusal(
-            f"{task.place(longest)}: {length} long and the model takes {spec.length}; "
+            f"{task.place(longest)}: {length} long and the model takes {spec.longest}; "
             f"set model.length={length} or shorten it{cure}"
         )
     return splits
@@ -178,19 +189,16 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
 
 def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherited(run, task) if run.start and task.inherits else {}
-    told = task.defaults() | begun | run.model
-    family, numbers = told.get("family", task.family), task.numbers()
-    if family in list(models.FAMILIES) and family not in (task.family, *task.also):
-        known = " or ".join((task.family, *task.also))
-        raise Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
-    for key, value in numbers.items():
-        if run.model.get(key, value) != value and begun_in:
-            changed = f"{key} was {run.model[key]} and is {value}; put those back, or choose another --out"
-            raise Refusal(f"the data are others than those that {begun_in} was begun with: {changed}")
-        if run.model.get(key, value) != value:
-            raise Refusal(f"model.{key}={run.model[key]} contradicts the data, which say {value}; leave it out")
-    spec = models.spec(**({"family": family} | told | numbers))
+    begun = inherited(run, task) if run.whole_start and task.inherits else {}
+    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.numbers()
+    told = {"family": family} | begun | run.model
+    told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
+    if family in list(models.FAMILIES) and not can_learn(task, family):
+        raise cannot_learn(task, family)
+    check_facts(run.model, numbers, begun_in)
+    spec = models.spec(**models.with_facts(told, numbers))
+    if family not in (task.family, *task.also) and not asked_alike(task, models.imagined(spec)):
+        raise cannot_learn(task, family)
     try:
         tasks.suited(task, spec)
     except Refusal as refused:
@@ -206,6 +214,37 @@ def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
             f"training.batch={training.batch} has no sample for some of model.members={members}; make it larger"
         )
     return spec
+
+
+def can_learn(task: Task, family: str) -> bool:
+    """Whether a family is one of those that a task knows, or writes as they do; what it reads, its model says."""
+    kinds = models.FAMILIES[task.family].model, models.FAMILIES[family].model
+    return family in (task.family, *task.also) or all(issubclass(kind, Writer) for kind in kinds)
+
+
+def asked_alike(task: Task, model: nn.Module) -> bool:
+    """Whether a writer of another family reads what those read that a task knows, and ends as they end."""
+    known: Any = models.FAMILIES[task.family].model
+    return isinstance(model, Writer) and model.reads == known.reads and model.special == getattr(known, "special", None)
+
+
+def cannot_learn(task: Task, family: str) -> Refusal:
+    """The refusal of a family for a task."""
+    known = " or ".join((task.family, *task.also))
+    return Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
+
+
+def check_facts(said: Mapping[str, Any], facts: Mapping[str, Any], begun_in: Path | None, where: str = "model") -> None:
+    """Refuses keys of a model, at any depth, that contradict what the data say."""
+    for key, value in facts.items():
+        if said.get(key, value) != value and begun_in:
+            changed = f"{key} was {said[key]} and is {value}; put those back, or choose another --out"
+            raise Refusal(f"the data are others than those that {begun_in} was begun with: {changed}")
+        if said.get(key, value) != value:
+            raise Refusal(f"{where}.{key}={said[key]} contradicts the data, which say {value}; leave it out")
+    for key, part in said.items():
+        if isinstance(part, Mapping):
+            check_facts(part, facts, begun_in, f"{where}.{key}")
 
 
 def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
@@ -231,16 +270,16 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
 
 def advise(task: Task, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
-    blind = spec.position == "none" and spec.bias == "none" and not spec.placed
-    if task.ordered and blind:
+    if task.ordered and not spec.knows_order:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")
-    if not task.ordered and not blind:
+    if not task.ordered and spec.knows_order:
         doubt("this task is about sets: with positions the order of members matters; set model.position=none")
-    kind = part_tables.MECHANISMS.get(part_words.parse(spec.mechanism)[0])
+    word = spec.mechanism if isinstance(spec, Attends) else "softmax"
+    kind = part_tables.MECHANISMS.get(part_words.parse(word)[0])
     if not task.ordered and kind is not None and kind.card.ordered:
-        doubt(f"this task is about sets: with {spec.mechanism} the order of members matters; use softmax or linear")
-    if not task.ordered and part_tables.mask(spec.mechanism) is not None:
-        doubt(f"this task is about sets: with {spec.mechanism} a member sees only those that stand near; use softmax")
+        doubt(f"this task is about sets: with {word} the order of members matters; use softmax or linear")
+    if not task.ordered and part_tables.mask(word) is not None:
+        doubt(f"this task is about sets: with {word} a member sees only those that stand near; use softmax")
 
 
 def doubt(line: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heedful.errors import Refusal, unknown
 from heedful.formats import native
-from heedful.models import refusal
+from heedful.models import FAMILIES, refusal
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.text.gpt import DecoderSpec
 from heedful.safe.plain_data import Twice, yaml_of
@@ -23,7 +23,7 @@ HOME = files("heedful") / "recipes"
 TOY = ("data", "toy")
 SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
-FIRST = ("start", "model.size", *FILES)  # keys that put others aside
+FIRST = ("start", *FILES)  # keys that put others aside
 PUBLIC = ("languages", "form", "bleu", "channels", "pixels")  # what a recipe says of its own set, and not of another
 KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
@@ -93,12 +93,12 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
     whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
-    for key, value in sorted(pairs, key=lambda pair: not (pair[0] == "data" or pair[0].startswith(FIRST))):
+    for key, value in sorted(pairs, key=lambda pair: rank(pair[0])):
         if (key, value) != known:
             put(base, key, value)
     run = validated(base, "" if pairs or recipe in names() else recipe)
-    if run.start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
-        return run.model_copy(update={"data": run.data.with_tokens_of(run.start)})
+    if run.whole_start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
+        return run.model_copy(update={"data": run.data.with_tokens_of(run.whole_start)})
     return run
 
 
@@ -129,6 +129,12 @@ def parse(change: str) -> tuple[str, Any]:
     return key.strip(), value
 
 
+def rank(key: str) -> int:
+    """When a key is set: those that put others aside come first, a family before its size."""
+    ranks = (key == "data" or key.startswith(FIRST), key.endswith(".family"), key.endswith(".size"))
+    return ranks.index(True) if any(ranks) else len(ranks)
+
+
 def named(data: Any) -> Any:
     """The name of data that are told by their name alone, or by keys."""
     return data.get("name") if isinstance(data, dict) else data
@@ -141,9 +147,9 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
     for at, part in enumerate(path):
         inner = place.get(part)
         if not isinstance(inner, dict):
-            if inner is not None and path[0] != "data":
+            if inner not in (None, "") and path[0] != "data":
                 raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
-            inner = place[part] = {} if inner is None or at else {"name": inner}
+            inner = place[part] = {} if inner in (None, "") or at else {"name": inner}
         place = inner
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
@@ -162,10 +168,25 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         base["model"] = {name: base["model"][name] for name in kept}
         base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
         base["data"] |= {"tokenizer": str(value)}
-    if key == "model.size":
-        sized = (*SIZED, "patch") if "/" in str(value) else SIZED  # as in base/16
-        base["model"] = place = {name: number for name, number in place.items() if name not in sized}
+    if path[:1] == ["model"] and last in ("family", "size"):
+        left = of_family(place, str(value), len(path) > 1) if last == "family" else of_size(place, str(value))
+        place.clear()
+        place |= left
     place[last] = value
+
+
+def of_size(keys: Mapping[str, Any], size: str) -> dict[str, Any]:
+    """The keys of a model that a named size leaves as they are."""
+    sized = (*SIZED, "patch") if "/" in size else SIZED  # as in base/16
+    return {name: value for name, value in keys.items() if name not in sized}
+
+
+def of_family(keys: Mapping[str, Any], family: str, part: bool) -> dict[str, Any]:
+    """The keys of a model that stay where it becomes one of another family: those that this has too; of a part none."""
+    if keys.get("family", family) == family or family not in FAMILIES:
+        return dict(keys)
+    known = () if part else FAMILIES[family].spec.model_fields
+    return {name: value for name, value in keys.items() if name in known}
 
 
 def decodes(folder: str) -> bool:
@@ -190,5 +211,7 @@ def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     made = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(made.get(key), dict)
+        if both and made[key].get("family", value.get("family")) != value.get("family", made[key].get("family")):
+            both = False  # what was said of another family says nothing of this one
         made[key] = merged(made[key], value) if both else value
     return made

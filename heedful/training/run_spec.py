@@ -124,7 +124,9 @@ class RunSpec(BaseModel):
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
     decoding: Decoding = Decoding()
-    start: str = ""  # a run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first
+    # A run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first; or a folder for
+    # each part of the model that has a family of its own, all of whose weights that part takes over.
+    start: str | dict[str, str] = ""
     compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
     seed: Seed = 1
@@ -141,6 +143,16 @@ class RunSpec(BaseModel):
             word = self.compare[0]
             raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
         return self
+
+    @property
+    def whole_start(self) -> str:
+        """The folder that the model as a whole begins with."""
+        return self.start if isinstance(self.start, str) else ""
+
+    @property
+    def part_starts(self) -> dict[str, str]:
+        """The folder that each part begins with, by its path."""
+        return self.start if isinstance(self.start, dict) else {}
 
     def text(self) -> str:
         """The whole spec as YAML."""

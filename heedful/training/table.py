@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from heedful.tasks import TASKS, task_of
 from heedful.training.older_runs import begun_spec
 from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
-from heedful.training.run_spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def row(folder: Path) -> Row:
         return Row(
             str(folder),
             task_of(run.task).name,
-            size(run),
+            size(run.model),
             came["weights"],
             came["scores"],
             came["operations"],
@@ -68,13 +67,14 @@ def row(folder: Path) -> Row:
         raise Refusal(f"{folder / SPEC} is not whole: its model has no {error}; train it again") from None
 
 
-def size(run: RunSpec) -> str:
-    """A model in a few words: its family, width and depth."""
-    model = run.model
-    depth = f"{model.get('depth')}+{model.get('decoder_depth') or model.get('depth')}"
-    plain = str(sum(model["depths"]) if "depths" in model else model.get("depth"))
-    deep = depth if model["family"] == "transformer" else plain
-    return f"{model['family']}, {deep} layers of {model.get('width')}"
+def size(model: Mapping[str, Any]) -> str:
+    """A model in a few words: its family, width and depth, or those of its parts."""
+    if parts := [value for value in model.values() if isinstance(value, dict) and "family" in value]:
+        return " + ".join(map(size, parts))
+    blocks = model.get("depth") or sum(model.get("depths") or ())
+    deep = f"{blocks}+{model.get('decoder_depth') or blocks}" if model["family"] == "transformer" else str(blocks)
+    said = [f"{deep} layers"] * bool(blocks) + [f"{model.get('width')} wide"] * ("width" in model)
+    return ", ".join((str(model["family"]), *said))
 
 
 def table(folders: Iterable[Path]) -> tuple[tuple[str, ...], list[Row], list[tuple[str, ...]]]:

@@ -29,7 +29,7 @@ def reversing(model: nn.Module, samples: Sequence[Encoded], results: Any, learne
     return antidiagonal(model, [collate.batch(group, learned) for group in groups])
 
 
-def antidiagonal(model: nn.Module, batches: Iterable[Batch]) -> Finding:
+def antidiagonal(model: nn.Module, batches: Iterable[Batch]) -> Finding | None:
     """The head, or mean of a layer's heads, whose largest mean cross-attention lies most often on the anti-diagonal.
 
     Each batch holds sequences of one length n, each followed by an end. Over a batch's mean map, row t should look most
@@ -43,6 +43,8 @@ def antidiagonal(model: nn.Module, batches: Iterable[Batch]) -> Finding:
         for place, mean in mean_maps(model, batch).items():
             hits[place] += int((mean[:n].argmax(-1) == expected).sum())
         rows, samples = rows + n, samples + len(batch["source"])
+    if not hits:  # it looks at nothing by weights
+        return None
     (layer, head), count = hits.most_common(1)[0]
     name = f"{layer}, {'mean of heads' if head == 'mean' else f'head {head}'}"
     note = f"of {rows} positions in {name}, over the mean maps of {samples:,} unseen sequences, length by length"

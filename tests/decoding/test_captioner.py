@@ -34,7 +34,7 @@ class Captioner(Writer):
         return self.decode(target, self.begin({"image": image}))
 
     def begin(self, batch):
-        states = 9 * self.eye.encode(batch["image"])  # so that images differ by more than what is written
+        states = 9 * self.eye.features(batch["image"])  # so that images differ by more than what is written
         prompt = torch.full((len(states), 1), BEGIN)
         return Beginning.of(Context(states, Everything()), prompt, torch.full((len(states),), states.shape[1]))
 

@@ -24,7 +24,7 @@ FAMILIES: dict[str, tuple[str, dict]] = {
     "llama": ("llama", {"vocab": VOCAB, "key": 6, "key_norm": True}),
     "t5": ("t5", {"vocab": VOCAB, "tied": False}),
     "bart": ("bart", {"vocab": VOCAB, "tied": False}),
-    "marian": ("marian", {"vocab": VOCAB, "tied": False, "scaled": False}),
+    "marian": ("marian", {"vocab": VOCAB, "tied": False, "scale_embedding": False}),
 }
 WRITERS = ("transformer", "t5", "bart", "marian")  # read a source and write a target
 CAUSAL = {"transformer": 1, "forecaster": 0, "gpt": 0}  # and which of their inputs runs in time; a llama is a gpt

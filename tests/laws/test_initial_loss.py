@@ -10,12 +10,16 @@ from tests.laws.initial_loss import OTHER_LOSS, largest
 
 SEEDS = 3
 WIDE = {"width": 256, "hidden": 32, "depth": 1}  # where the row of the token just read stands out most
-SCALED = ("swin", "resnet", "lenet")  # have sizes of their own
-WRITERS = ("transformer", "t5", "bart", "marian")
+SCALED = ("swin", "resnet", "lenet", "composite")  # have sizes of their own
+WRITERS = ("transformer", "t5", "bart", "marian", "composite")
 IMAGE, TEXT, CHOICE = {"channels": 3, "high": 16, "wide": 16}, {"vocab": 400}, {"classes": 10}
 PATCHED, MASKED, ASKED = IMAGE | {"patch": 4}, TEXT | {"output": "masked"}, TEXT | CHOICE | {"output": "classes"}
 CASES = {
-    **{name: (name, TEXT | {"tied": True}) for name in (*WRITERS, "gpt", "llama")},
+    **{name: (name, TEXT | {"tied": True}) for name in (*WRITERS[:-1], "gpt", "llama")},
+    "composite": (
+        "composite",
+        {part: {"family": f"transformer_{part}", **TEXT, **WIDE} for part in ("encoder", "decoder")},
+    ),
     **{f"{name}, rotary": (name, TEXT | {"position": "rotary"}) for name in ("transformer", "gpt")},
     **{f"{name}, post-norm": (name, TEXT | {"order": "post"}) for name in ("transformer", "gpt")},
     "transformer, untied": ("transformer", TEXT | {"tied": False}),
@@ -26,7 +30,7 @@ CASES = {
     **{f"{name}, classes": (name, ASKED) for name in ("bert", "gpt", "bart")},
     "predictor": ("predictor", TEXT | CHOICE),
     **{name: (name, PATCHED | CHOICE) for name in ("vit", "autoformer")},
-    "convit": ("convit", PATCHED | CHOICE | {"depth": 2, "local": 1}),
+    "convit": ("convit", PATCHED | CHOICE | {"depth": 2, "local_up_to_layer": 1}),
     "swin": ("swin", PATCHED | CHOICE | {"width": 32, "heads": 2, "depths": [1, 1], "window": 2}),
     "resnet": ("resnet", IMAGE | CHOICE | {"width": 16, "depths": [1, 1], "stem": "small"}),
     "lenet": ("lenet", IMAGE | CHOICE),

@@ -96,7 +96,7 @@ def t5(draw: Any, kind: str, heads: int, depth: int, deep: int) -> tuple[Any, di
         decoder_start_token_id=0,
     )
     numbers = {"width": width, "key": key, "hidden": hidden, "heads": heads, "depth": depth, "decoder_depth": deep}
-    said = {"bias": f"buckets(buckets={buckets}, farthest={farthest})", "scaled": scaled, "vocab": VOCAB}
+    said = {"bias": f"buckets(buckets={buckets}, farthest={farthest})", "scale_outputs": scaled, "vocab": VOCAB}
     if gated:
         said["feedforward"] = "gated(activation='gelu_tanh', bias=False)"
     numbers["dropout"] = 0.1
@@ -136,7 +136,11 @@ def bart(draw: Any, kind: str, heads: int, depth: int, deep: int) -> tuple[Any, 
     numbers = {"heads": heads, "decoder_heads": 4 - heads, "hidden": hidden, "decoder_hidden": hidden + 1}
     spec = {"vocab": VOCAB, "width": 12, "length": LENGTH, "depth": depth, "decoder_depth": deep, **numbers}
     spec |= {"source_vocab": VOCAB + 3} if other else {}
-    spec |= {"family": "bart" if kind in ("bart", "mbart") else "marian", "scaled": scaled, "feedforward": word}
+    spec |= {
+        "family": "bart" if kind in ("bart", "mbart") else "marian",
+        "scale_embedding": scaled,
+        "feedforward": word,
+    }
     order = "post" if kind in ("bart", "marian") else "pre"
     return config, spec | {"order": order, "pad": pad, "begin": pad, "end": 2, "first": None, "dropout": 0.1}
 

@@ -62,10 +62,10 @@ def test_what_was_pre_trained_here_is_theirs_without_the_autoencoder_that_taught
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 12, "wide": 12}
-    own = heedful.build("beit", **sizes, vocab=7, coder=5, hides=0.5, bias="shared").eval()
+    own = heedful.build("beit", **sizes, vocab=7, tokenizer_width=5, mask_ratio=0.5, bias="shared").eval()
     heedful.save(own, tmp_path / "own")
     (tmp_path / "own" / "task.json").write_text("{}")
-    with pytest.warns(UserWarning, match=r"the autoencoder that taught the model \(coder=5\) is left out"):
+    with pytest.warns(UserWarning, match=r"the autoencoder that taught the model \(tokenizer_width=5\) is left out"):
         kind, count = native.convert(tmp_path / "own", tmp_path / "theirs", "hf")
     whole, taught = (sum(p.numel() for p in part.parameters()) for part in (own, own.coder))
     assert (kind, count) == ("beit", whole - taught)

@@ -9,7 +9,15 @@ from heedful.attention import GridSight
 
 def small() -> nn.Module:
     torch.manual_seed(0)
-    sizes = {"width": 24, "depth": 3, "local": 2, "heads": 4, "hidden": 96, "patch": 4, "project_bias": False}
+    sizes = {
+        "width": 24,
+        "depth": 3,
+        "local_up_to_layer": 2,
+        "heads": 4,
+        "hidden": 96,
+        "patch": 4,
+        "project_bias": False,
+    }
     model = heedful.build("convit", channels=3, high=16, wide=16, classes=5, norm="layer(eps=1e-06)", **sizes).eval()
     with torch.no_grad():
         for tensor in model.parameters():
@@ -39,7 +47,16 @@ def test_a_gated_layer_is_its_formula_row_by_row():
 
 def test_heads_begin_as_the_cells_of_a_window():
     model = heedful.build(
-        "convit", channels=1, high=12, wide=12, patch=4, width=18, heads=9, depth=2, local=1, strength=9.0
+        "convit",
+        channels=1,
+        high=12,
+        wide=12,
+        patch=4,
+        width=18,
+        heads=9,
+        depth=2,
+        local_up_to_layer=1,
+        locality_strength=9.0,
     )
     x = torch.randn(1, 9, 18)
     layer = model.encoder.blocks[0].attention

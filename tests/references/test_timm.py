@@ -41,7 +41,16 @@ CASES: dict[str, tuple[Any, str, dict[str, Any]]] = {
     "convit": (
         TimmConvit(),
         "convit_tiny",
-        {"high": 16, "wide": 24, "patch": 8, "width": 16, "heads": 4, "depth": 3, "local": 2, "project_bias": False},
+        {
+            "high": 16,
+            "wide": 24,
+            "patch": 8,
+            "width": 16,
+            "heads": 4,
+            "depth": 3,
+            "local_up_to_layer": 2,
+            "project_bias": False,
+        },
     ),
     "swin": (
         TimmSwin(),

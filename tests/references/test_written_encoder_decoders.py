@@ -52,7 +52,7 @@ def test_what_was_read_is_written_and_read_by_transformers_alike(kind, data, tmp
 @pytest.mark.parametrize(
     ("family", "said", "kind"),
     [
-        ("t5", {"tied": False, "scaled": False}, "t5"),
+        ("t5", {"tied": False, "scale_outputs": False}, "t5"),
         ("bart", {"first": 5}, "bart"),
         ("marian", {"source_vocab": VOCAB + 4}, "marian"),
         ("transformer", {"order": "post", "tied": False, "source_vocab": VOCAB + 2}, "marian"),

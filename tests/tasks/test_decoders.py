@@ -88,7 +88,7 @@ def test_a_task_that_writes_refuses_a_model_that_is_asked_for_a_class() -> None:
 
 
 def test_where_several_classes_may_hold_each_is_told_with_its_chance(tmp_path: Path) -> None:
-    place = folder(tmp_path / "bert", "classes", classes=3, labels=["a", "b", "c"], several=True)
+    place = folder(tmp_path / "bert", "classes", classes=3, labels=["a", "b", "c"], multi_label=True)
     assert json.loads((place / "config.json").read_text())["problem_type"] == "multi_label_classification"
     model, use = usable(place)
     (answer,) = plain(use.predict(model, ["the cat sat"]))
@@ -96,5 +96,5 @@ def test_where_several_classes_may_hold_each_is_told_with_its_chance(tmp_path: P
     chances = [float(part.split()[1]) for part in answer.split("\t")]
     assert [part.split()[0] for part in answer.split("\t")] == ["a", "b", "c"]
     torch.testing.assert_close(torch.tensor(chances), given.sigmoid(), rtol=0.0, atol=1e-4)
-    with pytest.raises(Refusal, match=r"model.several=True: a model learns one class for each text here"):
-        prepare(spec(rows(tmp_path), "model.several=true"), CPU)
+    with pytest.raises(Refusal, match=r"model.multi_label=True: a model learns one class for each text here"):
+        prepare(spec(rows(tmp_path), "model.multi_label=true"), CPU)

@@ -51,7 +51,7 @@ def test_the_mean_of_the_members_chances_answers(family: str, output: str) -> No
 
 
 def test_where_a_text_is_of_several_classes_each_chance_is_a_mean() -> None:
-    together, tokens = model(several=True).eval(), torch.randint(4, 20, (5, 9))
+    together, tokens = model(multi_label=True).eval(), torch.randint(4, 20, (5, 9))
     said = torch.stack([one(tokens) for one in together.members])
     torch.testing.assert_close(together(tokens).sigmoid(), said.sigmoid().mean(0), rtol=0, atol=1e-12)
 

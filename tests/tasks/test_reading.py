@@ -239,7 +239,7 @@ def test_a_folder_without_what_is_needed_is_refused(tmp_path):
 
 def test_layers_that_share_an_attention_are_looked_at_one_by_one(tmp_path):
     tokenizer = usable(folder(tmp_path / "other", "states"))[1].tokenizer
-    place = folder(tmp_path / "model", "states", depth=3, narrow=8, family="albert")
+    place = folder(tmp_path / "model", "states", depth=3, embedding_size=8, family="albert")
     tokenizer.write(place / "tokenizer.json")
     model, use = usable(place)
     maps = use.look(model, "the cat").maps

@@ -39,7 +39,7 @@ def looked(family: str, kind: type[Images] = Images, **more: object):
             {"distilled": True, "pool": "mean", "leading": 2},
             (ROLLED + MEAN, f"{ROLLED}, the distillation token", *(layer + MEAN for layer in LAYERS)),
         ),
-        ("convit", {"local": 1}, (ROLLED, "segments of the last layer", LAYERS[0] + MEAN, LAYERS[1])),
+        ("convit", {"local_up_to_layer": 1}, (ROLLED, "segments of the last layer", LAYERS[0] + MEAN, LAYERS[1])),
     ],
 )
 def test_a_title_says_where_all_patches_look_and_no_class_token(family, more, titles):
@@ -77,7 +77,7 @@ def test_a_rollout_that_is_drawn_anyway_is_not_drawn_twice(discard, titles):
 
 
 def test_an_autoencoders_rollouts_are_drawn_over_what_is_shown_and_over_the_image():
-    model, seen = looked("mae", Rebuilding, hides=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
+    model, seen = looked("mae", Rebuilding, mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
     encoder, decoder = rolled_over(seen.maps, 0.5, seen.sections, model)
     assert encoder.title == "rollout through the encoder, 50% dropped, mean over the patches shown"
     assert decoder.title == "rollout through the decoder, 50% dropped, mean over all patches"

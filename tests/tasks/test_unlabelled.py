@@ -19,8 +19,8 @@ from heedful.tasks.guessing import asked
 from heedful.tasks.searching import search
 
 SIZES = {"patch": 4, "width": 16, "heads": 2, "depth": 1, "hidden": 24}
-CODED = {"vocab": 8, "coder": 8}
-DINO = {"prototypes": 12, "projected": 6, "between": 10, "small": 2}
+CODED = {"vocab": 8, "tokenizer_width": 8}
+DINO = {"out_dim": 12, "bottleneck_dim": 6, "hidden_dim": 10, "local_crops": 2}
 
 
 def opened(kind, augment=("flip",)):
@@ -52,7 +52,7 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
 @pytest.mark.parametrize("share", [0.15, 0.6])
 def test_large_views_show_at_least_a_share_of_an_image_and_small_ones_at_most(share):
     task, _ = opened(Agreeing)
-    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, share=share)
+    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, global_crop_scale=share)
     place = torch.linspace(0, 1, 64)
     ramps = torch.stack((place[:, None].expand(64, 64), place.expand(64, 64), torch.zeros(64, 64)))
     sizes = [
@@ -81,7 +81,7 @@ def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
 
 def test_a_teacher_follows_its_student_and_is_what_is_left():
     task, samples = opened(Agreeing)
-    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, momentum=0.9, centring=0.5).train()
+    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, teacher_momentum=0.9, center_momentum=0.5).train()
     task.prepare(model)
     own = dict(model.named_parameters())
     assert all(torch.equal(own[name], one) for name, one in model.student.named_parameters())
@@ -122,7 +122,7 @@ def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance()
 
 def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     task, samples = opened(Guessing)
-    model = heedful.build("beit", **task.numbers(), **SIZES, vocab=7, coder=8, hides=0.5).eval()
+    model = heedful.build("beit", **task.numbers(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
     task.teacher = coder(task)
     task.prepare(model)
     batch = task.batch(task.fresh(samples[:4], 0))
@@ -133,7 +133,7 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     each = torch.stack([losses[at][hidden[at]].mean() for at in range(4)])
     torch.testing.assert_close(task.loss(model, batch)[0], each.sum())
     assert not any(p.requires_grad for p in model.coder.parameters())
-    other = models.spec("beit", **task.numbers(), **SIZES, vocab=9, coder=8)
+    other = models.spec("beit", **task.numbers(), **SIZES, vocab=9, tokenizer_width=8)
     with pytest.raises(Refusal, match=r"model\.vocab=9 and the teacher has 7; set model\.vocab=7"):
         task.taught_by(task.teacher, Coding(task.labels, task.size), other)
 

@@ -36,11 +36,11 @@ def test_what_a_run_begins_with_is_trained_first_and_it_is_compared(tmp_path):
 
 def test_a_beit_that_guessed_visual_tokens_goes_on_to_tell_classes(tmp_path):
     sizes = {"width": 16, "heads": 2, "depth": 1, "hidden": 24, "patch": 4, "channels": 3, "high": 8, "wide": 8}
-    learned = heedful.build("beit", **sizes, vocab=7, coder=5, hides=0.5)
+    learned = heedful.build("beit", **sizes, vocab=7, tokenizer_width=5, mask_ratio=0.5)
     heedful.save(learned, tmp_path / "beit")
     run.train(recipes.resolve("finetune-images", [*SMALL, f"start={tmp_path / 'beit'}"]), tmp_path / "out", False, CPU)
     tuned, probe = (heedful.load(tmp_path / "out" / name) for name in ("model", "probe/model"))
-    assert (tuned.spec.family, tuned.spec.vocab, tuned.spec.coder, tuned.coder) == ("beit", None, None, None)
+    assert (tuned.spec.family, tuned.spec.vocab, tuned.spec.tokenizer_width, tuned.coder) == ("beit", None, None, None)
     for name, tensor in learned.state_dict().items():
         left = name.startswith(("coder.", "tokens.", "blank"))
         assert left or torch.equal(tensor, probe.state_dict()[name]), name
@@ -162,11 +162,11 @@ def test_what_is_trained_first_takes_the_version_of_the_data_it_is_trained_on():
         return named("recipe:dino training.steps=3", recipes.resolve("finetune-images", changes))
 
     shapes, others = first(), first("data='photos: mine/'")
-    assert (shapes.model["small"], others.model["small"]) == (0, 4)
+    assert (shapes.model["local_crops"], others.model["local_crops"]) == (0, 4)
     assert "turn" in shapes.data.augment and "turn" not in others.data.augment
     assert [one.training.steps for one in (shapes, others)] == [3, 3]
     assert [one.data.name for one in (shapes, others)] == ["shapes", "photos: mine/"]
     of_mae = named("recipe:mae training.steps=3", recipes.resolve("finetune-images", ["data=cifar10"]))
     assert of_mae.model["width"] == recipes.resolve("mae", ["data=cifar10"]).model["width"] > others.model["width"]
     by_files = recipes.resolve("dino", ["data.train=a.csv", "data.valid=b.csv", "data.test=c.csv"])
-    assert by_files.model["small"] == 4 and by_files.expected is None
+    assert by_files.model["local_crops"] == 4 and by_files.expected is None

@@ -21,6 +21,7 @@ from heedful.training.record import Record, rows
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
 HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "training__smoothing": 0.1}
+WITHOUT_DROPOUT = ("dvae", "glove", "lenet", "resnet", "word2vec")
 WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-words and other batches in each epoch
 MORE = {
     "series": {"training__smoothing": 0.0},  # it has no labels
@@ -68,7 +69,8 @@ def counted(spec: Any, out: Path) -> int:
 
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: str) -> None:
-    spec = short(recipe, training__steps=19, training__evaluate_every=8, **HARD | MORE.get(recipe, {}))
+    hard = {key: value for key, value in HARD.items() if key != "model__dropout" or recipe not in WITHOUT_DROPOUT}
+    spec = short(recipe, training__steps=19, training__evaluate_every=8, **hard | MORE.get(recipe, {}))
     out = Path("run")  # by the same name in two places, for reports name the folders of teachers
     (tmp_path / "whole").mkdir(), (tmp_path / "cut").mkdir()
     with contextlib.chdir(tmp_path / "whole"):

@@ -11,9 +11,9 @@ NUMBERS = bert.NUMBERS | {
     "heads": ("num_attention_heads", 64),
     "hidden": ("intermediate_size", 16384),
     "vocab": ("vocab_size", 30000),
-    "narrow": ("embedding_size", 128),
-    "distinct": ("num_hidden_groups", 1),
-    "inner": ("inner_group_num", 1),
+    "embedding_size": ("embedding_size", 128),
+    "hidden_groups": ("num_hidden_groups", 1),
+    "inner_group": ("inner_group_num", 1),
 }
 DROPPING = {"classes": "classifier_dropout_prob", "tags": "classifier_dropout_prob"}
 TIED = {

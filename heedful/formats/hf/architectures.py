@@ -60,7 +60,7 @@ class Asked(Layout):
 
 def labels(config: Config) -> dict[str, Any]:
     """How many classes there are, their names where somebody has named them, and whether several may hold at once."""
-    several = {"several": True} if config.take("problem_type", None) == SEVERAL else {}
+    several = {"multi_label": True} if config.take("problem_type", None) == SEVERAL else {}
     named = config.take("id2label", None)
     if named is None:
         return {"classes": config.whole("num_labels", 2), **several}
@@ -87,4 +87,4 @@ def named(spec: AskedSpec) -> dict[str, Any]:
     """The classes of a spec as a config.json tells them, where it has some."""
     if asked(spec) not in ("classes", "tags"):
         return {}
-    return written(spec.labels or usual(spec.classes or 0)) | ({"problem_type": SEVERAL} if spec.several else {})
+    return written(spec.labels or usual(spec.classes or 0)) | ({"problem_type": SEVERAL} if spec.multi_label else {})

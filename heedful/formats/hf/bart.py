@@ -47,7 +47,7 @@ class BART(Asked):
     }
 
     def suits(self, spec: Spec) -> bool:
-        return super().suits(spec) and spec.order == self.order
+        return isinstance(spec, BartSpec) and super().suits(spec) and spec.order == self.order
 
     def ties(self, spec: BartSpec) -> Mapping[str, str]:
         return self.tied if spec.source_vocab is None else {"lm_head.weight": "model.decoder.embed_tokens.weight"}
@@ -76,8 +76,8 @@ class BART(Asked):
             "feedforward": dropped(word, score[1]),
             "order": self.order,
             "position": self.position,
-            "normed": self.normed,
-            "scaled": config.flag("scale_embedding", False),
+            "normalize_embedding": self.normed,
+            "scale_embedding": config.flag("scale_embedding", False),
             "tied": tied,
             "pad": config.ids("pad_token_id", self.ids["pad_token_id"]),
             "begin": config.whole("decoder_start_token_id", self.ids["decoder_start_token_id"]),
@@ -128,7 +128,7 @@ class BART(Asked):
             "attention_dropout": score.get("dropout", 0.0),
             "activation_dropout": inner.get("dropout", 0.0),
             "activation_function": activation(spec.feedforward),
-            "scale_embedding": spec.scaled,
+            "scale_embedding": spec.scale_embedding,
             "tie_word_embeddings": spec.tied,
             "pad_token_id": spec.pad,
             "decoder_start_token_id": spec.begin,

@@ -24,7 +24,7 @@ HARMLESS = (
 )
 WAYS = "relative_position_bias.relative_position_bias_table"
 MASKED = "BeitForMaskedImageModeling"
-TEACHERS = ("coder", "hides")  # of a spec: what its teacher is, and how much was hidden of what both saw
+TEACHERS = ("tokenizer_width", "mask_ratio")  # of a spec: what its teacher is, and how much was hidden of what both saw
 
 
 def untaught(model: nn.Module) -> nn.Module:
@@ -32,7 +32,8 @@ def untaught(model: nn.Module) -> nn.Module:
     if not isinstance(model, BEiT) or model.coder is None:
         return model
     warnings.warn(
-        f"the autoencoder that taught the model (coder={model.spec.coder}) is left out: the layout 'beit' has no place "
+        f"the autoencoder that taught the model (tokenizer_width={model.spec.tokenizer_width}) is left out: the "
+        "layout 'beit' has no place "
         "for it; keep the native folder to score guesses",
         stacklevel=5,
     )
@@ -73,9 +74,9 @@ class Beit(Vit):
             **{key: value for key, value in seen(config, there, 16, 1e-12).items() if key != "project_bias"},
         }
 
-    def config(self, spec: BEiTSpec) -> dict[str, Any]:  # type: ignore[override]
+    def config(self, spec: BEiTSpec) -> dict[str, Any]:
         order, given = parse(spec.order)
-        said = {
+        return self.said(spec) | {
             "use_absolute_position_embeddings": spec.position == "learned",
             "use_relative_position_bias": spec.bias == "own",
             "use_shared_relative_position_bias": spec.bias == "shared",
@@ -84,12 +85,11 @@ class Beit(Vit):
             "layer_scale_init_value": float(given.get("first", 1e-5)) if order == "scaled" else 0.0,
             "vocab_size": spec.vocab or 8192,
         }
-        return {key: value for key, value in super().config(spec).items() if key != "qkv_bias"} | said
 
     def architecture(self, spec: Any) -> str:
         return MASKED if spec.vocab else "BeitForImageClassification" if spec.classes else "BeitModel"
 
-    def table(self, spec: BEiTSpec) -> Sequence[Rule]:  # type: ignore[override]
+    def table(self, spec: BEiTSpec) -> Sequence[Rule]:
         theirs, inner, ours = "beit.encoder.layer.{n}", "beit.embeddings", f"{BLOCK}.attention"
         attention = f"{theirs}.attention.attention"
         matrices = [f"{attention}.{part}.weight" for part in ("query", "key", "value")]

@@ -12,8 +12,8 @@ from heedful.formats.hf.architectures import Asked
 from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, eps, normed
 from heedful.formats.hf.rope_config import position, rope
 from heedful.formats.name_rules import Rule, Same, Stacked
+from heedful.models.blueprint import key
 from heedful.models.part_words import parse
-from heedful.models.specs import key
 from heedful.models.text.llama import LlamaSpec
 
 BLOCK, THEIRS = "decoder.blocks.{n}", "model.layers.{n}"
@@ -83,7 +83,7 @@ class Llama(Asked):
             "num_hidden_layers": spec.depth,
             "num_attention_heads": spec.heads,
             "num_key_value_heads": spec.groups or spec.heads,
-            "head_dim": key(spec),
+            "head_dim": key(spec.blueprint),
             "intermediate_size": spec.hidden or 4 * spec.width,
             "max_position_embeddings": spec.length,
             "vocab_size": spec.vocab,
@@ -103,8 +103,8 @@ class Llama(Asked):
         return {"attention_bias": spec.project_bias, "mlp_bias": parse(spec.feedforward)[1].get("bias", True)}
 
     def table(self, spec: LlamaSpec) -> Sequence[Rule]:
-        hidden, shared = spec.hidden or 4 * spec.width, (spec.groups or spec.heads) * key(spec)
-        rows = {"q": spec.heads * key(spec), "k": shared, "v": shared}
+        hidden, shared = spec.hidden or 4 * spec.width, (spec.groups or spec.heads) * key(spec.blueprint)
+        rows = {"q": spec.heads * key(spec.blueprint), "k": shared, "v": shared}
         return [
             Same("inputs.table.weight", "model.embed_tokens.weight"),
             Stacked(

@@ -66,16 +66,17 @@ class Mae(Vit):
         wide = config.whole("decoder_hidden_size", 512)
         if config.whole("decoder_intermediate_size", 2048) != 4 * wide:
             raise config.refusal("decoder_intermediate_size", f"only {4 * wide}, four times the width, is supported")
-        return super().spec(config, there) | {
-            "hides": config.number("mask_ratio", 0.75),
+        said = {key: value for key, value in super().spec(config, there).items() if key not in ("classes", "labels")}
+        return said | {
+            "mask_ratio": config.number("mask_ratio", 0.75),
             "decoder_width": wide,
             "decoder_depth": config.whole("decoder_num_hidden_layers", 8),
             "decoder_heads": config.whole("decoder_num_attention_heads", 16),
         }
 
-    def config(self, spec: MAESpec) -> dict[str, Any]:  # type: ignore[override]
+    def config(self, spec: MAESpec) -> dict[str, Any]:
         return super().config(spec) | {
-            "mask_ratio": spec.hides,
+            "mask_ratio": spec.mask_ratio,
             "norm_pix_loss": True,
             "decoder_hidden_size": spec.decoder_width,
             "decoder_intermediate_size": 4 * spec.decoder_width,
@@ -95,7 +96,7 @@ class Mae(Vit):
     def named(self, names: Iterable[str]) -> dict[str, str]:
         return {name: name.replace(OLDER, LAYERS) for name in names}
 
-    def table(self, spec: MAESpec) -> Sequence[Rule]:  # type: ignore[override]
+    def table(self, spec: MAESpec) -> Sequence[Rule]:
         ours, theirs = "decoder.blocks.{n}", f"{LAYERS}{{n}}"
         attention = [f"{theirs}.attention.attention.{part}.{{kind}}" for part in ("query", "key", "value")]
         return [

@@ -43,7 +43,7 @@ class HFSwin(Layout):
             "depths": depths,
             "heads": heads[0],
             "window": config.whole("window_size", 7),
-            "spread": config.number("mlp_ratio", 4.0),
+            "mlp_ratio": config.number("mlp_ratio", 4.0),
             "merge_norm": normed("layer", 1e-5),  # whatever layer_norm_eps says
             **seen(config, there, patch=4, eps=1e-5),
         }
@@ -64,7 +64,7 @@ class HFSwin(Layout):
             "num_layers": stages,
             "hidden_size": spec.width << (stages - 1),
             "window_size": spec.window,
-            "mlp_ratio": spec.spread,
+            "mlp_ratio": spec.mlp_ratio,
             "num_channels": spec.channels,
             "patch_size": spec.patch,
             "image_size": spec.high if spec.high == spec.wide else [spec.high, spec.wide],

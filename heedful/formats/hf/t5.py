@@ -47,7 +47,7 @@ class T5(Layout):
             "bias": f"buckets(buckets={buckets}, farthest={farthest})",
             "norm": normed("rms", config.positive("layer_norm_epsilon", 1e-6)),
             "feedforward": feedforward(config),
-            "scaled": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
+            "scale_outputs": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
             "tied": "lm_head.weight" not in there,  # whatever the config says: transformers goes by the file too
             "pad": pad,
             "begin": config.whole("decoder_start_token_id", pad),
@@ -73,8 +73,8 @@ class T5(Layout):
             "relative_attention_max_distance": distances.get("farthest", 128),
             "layer_norm_epsilon": eps(spec.norm, 1e-6),
             "feed_forward_proj": projection(spec.feedforward),
-            "scale_decoder_outputs": spec.scaled,
-            "tie_word_embeddings": spec.scaled,  # which is what older readers take it to mean
+            "scale_decoder_outputs": spec.scale_outputs,
+            "tie_word_embeddings": spec.scale_outputs,  # which is what older readers take it to mean
             "pad_token_id": spec.pad,
             "decoder_start_token_id": spec.begin,
             "eos_token_id": spec.end,

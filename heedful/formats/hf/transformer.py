@@ -46,7 +46,7 @@ def published(model: nn.Module) -> nn.Module:
     halves = name == "sine" and not given
     numbers |= {"position": "sine_halves"} if halves else {}
     numbers |= {"source_vocab": s.vocab} if not s.tied and not s.source_vocab else {}  # theirs are untied all or none
-    spec = spec_of("marian", **numbers, scaled=True, output_bias=False, pad=PAD, begin=BEGIN, end=END)
+    spec = spec_of("marian", **numbers, scale_embedding=True, output_bias=False, pad=PAD, begin=BEGIN, end=END)
     names = state(imagined(spec))
     own = dict(model.state_dict())
     order = torch.cat((torch.arange(0, s.width, 2), torch.arange(1, s.width, 2)))

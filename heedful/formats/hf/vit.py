@@ -15,8 +15,7 @@ from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, ep
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Row, Rule, Same, Shape, Stacked
 from heedful.models.part_words import parse
-from heedful.models.vision.image_spec import ImageSpec
-from heedful.models.vision.vit import ViTSpec
+from heedful.models.vision.image_spec import ClassifierSpec, ImageSpec
 
 BLOCK = "encoder.blocks.{n}"
 PARTS = {  # of a block
@@ -92,7 +91,11 @@ class Vit(Layout):
             **seen(config, there, patch=16, eps=1e-12),
         }
 
-    def config(self, spec: ViTSpec) -> dict[str, Any]:
+    def config(self, spec: Any) -> dict[str, Any]:
+        return {**self.said(spec), "qkv_bias": spec.project_bias}
+
+    def said(self, spec: Any) -> dict[str, Any]:
+        """What config.json says of a model that reads patches, whatever its keys have."""
         return {
             "architectures": [self.architecture(spec)],
             "model_type": self.kind,
@@ -107,15 +110,14 @@ class Vit(Layout):
             "attention_probs_dropout_prob": parse(spec.mechanism)[1].get("dropout", 0.0),
             "layer_norm_eps": eps(spec.norm, 1e-5),
             "hidden_act": activation(spec.feedforward),
-            "qkv_bias": spec.project_bias,
             **labelled(spec),
         }
 
-    def architecture(self, spec: ViTSpec) -> str:
+    def architecture(self, spec: Any) -> str:
         """The class of transformers that reads it."""
         return "ViTForImageClassification" if spec.classes else "ViTModel"
 
-    def table(self, spec: ViTSpec) -> Sequence[Rule]:
+    def table(self, spec: Any) -> Sequence[Rule]:
         theirs, inner = f"{self.prefix}encoder.layer.{{n}}", f"{self.prefix}embeddings"
         patches = f"{inner}.patch_embeddings.projection"
         attention = [f"{theirs}.attention.attention.{part}.{{kind}}" for part in ("query", "key", "value")]
@@ -130,7 +132,7 @@ class Vit(Layout):
             *(Same(f"{ours}.{{kind}}", f"{part}.{{kind}}") for ours, part in self.answers.items()),
         ]
 
-    def blocks(self, spec: ViTSpec, theirs: str) -> list[Rule]:
+    def blocks(self, spec: Any, theirs: str) -> list[Rule]:
         """The rules of blocks, but for their queries, keys and values."""
         return [Same(f"{BLOCK}.{ours}.{{kind}}", f"{theirs}.{part}.{{kind}}") for ours, part in PARTS.items()]
 
@@ -148,11 +150,11 @@ class Deit(Vit):
         taught = taught or (not there and said == ["DeiTForImageClassificationWithTeacher"])
         return super().spec(config, there) | {"distilled": taught}
 
-    def architecture(self, spec: ViTSpec) -> str:
+    def architecture(self, spec: Any) -> str:
         alone = "DeiTForImageClassification" if spec.classes else "DeiTModel"
         return f"{alone}WithTeacher" if spec.distilled else alone
 
-    def table(self, spec: ViTSpec) -> Sequence[Rule]:
+    def table(self, spec: Any) -> Sequence[Rule]:
         if not spec.distilled:
             return super().table(spec)
         both = {"outputs": "cls_classifier", "distilled": "distillation_classifier"}
@@ -197,7 +199,9 @@ def labelled(spec: ImageSpec) -> dict[str, Any]:
     """What a config says of the classes, by number where nobody has named them, and of pixels."""
     said = {theirs: getattr(spec, ours) for ours, theirs in PIXELS.items()}
     pixels = {key: value for key, value in said.items() if value is not None}
-    return pixels | (written(spec.labels or usual(spec.classes)) if spec.classes else {})
+    classes = spec.classes if isinstance(spec, ClassifierSpec) else None
+    named = written(spec.labels or usual(classes)) if isinstance(spec, ClassifierSpec) and classes else {}
+    return pixels | named
 
 
 def sides(config: Config) -> tuple[int, int]:

@@ -46,7 +46,7 @@ class TimmSwin(Timm):
                 depth(there, rf"layers\.{at}\.blocks\.(\d+)\.") for at in range(depth(there, r"layers\.(\d+)\."))
             ],
             "window": (math.isqrt(ways) + 1) // 2,
-            "spread": there[f"{FIRST}mlp.fc1.weight"].shape[0] / width,
+            "mlp_ratio": there[f"{FIRST}mlp.fc1.weight"].shape[0] / width,
             "patch": patch,
             "channels": channels,
             "high": size[1],

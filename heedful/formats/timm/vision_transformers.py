@@ -102,7 +102,7 @@ class TimmConvit(Timm):
             **shared(there),
             **shape(there, size, there["pos_embed"].shape[1]),
             "heads": there["blocks.0.attn.pos_proj.weight"].shape[0],
-            "local": depth(there, r"blocks\.(\d+)\.attn\.pos_proj"),
+            "local_up_to_layer": depth(there, r"blocks\.(\d+)\.attn\.pos_proj"),
             "project_bias": "blocks.0.attn.qk.bias" in there,
         }
 
@@ -119,7 +119,7 @@ class TimmConvit(Timm):
         for at in range(spec.depth):
             ours, theirs = f"encoder.blocks.{at}.attention.project.to_qkv.{{kind}}", f"blocks.{at}.attn"
             parts = {f"{theirs}.qk.{{kind}}": 2 * spec.width, f"{theirs}.v.{{kind}}": spec.width}
-            rules.append(Stacked(ours, parts) if at < spec.local else Same(ours, f"{theirs}.qkv.{{kind}}"))
+            rules.append(Stacked(ours, parts) if at < spec.local_up_to_layer else Same(ours, f"{theirs}.qkv.{{kind}}"))
         return rules
 
 

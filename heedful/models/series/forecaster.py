@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
 from heedful.models.cases import Forecasts
 from heedful.models.family import Family
-from heedful.models.specs import Count, Spec
+from heedful.models.specs import Count, ReadsInOrder, Stacked
 
 
-class ForecasterSpec(Spec):
+class ForecasterSpec(ReadsInOrder, Stacked):
     """Numbers and words of a forecaster."""
 
     family: Literal["forecaster"] = "forecaster"
@@ -30,13 +30,14 @@ class Forecaster(nn.Module):
 
     def __init__(self, spec: ForecasterSpec) -> None:
         super().__init__()
-        s = self.spec = spec
+        s, b = spec, spec.blueprint
+        self.spec = spec
         self.register_buffer("mean", torch.zeros(s.channels))  # of the training data, channel by channel
         self.register_buffer("deviation", torch.ones(s.channels))
-        self.inputs = Vectors(s.channels, s.width, parts.position(s), s.dropout)
-        self.decoder = parts.stack(s)
-        self.mask = parts.mask(s)
-        self.bias = parts.bias(s, both_ways=False)
+        self.inputs = Vectors(s.channels, s.width, parts.position(b), s.dropout)
+        self.decoder = parts.stack(b)
+        self.mask = parts.mask(b)
+        self.bias = parts.bias(b, both_ways=False)
         self.outputs = nn.Linear(s.width, s.channels)
 
     def forward(self, series: Tensor, memory: Memory | None = None) -> Tensor:

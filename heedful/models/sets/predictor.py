@@ -10,15 +10,15 @@ from torch import Tensor, nn
 
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
+from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models import specs as parts
 from heedful.models.cases import Predictions
 from heedful.models.family import Family
-from heedful.models.specs import Count, Spec
+from heedful.models.specs import Count, ReadsInOrder, Stacked
 from heedful.models.text.transformer import PAD
 
 
-class PredictorSpec(Spec):
+class PredictorSpec(ReadsInOrder, Stacked):
     """Numbers and words of a predictor. It reads tokens of `vocab` or vectors of `channels`, one of the two."""
 
     family: Literal["predictor"] = "predictor"
@@ -40,15 +40,16 @@ class Predictor(nn.Module):
 
     def __init__(self, spec: PredictorSpec) -> None:
         super().__init__()
-        s = self.spec = spec
+        s, b = spec, spec.blueprint
+        self.spec = spec
         self.inputs = (
-            Tokens(s.vocab, s.width, parts.position(s), s.dropout)
+            Tokens(s.vocab, s.width, parts.position(b), s.dropout)
             if s.vocab
-            else Vectors(s.channels or 1, s.width, parts.position(s), s.dropout)
+            else Vectors(s.channels or 1, s.width, parts.position(b), s.dropout)
         )
-        self.encoder = parts.stack(s)
-        self.mask = parts.mask(s)
-        self.bias = parts.bias(s)
+        self.encoder = parts.stack(b)
+        self.mask = parts.mask(b)
+        self.bias = parts.bias(b)
         self.outputs = part_words.named("pool", s.pool, part_tables.POOLS)(s.width, s.classes)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:  # B T or B T C -> B K, or B T K

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -9,7 +10,7 @@ from torch import nn
 
 from heedful.blocks import Again, Stack
 from heedful.inputs import Sentences
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
 from heedful.models.cases import Readings
 from heedful.models.family import Family
 from heedful.models.specs import Count, Id
@@ -19,7 +20,6 @@ from heedful.models.text.bert import Bert, EncoderSpec, output
 class AlbertSpec(EncoderSpec):
     """Numbers and words of ALBERT."""
 
-    lacking: ClassVar[tuple[str, ...]] = ("stack",)
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
         "albert-base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 12, "vocab": 30000},
         "albert-large": {"depth": 24, "width": 1024, "hidden": 4096, "heads": 16, "vocab": 30000},
@@ -31,21 +31,19 @@ class AlbertSpec(EncoderSpec):
     transform: str = "gelu_tanh"
     begin: Id | None = 2
     end: Id | list[Id] | None = 3
-    narrow: Count = 128  # the width of the tables
-    distinct: Count = 1  # groups of blocks, each used depth / distinct times in a row
-    inner: Count = 1  # blocks of a group
+    embedding_size: Count = 128  # the width of the tables
+    hidden_groups: Count = 1  # groups of blocks, each used depth / hidden_groups times in a row
+    inner_group: Count = 1  # blocks of a group
 
     @property
     def stacked(self) -> dict[str, int]:
-        return {"distinct": self.distinct, "inner": self.inner}
+        return {"hidden_groups": self.hidden_groups, "inner_group": self.inner_group}
 
     @model_validator(mode="after")
     def _every_group_is_used(self) -> Self:
-        if self.stack != "plain":
-            raise ValueError("model.stack is for blocks that are used once, and these are used again; leave it out")
-        if self.distinct > self.depth:
+        if self.hidden_groups > self.depth:
             raise ValueError(
-                f"model.distinct={self.distinct} is more than the {self.depth} layers; give as many or fewer"
+                f"model.hidden_groups={self.hidden_groups} is more than the {self.depth} layers; give as many or fewer"
             )
         return self
 
@@ -55,12 +53,14 @@ class Albert(Bert):
 
     def __init__(self, spec: AlbertSpec) -> None:
         nn.Module.__init__(self)
-        s = self.spec = spec
-        position, widen = parts.position(s.model_copy(update={"width": s.narrow})), nn.Linear(s.narrow, s.width)
-        self.inputs = Sentences(s.vocab, s.narrow, position, s.segments, parts.norm(s), s.dropout, widen, s.letters)
-        groups = (Stack(parts.block(s) for _ in range(s.inner)) for _ in range(s.distinct))
-        self.encoder = Again(groups, s.depth, parts.last_norm(s))
-        self.mask, self.bias = parts.mask(s), parts.bias(s)
+        s, b = spec, spec.blueprint
+        self.spec = spec
+        position, widen = parts.position(replace(b, width=s.embedding_size)), nn.Linear(s.embedding_size, s.width)
+        norm = parts.norm(s.norm)
+        self.inputs = Sentences(s.vocab, s.embedding_size, position, s.segments, norm, s.dropout, widen, s.letters)
+        groups = (Stack(parts.block(b) for _ in range(s.inner_group)) for _ in range(s.hidden_groups))
+        self.encoder = Again(groups, s.depth, parts.last_norm(b))
+        self.mask, self.bias = parts.mask(b), parts.bias(b)
         self.outputs = output(s, self.inputs.table)
 
 

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
+from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables
-from heedful.models import specs as parts
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, asked
@@ -41,8 +41,8 @@ class BartSpec(WriterSpec, AskedSpec):
     source_vocab: Count | None = None  # where the source has a table of its own
     decoder_heads: Count | None = None  # as many as the encoder's where not given, and as wide
     decoder_hidden: Count | None = None
-    scaled: bool = False  # tokens are taken times the root of the width
-    normed: bool = True  # the inputs, before the first block
+    scale_embedding: bool = False  # tokens are taken times the root of the width
+    normalize_embedding: bool = True  # the inputs, before the first block
     output_bias: bool = True  # a number is added to the score of each token
     first: Id | None = None  # what every answer begins with
     last_first: bool = False  # whether its decoder, where it is asked, begins with the last token and not with `begin`
@@ -68,8 +68,8 @@ class MarianSpec(BartSpec):
     family: Literal["marian"] = "marian"  # type: ignore[assignment]
     position: str = "sine_halves"
     feedforward: str = "silu"
-    scaled: bool = True
-    normed: bool = False
+    scale_embedding: bool = True
+    normalize_embedding: bool = False
 
     @property
     def special(self) -> Special:
@@ -89,8 +89,8 @@ class Bart(EncoderDecoder):
         if s.source_vocab is None:
             self.source.table = self.inputs.table
         self.encoder, self.decoder = encoder(s), decoder(s)
-        self.mask = parts.mask(s)
-        self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
+        self.mask = parts.mask(s.blueprint)
+        self.encoder_bias, self.decoder_bias = parts.bias(s.blueprint), parts.bias(s.blueprint, both_ways=False)
         self.outputs = output(s, self.inputs.table if s.tied else None)
         if s.tied and asked(s) == NEXT:
             parts.init_tied(self.decoder)
@@ -98,8 +98,8 @@ class Bart(EncoderDecoder):
     @staticmethod
     def tokens(s: BartSpec, vocab: int) -> Tokens:
         """The inputs of one side; positions and norms are its own, whoever else reads the table."""
-        given = vocab, s.width, parts.position(s), s.dropout, None if s.scaled else 1.0
-        return NormedTokens(*given, norm=parts.norm(s)) if s.normed else Tokens(*given)
+        given = vocab, s.width, parts.position(s.blueprint), s.dropout, None if s.scale_embedding else 1.0
+        return NormedTokens(*given, norm=parts.norm(s.norm)) if s.normalize_embedding else Tokens(*given)
 
 
 class ReadingBart(Bart):

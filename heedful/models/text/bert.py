@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
 
+from heedful.attention import Context, Everything
 from heedful.inputs import Sentences
+from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables, part_words
-from heedful.models import specs as parts
 from heedful.models.cases import Readings
+from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.heads_asked import AskedSpec
-from heedful.models.specs import Count, Id
+from heedful.models.specs import Count, Id, Stacked
 
 
 class EncoderSpec(AskedSpec):
@@ -40,7 +43,7 @@ class EncoderSpec(AskedSpec):
         return self
 
 
-class BertSpec(EncoderSpec):
+class BertSpec(EncoderSpec, Stacked):
     """Numbers and words of BERT (Devlin et al., 2019)."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -51,7 +54,7 @@ class BertSpec(EncoderSpec):
     family: Literal["bert"] = "bert"
 
 
-class RobertaSpec(EncoderSpec):
+class RobertaSpec(EncoderSpec, Stacked):
     """Numbers and words of RoBERTa (Liu et al., 2019), whose positions are counted from behind that of padding."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -79,7 +82,7 @@ class CamembertSpec(RobertaSpec):
     end: Id | list[Id] | None = 6
 
 
-class DistilbertSpec(EncoderSpec):
+class DistilbertSpec(EncoderSpec, Stacked):
     """Numbers and words of DistilBERT (Sanh et al., 2019): half as deep, and without segments."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -90,16 +93,19 @@ class DistilbertSpec(EncoderSpec):
     pooler: str = "relu"
 
 
-class Bert(nn.Module):
+class Bert(Encoder):
     """Reads a text, or a pair of them, whole: every token sees every other (Devlin et al., 2019)."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"source"})
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        s = self.spec = spec
-        given = s.vocab, s.width, parts.position(s), s.segments, parts.norm(s), s.dropout
+        s, b = spec, spec.blueprint
+        self.spec = spec
+        given = s.vocab, s.width, parts.position(b), s.segments, parts.norm(s.norm), s.dropout
         self.inputs = Sentences(*given, letters=s.letters)
-        self.encoder: nn.Module = parts.stack(s)
-        self.mask, self.bias = parts.mask(s), parts.bias(s)
+        self.encoder: nn.Module = parts.stack(b)
+        self.mask, self.bias = parts.mask(b), parts.bias(b)
         self.outputs = output(s, self.inputs.table)
 
     def forward(
@@ -115,9 +121,33 @@ class Bert(nn.Module):
         `tasks` (B) say of which task each text is, by its number, and `letters` (B T K) how tokens are spelt.
         """
         positions = self.positions(tokens) if positions is None else positions
+        return self.outputs(self.states(tokens, positions, segments, tasks, letters), positions)
+
+    def states(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        segments: Tensor | None = None,
+        tasks: Tensor | None = None,
+        letters: Tensor | None = None,
+    ) -> Tensor:
+        """The states of tokens at their positions, of which answers are made: B T -> B T M."""
         bias = self.bias if self.bias is None or tasks is None else self.bias.of(tasks)
         sight = self.mask.over(tokens, bias=bias, positions=positions)
-        return self.outputs(self.encoder(self.inputs(tokens, sight, segments, letters), sight), positions)
+        made: Tensor = self.encoder(self.inputs(tokens, sight, segments, letters), sight)
+        return made
+
+    @property
+    def width(self) -> int:
+        return self.spec.width
+
+    @property
+    def pad(self) -> int | None:  # type: ignore[override]
+        return self.spec.pad
+
+    def encode(self, batch: Mapping[str, Tensor]) -> Context:
+        positions = self.positions(batch["source"])
+        return Context(self.states(batch["source"], positions), Everything(), positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
         """Where tokens stand, counted without padding, which may be on either side: B T -> B T."""
@@ -133,7 +163,7 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
         tied=spec.tied,
         pooler=part_words.named("pooler", spec.pooler, part_tables.ACTIVATIONS),
         activation=part_words.named("transform", spec.transform, part_tables.ACTIVATIONS),
-        norm=parts.norm(spec),
+        norm=parts.norm(spec.norm),
     )
 
 

@@ -3,59 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from dataclasses import replace
+from typing import Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor
 
 from heedful.attention import Bias, Causal, Context, Everything, Mask, Memory, Padding
-from heedful.attention.kv_cache import TreeMemory
-from heedful.attention.mechanisms import Mechanism
 from heedful.blocks import Stack
 from heedful.inputs import Tokens
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
+from heedful.models.blueprint import Blueprint
 from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Spec
-from heedful.models.writer import ROOM, Beginning, Writer, longest
+from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Stacked
+from heedful.models.writer import Beginning, Writer, memory_for
+
+# Flat keys of the decoder where both sides have one spec, and the encoder's that count where they are not given.
+DECODER = {"decoder_depth": "depth", "decoder_heads": "heads", "decoder_hidden": "hidden"}
 
 
-class WriterSpec(LanguageSpec):
+class TwoStacks(Stacked):
+    """What families share whose encoder and decoder have one spec: all keys are of both, but those of DECODER."""
+
+    decoder_depth: Count | None = None  # as deep as the encoder where not given
+
+    @property
+    def decoder_blueprint(self) -> Blueprint:
+        """What the blocks that write are made of."""
+        own = {DECODER[key]: number for key, number in self if key in DECODER and number}
+        return replace(self.blueprint, **own)
+
+    @model_validator(mode="after")
+    def _decoder_can_be_made(self) -> Self:
+        with torch.device("meta"):
+            decoder(self.with_depth(1).model_copy(update={"decoder_depth": 1}))
+        return self
+
+
+class WriterSpec(LanguageSpec, TwoStacks):
     """What the specs of encoder-decoders share that have special tokens of their own."""
 
     pad: Id = PAD
     begin: Id = BEGIN
     end: Id = END
-    decoder_depth: Count | None = None  # as deep as the encoder where not given
 
     @property
     def special(self) -> Special:
         """The ids of the special tokens."""
         return Special(self.pad, self.begin, self.end)
 
-    @model_validator(mode="after")
-    def _decoder_can_be_made(self) -> Self:
-        with torch.device("meta"):
-            decoder(self.model_copy(update={"depth": 1, "decoder_depth": 1}))
-        return self
 
-
-def encoder(spec: Spec) -> Stack:
+def encoder(spec: TwoStacks) -> Stack:
     """The blocks that read."""
-    return parts.stack(spec)
+    return parts.stack(spec.blueprint)
 
 
-def decoder(spec: Spec) -> Stack:
-    """The blocks that write; numbers that begin with decoder_ are theirs."""
-    own = {key: getattr(spec, f"decoder_{key}", None) for key in ("depth", "heads", "hidden")}
-    spec = spec.model_copy(update={key: number for key, number in own.items() if number})
-    return parts.stack(spec, parts.cross_block)
+def decoder(spec: TwoStacks) -> Stack:
+    """The blocks that write."""
+    return parts.stack(spec.decoder_blueprint, parts.cross_block)
 
 
 class EncoderDecoder(Writer):
     """Reads a source whole, writes a target token by token, and looks back at the source at every step."""
 
-    reads: ClassVar[frozenset[str]] = frozenset({"source"})
+    reads = frozenset({"source"})
     inputs: Tokens  # of the target
     source: Tokens
     encoder: Stack
@@ -89,9 +101,5 @@ class EncoderDecoder(Writer):
         return self.decoder(self.inputs(tokens, sight), sight, context, memory)
 
     def memory(self, beams: int = 1) -> Memory:
-        """A tree for many beams, as rows of one forward, which has no more rows than there are learned positions.
-
-        A running sum has no columns that rows could choose from: it must be copied for each target.
-        """
-        sums = any(part.sums for part in self.modules() if isinstance(part, Mechanism))
-        return Memory(ROOM) if beams == 1 or sums or beams > longest(self) else TreeMemory(ROOM * beams)
+        """A tree for many beams, where its parts may have one."""
+        return memory_for(self, beams)

@@ -12,19 +12,19 @@ from torch import Tensor, nn
 from heedful.attention import Causal, Context, Documents, Everything, Memory
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
+from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables
-from heedful.models import specs as parts
 from heedful.models.cases import Continuations
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, asked
 from heedful.models.special_tokens import Special
-from heedful.models.specs import Share
+from heedful.models.specs import Share, Stacked
 from heedful.models.writer import Beginning, Writer, longest
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
 
 
-class DecoderSpec(AskedSpec):
+class DecoderSpec(AskedSpec, Stacked):
     """What decoders alone share: dropout of what comes in and of what goes out, where it is not that of the blocks."""
 
     input_dropout: Share | None = None
@@ -56,11 +56,12 @@ class Decoder(nn.Module):
 
     def __init__(self, spec: DecoderSpec) -> None:
         super().__init__()
-        s = self.spec = spec
+        s, b = spec, spec.blueprint
+        self.spec = spec
         drops = s.dropout if s.input_dropout is None else s.input_dropout
-        self.inputs = Tokens(s.vocab, s.width, parts.position(s), drops, scale=1.0)
-        self.decoder = parts.stack(s)
-        self.mask, self.bias = parts.mask(s), parts.bias(s, both_ways=False)
+        self.inputs = Tokens(s.vocab, s.width, parts.position(b), drops, scale=1.0)
+        self.decoder = parts.stack(b)
+        self.mask, self.bias = parts.mask(b), parts.bias(b, both_ways=False)
         self.drop = Dropout(s.output_dropout)
         self.outputs = output(s, self.inputs.table if s.tied else None)
         if s.tied and asked(s) == NEXT:

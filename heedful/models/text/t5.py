@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import torch
 
 from heedful.attention import Across, MultiHead
 from heedful.inputs import Tokens
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
+from heedful.models.blueprint import Blueprint
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.part_words import said
-from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
+from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
 from heedful.outputs import NextToken
 
 PUBLISHED = {"vocab": 32128, "pad": 0, "begin": 0, "end": 1, "key": 64}
@@ -30,7 +32,7 @@ SECOND = {  # 1.1, on which Flan-T5 stands (Chung et al., 2022)
     "xl": {"depth": 24, "width": 2048, "hidden": 5120, "heads": 32},
     "xxl": {"depth": 24, "width": 4096, "hidden": 10240, "heads": 64},
 }
-GATED = {"feedforward": "gated(activation='gelu_tanh', bias=False)", "tied": False, "scaled": False}
+GATED = {"feedforward": "gated(activation='gelu_tanh', bias=False)", "tied": False, "scale_outputs": False}
 
 
 class T5Spec(WriterSpec):
@@ -52,15 +54,15 @@ class T5Spec(WriterSpec):
     feedforward: str = "relu(bias=False)"
     project_bias: bool = False
     join_bias: bool = False
-    scaled: bool = True  # the output sees states over the root of the width
+    scale_outputs: bool = True  # the output sees states over the root of the width
 
 
-def dropping(spec: T5Spec) -> T5Spec:
-    """The same with its dropout everywhere, as T5 has it: of what is added, of weights, and within the feed-forward."""
+def dropping(spec: Blueprint) -> Blueprint:
+    """Blocks with their dropout everywhere, as T5 has it: of what is added, of weights, and within the feed-forward."""
     if not spec.dropout:
         return spec
-    words = {key: said(getattr(spec, key), dropout=spec.dropout) for key in ("mechanism", "feedforward")}
-    return spec.model_copy(update=words)
+    scores, hidden = (said(word, dropout=spec.dropout) for word in (spec.mechanism, spec.feedforward))
+    return replace(spec, mechanism=scores, feedforward=hidden)
 
 
 class T5(EncoderDecoder):
@@ -68,26 +70,27 @@ class T5(EncoderDecoder):
 
     def __init__(self, spec: T5Spec) -> None:
         super().__init__()
-        s = self.spec = spec
-        self.special = s.special
-        self.inputs = self.source = Tokens(s.vocab, s.width, parts.position(s), s.dropout, scale=1.0)
-        self.encoder, self.decoder = encoder(dropping(s)), decoder(dropping(s))
-        self.mask = parts.mask(s)
-        self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
-        tied, scale = self.inputs.table if s.tied else None, s.width**-0.5 if s.scaled else 1.0
+        s, b = spec, spec.blueprint
+        self.spec, self.special = s, s.special
+        self.inputs = self.source = Tokens(s.vocab, s.width, parts.position(b), s.dropout, scale=1.0)
+        self.encoder = parts.stack(dropping(b))
+        self.decoder = parts.stack(dropping(s.decoder_blueprint), parts.cross_block)
+        self.mask = parts.mask(b)
+        self.encoder_bias, self.decoder_bias = parts.bias(b), parts.bias(b, both_ways=False)
+        tied, scale = self.inputs.table if s.tied else None, s.width**-0.5 if s.scale_outputs else 1.0
         self.outputs = NextToken(s.width, s.vocab, tied, scale=scale)
         self.start()
 
     @torch.no_grad()
     def start(self) -> None:
         """Makes queries as small as their dots are unscaled, and a table that is read backwards as large as T5's."""
-        key = parts.key(self.spec)
+        key = parts.key(self.spec.blueprint)
         for part in self.modules():
             if isinstance(part, MultiHead):
                 part.to_qkv.weight[: part.parts[0]] *= key**-0.5
             elif isinstance(part, Across):
                 part.to_q.weight *= key**-0.5
-        if self.spec.tied and self.spec.scaled:
+        if self.spec.tied and self.spec.scale_outputs:
             self.inputs.table.weight *= self.spec.width**0.5
         if self.spec.tied:
             parts.init_tied(self.decoder)

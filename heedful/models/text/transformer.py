@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
+import torch
 from pydantic import model_validator
 
 from heedful.inputs import Tokens
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, Spec
-from heedful.models.text.encoder_decoder import EncoderDecoder, decoder, encoder
+from heedful.models.special_tokens import SPECIAL
+from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, ReadsInOrder, Spec
+from heedful.models.text.encoder_decoder import EncoderDecoder, TwoStacks, decoder, encoder
+from heedful.models.text.transformer_sides import (
+    TransformerDecoder,
+    TransformerDecoderSpec,
+    TransformerEncoder,
+    TransformerEncoderSpec,
+)
 from heedful.outputs import NextToken
 
 __all__ = ["BEGIN", "END", "PAD", "SPECIAL", "UNKNOWN", "Transformer", "TransformerSpec"]
 
-SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))
 
-
-class TransformerSpec(Spec):
+class TransformerSpec(ReadsInOrder, TwoStacks):
     """Numbers and words of an encoder-decoder."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -32,15 +38,11 @@ class TransformerSpec(Spec):
     family: Literal["transformer"] = "transformer"
     vocab: Count
     source_vocab: Count | None = None  # where the source has a vocabulary, and so a table, of its own
-    decoder_depth: Count | None = None  # as deep as the encoder where not given
     tied: bool = True  # the output reads the target's table backwards
 
     @model_validator(mode="after")
     def _table_is_as_wide_as_the_model(self) -> Self:
-        if self.tied and parts.position(self).room:
-            raise ValueError(
-                f"position {self.position!r} narrows the token table for the output that reads it; set model.tied=false"
-            )
+        parts.check_tied(self.blueprint, self.tied)
         return self
 
 
@@ -51,15 +53,34 @@ class Transformer(EncoderDecoder):
 
     def __init__(self, spec: TransformerSpec) -> None:
         super().__init__()
-        s = self.spec = spec
-        self.inputs = Tokens(s.vocab, s.width, parts.position(s), s.dropout)
-        self.source = Tokens(s.source_vocab, s.width, parts.position(s), s.dropout) if s.source_vocab else self.inputs
+        s, b = spec, spec.blueprint
+        self.spec = spec
+        self.inputs = Tokens(s.vocab, s.width, parts.position(b), s.dropout)
+        self.source = Tokens(s.source_vocab, s.width, parts.position(b), s.dropout) if s.source_vocab else self.inputs
         self.encoder, self.decoder = encoder(s), decoder(s)
-        self.mask = parts.mask(s)
-        self.encoder_bias, self.decoder_bias = parts.bias(s), parts.bias(s, both_ways=False)
+        self.mask = parts.mask(b)
+        self.encoder_bias, self.decoder_bias = parts.bias(b), parts.bias(b, both_ways=False)
         self.outputs = NextToken(s.width, s.vocab, self.inputs.table if s.tied else None)
         if s.tied:
             parts.init_tied(self.decoder)
 
 
-FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs)
+def sides(model: Transformer) -> tuple[TransformerEncoder, TransformerDecoder]:
+    """Its encoder and its decoder as models of their own, which share its weights."""
+    s, words = model.spec, dict(model.spec)
+    read, written = {"vocab": s.source_vocab or s.vocab}, {"depth": s.decoder_depth or s.depth}
+    with torch.device("meta"):
+        encoder = TransformerEncoder(TransformerEncoderSpec(**of(words, TransformerEncoderSpec) | read))
+        decoder = TransformerDecoder(TransformerDecoderSpec(**of(words, TransformerDecoderSpec) | written))
+    encoder.inputs, encoder.encoder, encoder.bias = model.source, model.encoder, model.encoder_bias
+    decoder.inputs, decoder.decoder, decoder.bias = model.inputs, model.decoder, model.decoder_bias
+    decoder.outputs = model.outputs
+    return encoder, decoder
+
+
+def of(words: Mapping[str, Any], kind: type[Spec]) -> dict[str, Any]:
+    """The keys that another kind of spec has too, but for its family."""
+    return {key: value for key, value in words.items() if key in kind.model_fields and key != "family"}
+
+
+FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs, gives=sides)

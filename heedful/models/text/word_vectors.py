@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Literal
 
 import torch
-from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.models.cases import WordPairs
 from heedful.models.family import Family
-from heedful.models.specs import ATTENTION, Count, Spec
+from heedful.models.specs import Count, Spec
 
 
 class WordVectorsSpec(Spec):
     """Numbers of word vectors: how many words, and how wide."""
 
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["word_vectors"] = "word_vectors"
+    width: Count = 128
     vocab: Count
     biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)
-
-    @model_validator(mode="after")
-    def _parts_can_be_made(self) -> Self:
-        return self  # two tables: there are no words to try
 
 
 class WordVectors(nn.Module):

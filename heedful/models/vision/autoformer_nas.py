@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -15,12 +15,12 @@ from torch.func import functional_call
 
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count
-from heedful.models.vision.image_spec import standard
-from heedful.models.vision.vit import ViT, ViTSpec, pool, position, stem
+from heedful.models.vision.image_spec import ClassifierSpec, standard
+from heedful.models.vision.vit import PooledSpec, ViT, pool, position, stem
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,10 @@ class Choice:
     layers: tuple[tuple[int, int], ...]
 
 
-class AutoFormerSpec(ViTSpec):
+class AutoFormerSpec(PooledSpec, ClassifierSpec):
     """Numbers and words of a vision transformer whose layers differ, or of the largest of many to choose among."""
 
-    lacking: ClassVar[tuple[str, ...]] = ("stack",)
-    family: Literal["autoformer"] = "autoformer"  # type: ignore[assignment]
+    family: Literal["autoformer"] = "autoformer"
     layers: list[list[Count]] | None = None  # heads and hidden units of each layer; all alike where not given
     widths: list[Count] = Field(default_factory=list)  # to choose among, none above model.width; and so on
     depths: list[Count] = Field(default_factory=list)
@@ -57,22 +56,22 @@ class AutoFormerSpec(ViTSpec):
                 raise ValueError(f"model.{key}={most} is the largest to choose among, and {max(some)} is above it")
         if self.layers is not None and (len(self.layers) != self.depth or any(len(one) != 2 for one in self.layers)):
             raise ValueError(f"model.layers says heads and hidden units of {self.depth} layers: [[4, 128], ...]")
-        made = parts.mask(self), parts.bias(self)
+        made = parts.mask(self.blueprint), parts.bias(self.blueprint)
         if len({heads for heads, _ in choice(self).layers} | set(self.many_heads)) > 1 and any(
             m and m.heads > 1 for m in made
         ):
             raise ValueError("layers have unlike numbers of heads, and a mask or bias speaks of them; use another")
         if self.stem == "resnet":
             raise ValueError("a ResNet's batch norms know of no narrower network; use another model.stem")
-        if self.distilled or self.pool == "attention" or self.groups or self.key_norm:
-            raise ValueError("layers that differ want a plain model; leave pool, groups, key_norm and distilled out")
+        if self.pool == "attention":
+            raise ValueError("layers that differ want a plain pool; leave model.pool=attention out")
         return self
 
 
 def blocks(spec: AutoFormerSpec) -> Iterator[Block]:
     """The blocks, each with its own heads and hidden units; a head is as wide in all of them."""
     for heads, hidden in choice(spec).layers:
-        yield parts.block(spec.model_copy(update={"heads": heads, "hidden": hidden, "key": parts.key(spec)}))
+        yield parts.block(replace(spec.blueprint, heads=heads, hidden=hidden, key=parts.key(spec.blueprint)))
 
 
 def choice(spec: AutoFormerSpec) -> Choice:
@@ -88,11 +87,12 @@ class AutoFormer(ViT):
 
     def __init__(self, spec: AutoFormerSpec) -> None:
         nn.Module.__init__(self)
-        s = self.spec = spec
+        s, b = spec, spec.blueprint
+        self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
-        self.encoder = Stack(blocks(s), parts.last_norm(s))
-        self.mask, self.bias, self.pool, self.distilled = parts.mask(s), parts.bias(s), pool(s), None
-        self.outputs = nn.Linear(self.pool.times * s.width, s.classes) if s.classes else nn.Identity()
+        self.encoder = Stack(blocks(s), parts.last_norm(b))
+        self.mask, self.bias, self.pool, self.distilled = parts.mask(b), parts.bias(b), pool(s, s.pool), None
+        self.outputs = s.head(self.pool.times * s.width)
 
     def told(self, images: Tensor, chosen: Choice) -> Tensor:
         """What one of the networks in it says: B C H W -> B K."""
@@ -128,7 +128,9 @@ def smaller(spec: AutoFormerSpec, chosen: Choice) -> AutoFormerSpec:
     """The spec of one of the networks in a supernet."""
     numbers = {"width": chosen.width, "depth": len(chosen.layers), "layers": [list(one) for one in chosen.layers]}
     none: dict[str, Any] = {"widths": [], "depths": [], "many_heads": [], "many_hidden": [], "budget": None}
-    return AutoFormerSpec(**dict(spec) | numbers | none | {"key": parts.key(spec), "hidden": chosen.layers[0][1]})
+    return AutoFormerSpec(
+        **dict(spec) | numbers | none | {"key": parts.key(spec.blueprint), "hidden": chosen.layers[0][1]}
+    )
 
 
 @cache

@@ -2,47 +2,49 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Literal, Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.attention import Attention, ClassTable, GridSight, Join, TableAttention, UnbiasedKeys
+from heedful.attention import Attention, ClassTable, Context, Everything, GridSight, Join, TableAttention, UnbiasedKeys
 from heedful.blocks import Block, Stack
 from heedful.errors import Refusal
 from heedful.inputs import Images
+from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models import specs as parts
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count, Share
 from heedful.models.vision.dvae import DVAE, DVAESpec
-from heedful.models.vision.image_spec import standard
-from heedful.models.vision.vit import ViT, ViTSpec, pool, position, stem
+from heedful.models.vision.image_spec import ClassifierSpec, standard
+from heedful.models.vision.vit import PatchSpec, ViT, pool, position, stem
 
 
-class BEiTSpec(ViTSpec):
+class BEiTSpec(PatchSpec, ClassifierSpec):
     """Numbers and words of a BEiT: `vocab` visual tokens are what hidden patches are told by."""
 
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ("project", "join", "stack", "groups", "key", "key_norm")
-    family: Literal["beit"] = "beit"  # type: ignore[assignment]
+    family: Literal["beit"] = "beit"
     vocab: Count | None = None  # where not given, no patch is ever hidden
-    hides: Share = 0.4  # of the patches
-    coder: Count | None = None  # the width of the discrete autoencoder whose tokens they are, where it is here
+    mask_ratio: Share = 0.4  # of the patches
+    tokenizer_width: Count | None = None  # of the discrete autoencoder whose tokens they are, where it is here
     bias: str = "own"  # a table of ways from cell to cell: every layer's own, or one that all have (shared), or none
     position: str = "none"
     order: str = "scaled(first=0.1)"
     pool: str = "mean"
-    leading: int | None = 1
+
+    @property
+    def knows_order(self) -> bool:
+        return True
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
         part_words.named("bias", self.bias, dict.fromkeys(("own", "shared", "none")))
         part_words.named("pool", self.pool, dict.fromkeys(("mean", "first")))
-        if self.leading != 1 or self.distilled or (self.classes and self.vocab) or (self.coder and not self.vocab):
-            raise ValueError("a beit has one class token and tells classes or visual tokens; leave the others out")
+        if (self.classes and self.vocab) or (self.tokenizer_width and not self.vocab):
+            raise ValueError("a beit tells classes or visual tokens; leave the others out")
         with torch.device("meta"):
             block(self), position(self), standard(self)
         return self
@@ -55,7 +57,6 @@ def table(spec: BEiTSpec) -> ClassTable:
 
 def block(spec: BEiTSpec) -> Block:
     """A block whose keys have no bias, and whose scores know the way from cell to cell."""
-    plain = spec.model_copy(update={"bias": "none"})
     project, join = UnbiasedKeys(spec.width, spec.heads), Join(spec.width, spec.width)
     if part_words.parse(spec.mechanism)[0] in part_tables.PAIRS:
         raise Refusal(f"model.mechanism={spec.mechanism} looks twice, and a beit looks once; use the family vit")
@@ -63,14 +64,14 @@ def block(spec: BEiTSpec) -> Block:
     own = spec.bias == "own"
     attention = TableAttention(project, mechanism, join, table(spec)) if own else Attention(project, mechanism, join)
     kind = part_words.choose("order", spec.order, part_tables.BLOCKS)
-    made: Block = kind(spec.width, attention, parts.feedforward(plain), parts.norm(spec), spec.dropout)
+    made: Block = kind(spec.width, attention, parts.feedforward(spec.blueprint), parts.norm(spec.norm), spec.dropout)
     return made
 
 
 def coder(spec: BEiTSpec) -> DVAESpec:
     """The spec of the discrete autoencoder that tells patches by visual tokens."""
     shared = ("channels", "high", "wide", "mean", "deviation", "patch", "vocab")
-    return DVAESpec(width=spec.coder or 1, **{key: value for key, value in spec if key in shared})
+    return DVAESpec(width=spec.tokenizer_width or 1, **{key: value for key, value in spec if key in shared})
 
 
 class BEiT(ViT):
@@ -83,19 +84,22 @@ class BEiT(ViT):
         s = self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
         self.encoder = Stack(block(s) for _ in range(s.depth))
-        self.table, self.mask = table(s) if s.bias == "shared" else None, parts.mask(s)
-        self.pool, self.norm = pool(s), parts.norm(s)(s.width)  # what was pooled is normed
-        self.outputs = nn.Linear(s.width, s.classes) if s.classes else nn.Identity()
+        self.table, self.mask = table(s) if s.bias == "shared" else None, parts.mask(s.blueprint)
+        self.pool, self.norm = pool(s, s.pool), parts.norm(s.norm)(s.width)  # what was pooled is normed
+        self.outputs = s.head(s.width)
         self.distilled = None
         self.tokens = nn.Linear(s.width, s.vocab) if s.vocab else None
         self.blank = nn.Parameter(torch.randn(s.width) * 0.02) if s.vocab else None
-        self.coder = DVAE(coder(s)).requires_grad_(False) if s.coder else None
+        self.coder = DVAE(coder(s)).requires_grad_(False) if s.tokenizer_width else None
 
     def answers(self, images: Tensor) -> tuple[Tensor, ...]:
-        return (self.outputs(self.norm(self.pool(self.encode(images)))),)
+        return (self.outputs(self.norm(self.pool(self.features(images)))),)
 
-    def encode(self, images: Tensor) -> Tensor:
+    def features(self, images: Tensor) -> Tensor:
         return self.read(self.inputs(images), self.inputs.shape(images))
+
+    def encode(self, batch: Mapping[str, Tensor]) -> Context:
+        return Context(self.norm(self.features(batch["image"])), Everything())
 
     def guess(self, images: Tensor, hidden: Tensor) -> Tensor:
         """Which visual token each patch is, of an image of which those in `hidden` are not seen: B P -> B P V."""

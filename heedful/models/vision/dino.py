@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
-from heedful.models.specs import Count, Share
-from heedful.models.vision.vit import ViT, ViTSpec
+from heedful.models.specs import Count, Share, Stacked
+from heedful.models.vision.vit import PooledSpec, ViT, ViTSpec
 
 Temperature = Annotated[float, Field(gt=0.0)]
 CLOSEST = 1e-6  # the square of a distance that is still told from none
 
 
-class DINOSpec(ViTSpec):
+class DINOSpec(PooledSpec, Stacked):
     """Numbers and words of a student and its teacher, both of which are vision transformers."""
 
-    family: Literal["dino"] = "dino"  # type: ignore[assignment]
-    classes: None = None
-    prototypes: Count = 4096  # that views are told by, as classes are that nobody named
-    projected: Count = 256  # the width in which prototypes are compared
-    between: Count = 2048  # units of each layer before it
-    small: Annotated[int, Field(ge=0, le=100)] = 6  # views of a small part, beside two of a large one
-    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4  # of an image: a large view at least, a small one at most
-    sharp: Temperature = 0.04  # of what the teacher says
-    soft: Temperature = 0.1  # of what the student says
-    momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
-    centring: Share = 0.9  # of the mean of what the teacher said, kept at a step
-    spread: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
-
-    @model_validator(mode="after")
-    def _nobody_teaches_twice(self) -> Self:
-        if self.distilled:
-            raise ValueError("a dino has its own teacher; leave model.distilled out")
-        return self
+    family: Literal["dino"] = "dino"
+    out_dim: Count = 4096  # prototypes that views are told by, as classes are that nobody named
+    bottleneck_dim: Count = 256  # the width in which prototypes are compared
+    hidden_dim: Count = 2048  # units of each of the projector's layers before that
+    local_crops: Annotated[int, Field(ge=0, le=100)] = 6  # views of a small part, beside two of a large one
+    # The share of an image that a large view shows at least, and a small one at most.
+    global_crop_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4
+    teacher_temp: Temperature = 0.04  # temperature of what the teacher says
+    student_temp: Temperature = 0.1  # of what the student says
+    teacher_momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
+    center_momentum: Share = 0.9  # of the mean of what the teacher said, kept at a step
+    koleo_weight: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
 
 
 def plain(spec: DINOSpec) -> ViTSpec:
@@ -78,7 +72,7 @@ class Viewer(ViT):
     def __init__(self, spec: DINOSpec) -> None:
         super().__init__(spec)
         width = self.pool.times * spec.width
-        self.projector = Projector(width, spec.between, spec.projected, spec.prototypes)
+        self.projector = Projector(width, spec.hidden_dim, spec.bottleneck_dim, spec.out_dim)
 
     def told(self, images: Tensor) -> Tensor:
         """What it says of images of one size: B C H W -> B K."""
@@ -109,9 +103,9 @@ class DINO(Viewer):
         super().__init__(spec)
         self.requires_grad_(False)
         self.student = Viewer(spec)
-        self.register_buffer("centre", torch.zeros(spec.prototypes))
+        self.register_buffer("centre", torch.zeros(spec.out_dim))
         self.register_buffer(
-            "heard", torch.zeros(spec.prototypes + 1)
+            "heard", torch.zeros(spec.out_dim + 1)
         )  # the sum of what was said in a step, and how often
 
     @torch.no_grad()
@@ -127,16 +121,18 @@ class DINO(Viewer):
         said = self.told(images).float()
         if self.training:
             self.heard.add_(torch.cat((said.sum(0), said.new_full((1,), len(said)))))
-        return ((said - self.centre) / self.spec.sharp).softmax(-1)
+        return ((said - self.centre) / self.spec.teacher_temp).softmax(-1)
 
     @torch.no_grad()
     def follow(self, heard: Tensor, done: float) -> None:
         """Moves the teacher towards the student and the centre towards what was heard, `done` of the run being over."""
-        kept = 1 - (1 - self.spec.momentum) * (math.cos(math.pi * done) + 1) / 2
+        kept = 1 - (1 - self.spec.teacher_momentum) * (math.cos(math.pi * done) + 1) / 2
         own = dict(self.named_parameters())
         for name, tensor in self.student.named_parameters():
             own[name].lerp_(tensor, 1 - kept)
-        share = 1 - self.spec.centring if done else 1.0  # all of the first, lest everything be one before it is told
+        share = (
+            1 - self.spec.center_momentum if done else 1.0
+        )  # all of the first, lest everything be one before it is told
         self.centre.lerp_(heard[:-1] / heard[-1].clamp(min=1), share)
         self.heard.zero_()
 

@@ -5,7 +5,7 @@ Van den Oord et al. (2017) and Ramesh et al. (2021): tokens are drawn by Gumbel'
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 import torch
 from pydantic import Field, model_validator
@@ -14,17 +14,15 @@ from torch.nn.functional import gumbel_softmax, one_hot
 
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
-from heedful.models.specs import ATTENTION, Count
+from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ImageSpec, standard
 
 
 class DVAESpec(ImageSpec):
     """Numbers of a discrete autoencoder: `vocab` tokens, each a vector of `width`."""
 
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["dvae"] = "dvae"
-    classes: None = None
+    width: Count = 128
     vocab: Count = 512
     patch: Count = 4  # pixels along the side of what becomes a token: a power of two
     temperature: Annotated[float, Field(gt=0.0)] = 1.0  # of the draws while it learns

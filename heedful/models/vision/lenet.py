@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
-from heedful.models.specs import ATTENTION
-from heedful.models.vision.image_spec import ImageSpec, standard
+from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 
-class LeNetSpec(ImageSpec):
+class LeNetSpec(ClassifierSpec):
     """Numbers of a LeNet-5: those of the paper, 6, 16, 120 and 84, are its own."""
 
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["lenet"] = "lenet"
     high: int = 32
     wide: int = 32
@@ -49,7 +46,7 @@ class LeNet(nn.Module):
         self.matrices = nn.Sequential(
             nn.Linear(16 * left(s.high) * left(s.wide), 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh()
         )
-        self.outputs = nn.Linear(84, s.classes) if s.classes else nn.Identity()
+        self.outputs = s.head(84)
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
         return self.outputs(self.matrices(self.convolutions(self.scale(images)).flatten(1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import torch
@@ -10,45 +11,43 @@ from torch import Tensor, nn
 
 from heedful.attention import Everything, GridSight
 from heedful.inputs import Images, SineGrid
-from heedful.models import specs as parts
+from heedful.models import blueprint as parts
+from heedful.models.blueprint import Blueprint
 from heedful.models.cases import HiddenPictures
 from heedful.models.family import Family
-from heedful.models.specs import Count
+from heedful.models.specs import Count, Stacked
 from heedful.models.vision.image_spec import standard
-from heedful.models.vision.vit import ViTSpec, position, stem
+from heedful.models.vision.vit import PatchSpec, position, stem
 
 Hidden = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
-class MAESpec(ViTSpec):
+class MAESpec(PatchSpec, Stacked):
     """Numbers and words of a masked autoencoder; inputs and encoder are those of a vision transformer."""
 
-    family: Literal["mae"] = "mae"  # type: ignore[assignment]
+    family: Literal["mae"] = "mae"
     position: str = "sine"
-    classes: None = None
-    hides: Hidden = 0.75  # the share of patches that the encoder does not see
+    leading: Annotated[int, Field(ge=0)] = 1  # learned tokens before the patches
+    mask_ratio: Hidden = 0.75  # the share of patches that the encoder does not see
     decoder_width: Count = 512
     decoder_depth: Count = 8
     decoder_heads: Count = 16
 
+    @property
+    def first(self) -> int:
+        return self.leading
+
     @model_validator(mode="after")
     def _the_decoder_can_be_made(self) -> Self:
-        if self.pool != "first" or self.distilled:
-            raise ValueError("a masked autoencoder pools nothing; leave model.pool and model.distilled out")
         with torch.device("meta"):
             parts.block(decoder(self)), SineGrid(self.decoder_width)
         return self
 
 
-def decoder(spec: MAESpec) -> MAESpec:
-    """The spec of the decoder's blocks."""
-    sizes = {
-        "depth": spec.decoder_depth,
-        "width": spec.decoder_width,
-        "heads": spec.decoder_heads,
-        "hidden": 4 * spec.decoder_width,
-    }
-    return spec.model_copy(update=sizes)
+def decoder(spec: MAESpec) -> Blueprint:
+    """What the decoder's blocks are made of."""
+    width, depth, heads = spec.decoder_width, spec.decoder_depth, spec.decoder_heads
+    return replace(spec.blueprint, depth=depth, width=width, heads=heads, hidden=4 * width)
 
 
 class MAE(nn.Module):
@@ -56,10 +55,11 @@ class MAE(nn.Module):
 
     def __init__(self, spec: MAESpec) -> None:
         super().__init__()
-        s = self.spec = spec
+        s, b = spec, spec.blueprint
+        self.spec = spec
         self.inputs = Images(stem(s), s.width, position(s), s.first, standard(s), s.dropout)
         inner = decoder(s)
-        self.encoder, self.mask, self.bias = parts.stack(s), parts.mask(s), parts.bias(s)
+        self.encoder, self.mask, self.bias = parts.stack(b), parts.mask(b), parts.bias(b)
         self.bridge = nn.Linear(s.width, inner.width)
         self.blank = nn.Parameter(torch.randn(inner.width) * 0.02)  # in the place of a patch that was not seen
         self.position = SineGrid(inner.width)

@@ -10,14 +10,15 @@ from torch import Tensor, nn
 
 from heedful.blocks.convolutions import Convolved, Residual
 from heedful.models.cases import Pictures
+from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
-from heedful.models.specs import ATTENTION, Count, Stages
-from heedful.models.vision.image_spec import ImageSpec, standard
+from heedful.models.specs import Count, Stages
+from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 DEPTHS = [2, 2, 2, 2]
 
 
-class ResNetSpec(ImageSpec):
+class ResNetSpec(ClassifierSpec):
     """Numbers and words of a ResNet. Width is that of the first stage; each further one doubles it."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -25,8 +26,6 @@ class ResNetSpec(ImageSpec):
         "34": {"depths": [3, 4, 6, 3]},
         "50": {"depths": [3, 4, 6, 3], "block": "bottleneck"},
     }
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ATTENTION
     family: Literal["resnet"] = "resnet"
     width: Count = 64
     depths: Stages = DEPTHS  # blocks of each stage
@@ -56,7 +55,7 @@ def stages(spec: ResNetSpec) -> nn.Sequential:
     return nn.Sequential(*made)
 
 
-class ResNet(nn.Module):
+class ResNet(ImageEncoder):
     """Reads an image by convolutions, stage by stage at half the size, and says of which class it is."""
 
     def __init__(self, spec: ResNetSpec) -> None:
@@ -67,13 +66,16 @@ class ResNet(nn.Module):
         self.stem = Convolved(s.channels, s.width, 7 if large else 3, 2 if large else 1)
         self.shrink = nn.MaxPool2d(3, 2, 1) if large else nn.Identity()
         self.stages = stages(s)
-        last = s.width * (4 if s.block == "bottleneck" else 1) << (len(s.depths) - 1)
-        self.outputs = nn.Linear(last, s.classes) if s.classes else nn.Identity()
+        self.outputs = s.head(self.width)
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
-        return self.outputs(self.encode(images).mean((2, 3)))
+        return self.outputs(self.features(images).mean((2, 3)))
 
-    def encode(self, images: Tensor) -> Tensor:
+    @property
+    def width(self) -> int:
+        return self.spec.width * (4 if self.spec.block == "bottleneck" else 1) << (len(self.spec.depths) - 1)
+
+    def features(self, images: Tensor) -> Tensor:
         """What the last stage makes of an image: B C H W -> B M h w."""
         return self.stages(self.shrink(self.stem(self.scale(images))))
 

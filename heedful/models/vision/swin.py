@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import torch
@@ -13,17 +14,18 @@ from heedful.blocks import Block, Stack
 from heedful.blocks.dropout import Dropout
 from heedful.errors import Refusal
 from heedful.inputs import ConvolvedPatches
+from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models import specs as parts
 from heedful.models.cases import Pictures
+from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
-from heedful.models.specs import Count, Stages
-from heedful.models.vision.image_spec import ImageSpec, standard
+from heedful.models.specs import Attends, Count, Stages
+from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 DEPTHS = [2, 2, 6, 2]
 
 
-class SwinSpec(ImageSpec):
+class SwinSpec(ClassifierSpec, Attends):
     """Numbers and words of a Swin. Width and heads are those of the first stage; each further one doubles both."""
 
     sizes: ClassVar[dict[str, dict[str, Any]]] = {
@@ -32,15 +34,13 @@ class SwinSpec(ImageSpec):
         "base": {"width": 128, "heads": 4, "depths": [2, 2, 18, 2]},
         "large": {"width": 192, "heads": 6, "depths": [2, 2, 18, 2]},
     }
-    placed: ClassVar[bool] = True
-    lacking: ClassVar[tuple[str, ...]] = ("project", "join", "stack", "bias", "groups", "key", "key_norm")
     family: Literal["swin"] = "swin"
     patch: Count = 4
     depths: Stages = DEPTHS  # layers of each stage
     window: Count = 7  # cells along the side of a window
-    spread: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
+    mlp_ratio: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
     merge_norm: str | None = None  # of patches and of merges, which may be another than that of blocks
-    position: Literal["none"] = "none"  # windows have a learned number for each way from cell to cell
+    project_bias: bool = True  # whether queries, keys and values have one each
     feedforward: str = "gelu"
 
     @model_validator(mode="after")
@@ -58,7 +58,7 @@ class SwinSpec(ImageSpec):
 def tried(spec: SwinSpec) -> None:
     """Refuses a mechanism that cannot do what windows ask of it: numbers added to scores, and parts that are apart."""
     side = 2 * spec.window
-    small = spec.model_copy(update={"spread": 1.0})
+    small = spec.model_copy(update={"mlp_ratio": 1.0})
     try:
         with torch.random.fork_rng(devices=[]), torch.device("cpu"):
             x = torch.zeros(1, side * side, spec.width)
@@ -80,8 +80,8 @@ def shapes(spec: SwinSpec) -> list[tuple[int, int]]:
 
 def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> Block:
     """A block of a stage, whose windows are no larger than the smaller side of its grid."""
-    wide = spec.model_copy(update={"width": spec.width << stage, "heads": spec.heads << stage})
-    wide = wide.model_copy(update={"hidden": int(spec.spread * wide.width)})
+    wide = replace(spec.blueprint, width=spec.width << stage, heads=spec.heads << stage)
+    wide = replace(wide, hidden=int(spec.mlp_ratio * wide.width))
     window = min(*shape, spec.window)
     project = MultiHead(wide.width, wide.heads, bias=spec.project_bias)
     shift = window // 2 if shifted else 0
@@ -99,7 +99,7 @@ def block(spec: SwinSpec, stage: int, shape: tuple[int, int], shifted: bool) -> 
         length=window**2,
     )
     attention = WindowAttention(project, mechanism, Join(wide.width, wide.width), window, shift)
-    return Block(wide.width, attention, parts.feedforward(wide), parts.norm(spec), spec.dropout)
+    return Block(wide.width, attention, parts.feedforward(wide), parts.norm(spec.norm), spec.dropout)
 
 
 class Merging(nn.Module):
@@ -118,7 +118,7 @@ class Merging(nn.Module):
         return self.matrix(self.norm(torch.cat(four, -1).flatten(1, 2)))
 
 
-class Swin(nn.Module):
+class Swin(ImageEncoder):
     """Reads an image in stages, each of cells twice as large, and says of which class it is."""
 
     def __init__(self, spec: SwinSpec) -> None:
@@ -136,13 +136,17 @@ class Swin(nn.Module):
             for at, shape in enumerate(shapes(s))
         )
         self.merges = nn.ModuleList(Merging(s.width << at, norm(4 * s.width << at)) for at in range(len(s.depths) - 1))
-        self.norm = parts.norm(s)(s.width << (len(s.depths) - 1))
-        self.outputs = nn.Linear(s.width << (len(s.depths) - 1), s.classes) if s.classes else nn.Identity()
+        self.norm = parts.norm(s.norm)(s.width << (len(s.depths) - 1))
+        self.outputs = s.head(s.width << (len(s.depths) - 1))
 
     def forward(self, images: Tensor) -> Tensor:  # B C H W -> B K
-        return self.outputs(self.encode(images).mean(1))
+        return self.outputs(self.features(images).mean(1))
 
-    def encode(self, images: Tensor) -> Tensor:
+    @property
+    def width(self) -> int:
+        return self.spec.width << (len(self.spec.depths) - 1)
+
+    def features(self, images: Tensor) -> Tensor:
         """What the last stage makes of each of its cells: B C H W -> B T M."""
         shape = self.stem.shape(*images.shape[-2:])
         x = self.drop(self.first(self.stem(self.scale(images)).flatten(2).transpose(1, 2)))

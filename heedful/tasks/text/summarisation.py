@@ -48,7 +48,7 @@ class SummaryLearned(PairsLearned):
         if len(self.tokenizer) > known:
             raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {known}; use the model's own")
         special = spec.special if isinstance(spec, WriterSpec) else self.special
-        return replace(self, special=special, longest=spec.length)
+        return replace(self, special=special, longest=spec.longest)
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:

@@ -46,7 +46,7 @@ class ClassesOfTexts(Labelled, TextClasses):
     def suited(self, spec: Spec) -> Self:
         made = super().suited(spec)
         if made.several:
-            raise Refusal("model.several=True: a model learns one class for each text here; leave it out")
+            raise Refusal("model.multi_label=True: a model learns one class for each text here; leave it out")
         return made
 
     def describe_data(self, splits: Splits[EncodedText]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.formats.weights import state
 from heedful.inputs import LearnedGrid
-from heedful.models import Spec, imagined, part_words
+from heedful.models import FAMILIES, Spec, imagined, part_words
 from heedful.models import spec as spec_of
 from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
@@ -29,12 +29,13 @@ LEAST = 0.5  # of the weights, below which it is another model altogether
 ADDED = "inputs.letters.weight"  # to any model, which is the same without it
 NAMED = 4  # tensors that begin anew and are told by name
 SAME = "give this one the same model.width, model.depth and other sizes"
-ASKED = ("output", "classes", "labels", "several")  # of a model, which the task says anew
+NO_SIZE = ("dropout", "classes", "labels", "vocab", "channels", "mean", "deviation")  # keys of no tensor, or of data
+ASKED = ("output", "classes", "labels", "multi_label")  # of a model, which the task says anew
 
 
 def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
-    other = native.load(run.start, check=False)  # as `begin` does
+    other = native.load(run.whole_start, check=False)  # as `begin` does
     spec = other.spec
     if not isinstance(spec, Spec) or not vocab_of(other):
         raise Refusal(f"start={run.start} is no model of text; name the folder of one")
@@ -46,7 +47,7 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
 
 def check_tokens(run: RunSpec, task: Task) -> None:
     """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
-    place, own = native.model_folder(run.start), getattr(task, "tokenizer", None)
+    place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
         cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / native.TOKENIZER}"
         raise Refusal(
@@ -82,6 +83,52 @@ def begin(model: nn.Module, folder: Path) -> Begun:
     return Begun(f"{folder} ({len(found):,} of {len(own):,} tensors{anew})", tuple(fresh))
 
 
+@torch.no_grad()
+def begin_parts(model: nn.Module, folders: Mapping[str, str]) -> Begun:
+    """Initialises parts of a model from checkpoints: each takes over all of its tensors, or is refused."""
+    parts = [key for key, value in model.spec if isinstance(value, Spec)]  # type: ignore[union-attr]
+    told = []
+    for path, folder in folders.items():
+        if path not in parts:
+            known = f"start.{' or start.'.join(parts)}" if parts else "start=FOLDER, for its parts have one spec"
+            raise Refusal(f"start.{path}={folder}: the model has no such part with a family of its own; give {known}")
+        part = model.get_submodule(path)
+        found = whole_part(part, path, folder)
+        for name, tensor in state(part).items():
+            tensor.copy_(found[name])
+        told.append(f"{path}: {folder} ({len(found):,} tensors)")
+    anew = tuple(name for name in state(model) if not any(lies_under(name, path) for path in folders))
+    return Begun("; ".join(told), anew)
+
+
+def whole_part(part: nn.Module, path: str, folder: str) -> dict[str, Tensor]:
+    """All tensors of a part, from a folder's model or one within it; refused with the shapes where one does not fit."""
+    spec: Any = part.spec
+    given = {str(dict(one.spec)["family"]): one for one in offered(native.load(folder))}  # type: ignore[arg-type]
+    if spec.family not in given:
+        some = " or ".join(reversed(given))
+        raise Refusal(f"start.{path}={folder} gives a {some}, and this part is a {spec.family}; name the folder of one")
+    other = given[spec.family]
+    own, there = state(part), state(other)
+    for name, tensor in own.items():
+        if name not in there or there[name].shape != tensor.shape:
+            shape = list(there[name].shape) if name in there else "not there"
+            differ = {key: value for key, value in other.spec if getattr(spec, key) != value}  # type: ignore[union-attr]
+            keys = [f"model.{path}.{key}={value}" for key, value in differ.items() if key not in NO_SIZE]
+            cure = f"set {' '.join(keys)}" if keys else "name a model of the same data"
+            raise Refusal(
+                f"start.{path}={folder}: {name} is {shape} there and {list(tensor.shape)} here; {cure}, or leave it out"
+            )
+    return {name: there[name] for name in own}
+
+
+def offered(model: nn.Module) -> Iterator[nn.Module]:
+    """The models that a trained one gives to parts of others: those within it, and itself."""
+    for one in FAMILIES[model.spec.family].gives(model):  # type: ignore[union-attr, index]
+        yield from offered(one)
+    yield model
+
+
 def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
     """Refuses to leave as it is what begins anew: a part of chance, which nothing was learned for, proves nothing."""
     rest = others(model)
@@ -91,7 +138,8 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
     for key, paths in left.items():
         for name in begun.anew:
             if name in could and any(lies_under(name, path) for path in paths):
-                data = remedy(model, native.load(run.start), begun.anew)
+                whole = run.whole_start
+                data = remedy(model, native.load(whole), begun.anew) if whole else ""
                 raise Refusal(
                     f"start={run.start}: {name} begins anew, and {key} would leave it as chance made it; "
                     f"{f'set {data}, or ' if data else ''}leave {key} out"

@@ -17,7 +17,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.models import FAMILIES
 from heedful.models.specs import Spec
-from heedful.models.vision.image_spec import ImageSpec
+from heedful.models.vision.image_spec import ClassifierSpec
 from heedful.tasks import task_of
 from heedful.tasks.closed import ALL
 from heedful.tasks.task import Task
@@ -31,15 +31,19 @@ from heedful.training.trained_run import leave
 FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
-OF_DATA = ImageSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
-GUESSING = {"vocab", "coder", "hides"}  # what a model has to tell hidden patches by, which a classifier is not asked
+OF_DATA = ClassifierSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
+GUESSING = {
+    "vocab",
+    "tokenizer_width",
+    "mask_ratio",
+}  # what a model has to tell hidden patches by, which a classifier is not asked
 
 Train = Callable[[RunSpec, Path], object]
 
 
 def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
     """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
-    if not any(getattr(run, key).startswith(RECIPE) for key in FIRST):
+    if not any(str(getattr(run, key)).startswith(RECIPE) for key in FIRST):
         return
     with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all is opened again, and warned of then
@@ -67,7 +71,7 @@ def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
 def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
     """The run with folders in the place of recipes, once these are trained, beside its own folder."""
     for key in FIRST:
-        word = getattr(run, key)
+        word = str(getattr(run, key))
         if word.startswith(RECIPE):
             folder = str(beside(out, key))
             train(named(word, run), Path(folder))
@@ -112,9 +116,9 @@ def keys_of(run: RunSpec) -> set[str]:
 
 def like(run: RunSpec) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
-    if not run.start:
+    if not run.whole_start:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
-    spec = native.load(run.start, check=False).spec
+    spec = native.load(run.whole_start, check=False).spec
     assert isinstance(spec, Spec)
     told = FAMILIES[spec.family].becomes(spec)
     known = FAMILIES[told["family"]].spec.model_fields.keys() - OF_DATA - GUESSING - {"family"}

@@ -168,7 +168,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
         task, splits = TASKS[run.task].open(run.data, run.seed)
         spec = suited(run, task)
         teach(run, task, spec, here)
-    fits = [sample for sample in splits.train if task.length(sample) <= spec.length]
+    fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
     splits = replace(splits, train=fits or splits.train)
     dtype = "bfloat16" if run.training.dtype == "auto" else run.training.dtype  # as on a GPU
     for name, (parallel, recompute) in LAYOUTS.items():

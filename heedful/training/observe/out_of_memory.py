@@ -35,7 +35,7 @@ def check_batch(run: RunSpec, spec: Spec, lengths: Sequence[int]) -> None:
     most = sum(lengths)  # tokens of an epoch: no step has more
     given = training.tokens or most * min(training.batch, len(lengths)) // len(lengths)
     pieces = training.accumulate * int(os.environ.get("WORLD_SIZE", "1"))
-    needed = HALF * min(given, most) // pieces * spec.width * max(spec.stacked.values(), default=1)
+    needed = HALF * min(given, most) // pieces * spec.states_per_token
     if needed > there:
         key, one = ("tokens", training.tokens) if training.tokens else ("batch", training.batch)
         raise Refusal(

@@ -1,0 +1,1 @@
+"""Families of models whose parts are of other families: what one reads, another writes of."""
