@@ -17,15 +17,9 @@ from heedful.models.vision.image_spec import ImageSpec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
-    from heedful.tasks.agreeing import Agreeing
     from heedful.tasks.closed import Task
-    from heedful.tasks.coding import Coding
-    from heedful.tasks.guessing import Guessing
-    from heedful.tasks.images import Images
     from heedful.tasks.pairs import Pairs
     from heedful.tasks.reading import Reading
-    from heedful.tasks.rebuilding import Rebuilding
-    from heedful.tasks.searching import Searching
     from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
     from heedful.tasks.vectors import Vectors
@@ -48,12 +42,12 @@ TASKS: Registry[Any] = Registry(
         "summary": "heedful.tasks.summary:Summary",
         "conversation": "heedful.tasks.conversation:Conversation",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
-        "images": "heedful.tasks.images:Images",
-        "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
-        "agreeing": "heedful.tasks.agreeing:Agreeing",
-        "coding": "heedful.tasks.coding:Coding",
-        "guessing": "heedful.tasks.guessing:Guessing",
-        "searching": "heedful.tasks.searching:Searching",
+        "images": "heedful.tasks.vision.image_classification:TASK",
+        "rebuilding": "heedful.tasks.vision.masked_autoencoding:TASK",
+        "agreeing": "heedful.tasks.vision.self_distillation:TASK",
+        "coding": "heedful.tasks.vision.image_tokenizer:TASK",
+        "guessing": "heedful.tasks.vision.masked_image_modelling:TASK",
+        "searching": "heedful.tasks.vision.architecture_search:TASK",
         "word2vec": "heedful.tasks.skip_gram:SkipGram",
         "glove": "heedful.tasks.glove:Glove",
         "in-context": "heedful.tasks.series.in_context:TASK",
@@ -106,9 +100,9 @@ def use_of(model: nn.Module, folder: Path) -> Use:
     if isinstance(spec, WriterSpec):
         return suited(Writing.of(folder), spec)
     if isinstance(spec, ImageSpec):
-        from heedful.tasks.elsewhere import seeing
+        from heedful.tasks.vision.foreign_images import seeing
 
-        return seeing(spec)
+        return seeing(spec)  # type: ignore[return-value]  # a record at work
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
     return Continuing.read(folder, {})
@@ -127,13 +121,7 @@ __all__ = [
     "READINGS",
     "TASKS",
     "USES",
-    "Agreeing",
-    "Coding",
-    "Guessing",
-    "Images",
     "Pairs",
-    "Rebuilding",
-    "Searching",
     "Task",
     "Translation",
     "Use",

@@ -28,14 +28,14 @@ IGNORED = {
     "chat-text": ["noise=0.1", "merge_dropout=0.1"],
     "translate": ["noise=0.1", "stride=3", "augment=[flip]"],
     "reverse": ["bleu=char"],
-    "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
-    "mae": ["noise=0.1"],
 }
 UNKNOWN = {
     "listops": ["tokenizer=words", "noise=0.1"],
     "sets": ["tokenizer=words", "horizon=9"],
     "series": ["split_seed=3", "shortest=2", "too_long=drop", "dimensions=3"],
     "in-context": ["split_seed=3", "horizon=9"],
+    "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
+    "mae": ["noise=0.1"],
 }
 
 

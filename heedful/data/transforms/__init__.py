@@ -1,6 +1,7 @@
 """How images are varied while learning: on whole batches, on any device, each image by dice of its own."""
 
-from heedful.data.transforms.augment_dice import dice_of, draw, mixed
+from heedful.data.transforms.augment_dice import dice_of, draw, mixed, steady_dice
+from heedful.data.transforms.augmentation import Augmentation, levels
 from heedful.data.transforms.geometry import Crop, Flip, ResizedCrop, Turn
 from heedful.data.transforms.mixing import CutMix, Mix, MixUp
 from heedful.data.transforms.policies import Colour, Erase, Grey, RandAugment, TrivialAugment
@@ -19,4 +20,16 @@ VARIATIONS: dict[str, type[Variation]] = {
 }
 MIXES: dict[str, type[Mix]] = {"mixup": MixUp, "cutmix": CutMix}
 
-__all__ = ["MIXES", "VARIATIONS", "Mix", "ResizedCrop", "Variation", "dice_of", "draw", "mixed"]
+__all__ = [
+    "MIXES",
+    "VARIATIONS",
+    "Augmentation",
+    "Mix",
+    "ResizedCrop",
+    "Variation",
+    "dice_of",
+    "draw",
+    "levels",
+    "mixed",
+    "steady_dice",
+]
