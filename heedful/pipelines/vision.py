@@ -56,8 +56,8 @@ class ImageClassifying(VisionPipeline[ImageLearned], Classifying[ImageLearned]):
         return made
 
     def results(self, model: nn.Module, samples: Sequence[Picture], learned: ImageLearned, heard: Heard) -> list[Label]:
-        with answering(model):
-            return super().results(model, samples, learned, heard)
+        with answering(model) as running:
+            return super().results(running, samples, learned, heard)
 
     def look(self, model: nn.Module, given: Any, learned: ImageLearned) -> Example:
         can_be_looked_into(model)

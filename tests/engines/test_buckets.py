@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from heedful.engines.buckets import LENGTHS, ROWS, captured, compiled
 from heedful.tasks.closed import Terms
 from heedful.training.loop import Loop
-from heedful.training.shapes import LENGTHS, ROWS, captured, compiled
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train
 
 PRECISE = {"training__dtype": "float64", "model__dropout": 0.0}

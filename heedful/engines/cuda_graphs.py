@@ -1,4 +1,4 @@
-"""Steps as CUDA graphs: a small model spends its time on launching kernels, and a graph launches them all at once."""
+"""Training by CUDA graphs: a small model spends its time on launching kernels; a graph launches them all at once."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.kept import LASTING
-from heedful.data.collate import Batch
+from heedful.engines.buckets import Batch
 from heedful.errors import Refusal
 
 WARM = 3  # passes before a capture, in which the libraries choose their kernels
 
-Losses = tuple[Tensor, Tensor]
+Losses = tuple[Tensor, Tensor, Tensor]  # of a batch: the sum, the count, and each of several
 
 
 class Graphs:
     """Forward, loss and backward of each shape of batch, captured when it first comes and replayed ever after.
 
     Gradients are added to those of the parameters, as `backward` does. A batch comes filled up with zeros, which must
-    mean nothing to its task (`shapes.captured`). A replay draws its dice from the seed that is set then.
+    mean nothing to its task (`buckets.captured`). A replay draws its dice from the seed that is set then.
     """
 
     def __init__(
@@ -68,6 +68,6 @@ class Graphs:
 
     def backward(self, batch: Batch) -> Losses:
         """One pass forward and back."""
-        loss, count = self.losses(batch)
+        loss, count, each = self.losses(batch)
         self.back(loss)
-        return loss.detach(), count
+        return loss.detach(), count, each

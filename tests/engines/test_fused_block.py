@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 import heedful
 from heedful.attention import Memory
-from heedful.decoding import packed as packing
-from heedful.decoding import whole
-from heedful.decoding.packed import packed
 from heedful.decoding.steps import answering
+from heedful.engines import fused_block, gemv, prepacked, runner
 from heedful.looking import look
 
 WORDS = st.fixed_dictionaries(
@@ -43,26 +41,26 @@ def built(**words):
 @contextmanager
 def served(count, monkeypatch):
     """Inside, so many rows of blocks are made by the C++."""
-    rows, made = [0], whole.Whole.serves
+    rows, made = [0], fused_block.Row.serves
 
     def serves(self, x, sight):
         found = made(self, x, sight)
         rows[0] += found
         return found
 
-    monkeypatch.setattr(whole.Whole, "serves", serves)
+    monkeypatch.setattr(fused_block.Row, "serves", serves)
     yield
-    monkeypatch.setattr(whole.Whole, "serves", made)
+    monkeypatch.setattr(fused_block.Row, "serves", made)
     assert rows[0] == count
 
 
 def read(model, tokens, first=5, weights="float32", positions=None):
     """States of tokens (B T) that are read one by one behind the first."""
     memory, made = Memory(8), []
-    with answering(model, weights):
-        made.append(model.read(tokens[:, :first], memory, positions))
+    with answering(model, weights) as running:
+        made.append(running.read(tokens[:, :first], memory, positions))
         for at in range(first, tokens.shape[1]):
-            made.append(model.read(tokens[:, at : at + 1], memory))
+            made.append(running.read(tokens[:, at : at + 1], memory))
     return torch.cat(made, 1)
 
 
@@ -70,11 +68,11 @@ def read(model, tokens, first=5, weights="float32", positions=None):
 @given(WORDS, st.sampled_from(["float32", "float16"]), st.sampled_from([1, 4096, 2**17]))
 def test_a_row_is_the_one_of_torch(words, weights, worthwhile):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "WORTHWHILE", worthwhile)  # numbers from which on a matrix is packed
+        patch.setattr(prepacked, "WORTHWHILE", worthwhile)  # numbers from which on a matrix is packed
         model, tokens = built(**words), torch.randint(24, (1, 40))
         with served(2 * 35, patch):
             ours = read(model, tokens, weights=weights)
-        patch.setattr(packing, "wholes", lambda parts: {})
+        patch.setattr(fused_block, "working", lambda: None)
         theirs, plain = read(model, tokens, weights=weights), read(model, tokens)
         rounding = (plain - read(copy.deepcopy(model).double(), tokens)).abs().max()  # which sharp weights make large
         assert (ours - theirs).abs().max() <= 10 * rounding + 1e-5 * theirs.abs().max()
@@ -85,10 +83,10 @@ def test_how_many_threads_work_changes_no_bit():
     try:
         for count in (1, 2, 3):
             torch.set_num_threads(count)
-            with answering(model):
+            with answering(model) as running:
                 memory = Memory(8)
-                model.read(tokens[:, :1], memory)  # one row too, and no others, which torch's threads may round
-                made.append(torch.cat([model.read(tokens[:, at : at + 1], memory) for at in range(1, 30)], 1))
+                running.read(tokens[:, :1], memory)  # one row too, and no others, which torch's threads may round
+                made.append(torch.cat([running.read(tokens[:, at : at + 1], memory) for at in range(1, 30)], 1))
     finally:
         torch.set_num_threads(threads)
     assert torch.equal(made[0], made[1]) and torch.equal(made[0], made[2])
@@ -125,7 +123,7 @@ def test_all_else_is_torchs(case, monkeypatch):
             block.feedforward.up.register_forward_hook(lambda part, given, made: heard.append(made.shape))
     with served(0, monkeypatch):
         ours = read(model, tokens, positions=positions)
-    monkeypatch.setattr(packing, "wholes", lambda parts: {})
+    monkeypatch.setattr(fused_block, "working", lambda: None)
     assert torch.equal(ours, read(model, tokens, positions=positions))
     assert case != "hook" or len(heard) == 2 * 2 * 8
 
@@ -134,19 +132,19 @@ def test_a_batch_of_which_one_is_left_goes_on_by_rows_and_learning_never_does(mo
     model, tokens = built(heads=4), torch.randint(24, (3, 12))
     alone = read(model, tokens[1:2])
     memory = Memory(8)
-    with answering(model), served(2 * 4, monkeypatch):
-        model.read(tokens[:, :8], memory)
+    with answering(model) as running, served(2 * 4, monkeypatch):
+        running.read(tokens[:, :8], memory)
         memory.take(torch.tensor([1]))
-        left = torch.cat([model.read(tokens[1:2, at : at + 1], memory) for at in range(8, 12)], 1)
+        left = torch.cat([running.read(tokens[1:2, at : at + 1], memory) for at in range(8, 12)], 1)
     torch.testing.assert_close(left, alone[:, 8:], rtol=1e-4, atol=1e-4)
-    with packed(model.modules()), served(0, monkeypatch):
-        model.train().read(tokens[:1, :1], Memory(8)).sum().backward()
-    assert all("forward" not in vars(part) for part in model.modules())
+    with served(0, monkeypatch):
+        runner(model).train().read(tokens[:1, :1], Memory(8)).sum().backward()
+    assert all(p.grad is not None for p in model.decoder.parameters())
 
 
 def test_matrices_packed_as_the_processor_cannot_read_them_are_torchs(monkeypatch):
-    monkeypatch.setattr(packing, "WORTHWHILE", 1)
-    monkeypatch.setattr(packing.row, "of", lambda matrix: None)
+    monkeypatch.setattr(prepacked, "WORTHWHILE", 1)
+    monkeypatch.setattr(gemv, "of", lambda matrix: None)
     model, tokens = built(heads=4), torch.randint(24, (1, 12))
     with served(0, monkeypatch):
         ours = read(model, tokens, weights="float16")
@@ -154,7 +152,7 @@ def test_matrices_packed_as_the_processor_cannot_read_them_are_torchs(monkeypatc
 
 
 def test_without_a_compiler_blocks_are_torchs(monkeypatch):
-    monkeypatch.setattr(whole, "working", lambda: None)
+    monkeypatch.setattr(fused_block, "working", lambda: None)
     model, tokens = built(heads=4), torch.randint(24, (1, 12))
     with served(0, monkeypatch):
         read(model, tokens)

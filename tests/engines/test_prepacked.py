@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from heedful import look
-from heedful.decoding import packed as packing
-from heedful.decoding.packed import Packed, made, packed
 from heedful.decoding.steps import answering
+from heedful.engines import prepacked, refresh, runner
+from heedful.engines.prepacked import Packed, made
 from heedful.errors import Refusal
 from heedful.models import Transformer, build
 from tests.decoding.toys import beam, greedy, sharpened, sources
@@ -39,8 +39,8 @@ def writer(seed: int = 0, **words) -> Transformer:
 def multiplied(monkeypatch) -> list[Tensor]:
     """The packed matrices that products were made by, in turn."""
     by: list[Tensor] = []
-    product = packing.product
-    monkeypatch.setattr(packing, "product", lambda x, w, bias: (by.append(w), product(x, w, bias))[1])
+    product = prepacked.product
+    monkeypatch.setattr(prepacked, "product", lambda x, w, bias: (by.append(w), product(x, w, bias))[1])
     return by
 
 
@@ -51,10 +51,10 @@ def test_packed_products_are_products(shape, bias, seed, strided):
     x = torch.randn(*shape, 2 * WIDE)[..., ::2] if strided else torch.randn(*shape, WIDE)
     with torch.no_grad():
         plain = one(x)
-        with packed([one]):
-            assert isinstance(one.weight, Packed)
-            assert one(x).shape == plain.shape
-            torch.testing.assert_close(one(x), plain, **CLOSE)
+        fast = runner(one)
+        assert isinstance(fast.weight, Packed)
+        assert fast(x).shape == plain.shape
+        torch.testing.assert_close(fast(x), plain, **CLOSE)
 
 
 @settings(max_examples=20, deadline=None)
@@ -64,11 +64,9 @@ def test_products_by_halves_are_those_of_rounded_weights(shape, bias, seed):
     with torch.no_grad():
         rounded = copy.deepcopy(one)
         rounded.weight.copy_(one.weight.half())
-        with packed([one], "float16"):
-            halves = one(x)
+        halves = runner(one, "float16")(x)
         torch.testing.assert_close(halves, rounded(x), **CLOSE)
-        with packed([one]):  # one way does not stand in the other's place
-            assert not torch.equal(one(x), halves)
+        assert not torch.equal(runner(one)(x), halves)  # one way does not stand in the other's place
 
 
 @settings(max_examples=20, deadline=None)
@@ -77,9 +75,9 @@ def test_under_autocast_products_are_those_that_autocast_makes(shape, bias, seed
     one, x = layer(bias=bias, seed=seed), torch.randn(*shape, WIDE)
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
         plain = one(x)
-        with packed([one]):
-            found = one(x)
-            assert "low" in vars(one.weight) and "copy" not in vars(one.weight)
+        fast = runner(one)
+        found = fast(x)
+        assert "low" in vars(fast.weight) and "copy" not in vars(fast.weight)
     assert found.dtype == plain.dtype == torch.bfloat16
     torch.testing.assert_close(found, plain, rtol=2**-7, atol=2**-7)
 
@@ -89,27 +87,23 @@ def test_a_weight_too_large_to_be_rounded_is_packed_as_it_is():
     with torch.no_grad():
         one.weight[0, 0] = 1e6
         plain = one(torch.ones(1, WIDE))
-        with packed([one], "float16"):
-            torch.testing.assert_close(one(torch.ones(1, WIDE)), plain, **CLOSE)
+        torch.testing.assert_close(runner(one, "float16")(torch.ones(1, WIDE)), plain, **CLOSE)
 
 
 @pytest.mark.parametrize("other", [torch.float64, torch.bfloat16])
 def test_halves_are_refused_where_they_cannot_be_had(other):
-    with (
-        pytest.raises(Refusal, match="weights='float16' packs a model of float32 on a CPU"),
-        packed([layer().to(other)], "float16"),
-    ):
-        pass
+    with pytest.raises(Refusal, match="weights='float16' packs a model of float32 on a CPU"):
+        runner(layer().to(other), "float16")
     compiled = layer()
     compiled.compile(backend="eager")
-    with pytest.raises(Refusal, match="not compiled"), packed([compiled], "float16"):
-        pass
+    with pytest.raises(Refusal, match="not compiled"):
+        runner(compiled, "float16")
 
 
 def test_nothing_of_nothing_is_nothing():
     one = layer()
-    with torch.no_grad(), packed([one]):
-        assert one(torch.zeros(0, 3, WIDE)).shape == (0, 3, 256)
+    with torch.no_grad():
+        assert runner(one)(torch.zeros(0, 3, WIDE)).shape == (0, 3, 256)
 
 
 @pytest.mark.parametrize(
@@ -118,15 +112,14 @@ def test_nothing_of_nothing_is_nothing():
     ids=["float64", "bfloat16", "small", "odd", "elsewhere"],
 )
 def test_what_would_not_gain_or_not_be_the_same_goes_unpacked(one):
-    with packed([one]):
-        assert type(one.weight) is nn.Parameter
+    assert runner(one) is one
 
 
 def test_a_writer_multiplies_by_every_large_matrix_packed_and_gives_the_same_answers(multiplied):
     model, source = writer(), sources(vocab=300)
     fast = greedy(model, source, 5)
     large = [part for part in model.modules() if isinstance(part, nn.Linear)]
-    assert all(part.weight.numel() >= packing.WORTHWHILE for part in large)
+    assert all(part.weight.numel() >= prepacked.WORTHWHILE for part in large)
     assert model.outputs.matrix in large and model.decoder.blocks[0].cross.join in large
     assert {id(by) for by in multiplied} == {id(made[part.weight][1]["float32"]) for part in large}
     multiplied.clear()
@@ -210,28 +203,25 @@ CHANGES = [
 @torch.no_grad()
 def test_whoever_learns_between_two_tokens_is_found_out_by_a_sample(change):
     one, x = layer(), torch.ones(5, WIDE)
-    with packed([one]):
-        pass
-    with packed([one], again=True):
-        before = one(x)
+    fast = runner(one)
+    before = fast(x)
     change(one)
     after = one(x)
     assert (after - before).abs().max() > 0.1
-    with packed([one], again=True):
-        torch.testing.assert_close(one(x), after, rtol=1e-4, atol=1e-4)
+    refresh(fast)
+    assert isinstance(fast.weight, Packed)
+    torch.testing.assert_close(fast(x), after, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("change", CHANGES)
 @torch.no_grad()
 def test_a_weight_that_has_changed_is_packed_again(change):
     one, x = layer(), torch.ones(5, WIDE)
-    with packed([one]):
-        before = one(x)
+    before = runner(one)(x)
     change(one)
     after = one(x)
     assert (after - before).abs().max() > 0.1
-    with packed([one]):
-        torch.testing.assert_close(one(x), after, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(runner(one)(x), after, rtol=1e-4, atol=1e-4)
 
 
 def test_a_weight_that_has_not_changed_is_packed_once(monkeypatch):
@@ -246,8 +236,7 @@ def test_a_weight_that_has_not_changed_is_packed_once(monkeypatch):
 def test_what_is_packed_goes_with_its_parameter():
     gc.collect()
     before, one = len(made), layer()
-    with packed([one]):
-        pass
+    runner(one)
     assert len(made) == before + 1
     del one
     gc.collect()
@@ -266,32 +255,29 @@ def test_learning_after_writing_is_as_before_it(multiplied):
     greedy(model, sources(vocab=300), 3)
     multiplied.clear()
     assert all(torch.equal(*pair) for pair in zip(gradients(model), before, strict=True))
-    with answering(model), torch.enable_grad():  # as between two words of an answer that is given out word by word
-        assert all(torch.equal(*pair) for pair in zip(gradients(model), before, strict=True))
+    with answering(model) as running, torch.enable_grad():  # as between two words of an answer that is streamed
+        assert all(torch.equal(*pair) for pair in zip(gradients(running), before, strict=True))
     assert not multiplied
 
 
 def test_lower_precision_is_left_to_autocast(multiplied):
     one = layer()
-    with torch.no_grad(), packed([one]), torch.autocast("cpu", torch.bfloat16):
-        assert one(torch.ones(5, WIDE)).dtype == torch.bfloat16
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        assert runner(one)(torch.ones(5, WIDE)).dtype == torch.bfloat16
     assert not multiplied
 
 
 def test_a_compiled_model_goes_unpacked():
     one = layer()
     one.compile(backend="eager")
-    with packed([one]):
-        assert type(one.weight) is nn.Parameter
+    assert runner(one) is one
 
 
-def test_contexts_within_contexts_end_with_the_outer_one():
-    one = layer()
-    with packed([one]):
-        with packed([one]):
-            assert isinstance(one.weight, Packed)
-        assert isinstance(one.weight, Packed)
-    assert type(one.weight) is nn.Parameter
+@pytest.mark.parametrize("weights", ["float32", "float16"])
+def test_what_runs_a_model_is_run_by_nothing_more(weights):
+    model = build("gpt", vocab=20, width=WIDE, heads=2, depth=1, hidden=256)
+    fast = runner(model, weights)
+    assert fast is not model and runner(fast) is fast and runner(fast, weights) is fast
 
 
 @pytest.mark.parametrize("mechanism", ["softmax", "general", "additive"])

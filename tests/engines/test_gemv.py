@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import linear
 
-from heedful.decoding import row
-from heedful.decoding.packed import packed
+from heedful.engines import gemv, runner
 
 
 @pytest.fixture
@@ -24,8 +23,8 @@ def anew(monkeypatch, tmp_path):
 
 
 def forget() -> None:
-    row.compiled.cache_clear()
-    row.working.cache_clear()
+    gemv.compiled.cache_clear()
+    gemv.working.cache_clear()
 
 
 @settings(max_examples=60, deadline=None)
@@ -34,8 +33,8 @@ def forget() -> None:
 )
 def test_it_is_the_product(rows, steps, bias, seed, name):
     torch.manual_seed(seed)
-    matrix, x = torch.randn(rows, row.STEP * steps).to(getattr(torch, name)), torch.randn(1, 1, row.STEP * steps)
-    product = row.of(matrix)
+    matrix, x = torch.randn(rows, gemv.STEP * steps).to(getattr(torch, name)), torch.randn(1, 1, gemv.STEP * steps)
+    product = gemv.of(matrix)
     assert product is not None, "there is a compiler, and yet no product"
     beside = torch.randn(rows) if bias else None
     expected = linear(x.double(), matrix.double(), None if beside is None else beside.double())
@@ -43,13 +42,13 @@ def test_it_is_the_product(rows, steps, bias, seed, name):
 
 
 def test_a_row_of_another_length_is_not_read_beyond_its_end():
-    product = row.of(torch.randn(3, 64))
+    product = gemv.of(torch.randn(3, 64))
     with pytest.raises(ValueError, match="a row of 48 numbers cannot be multiplied by a matrix of 64 columns"):
         product(torch.randn(48), None)
 
 
 def test_how_many_threads_work_changes_no_bit():
-    x, product, threads = torch.randn(640), row.of(torch.randn(301, 640)), torch.get_num_threads()
+    x, product, threads = torch.randn(640), gemv.of(torch.randn(301, 640)), torch.get_num_threads()
     try:
         found = []
         for count in (1, 2, 3):
@@ -63,28 +62,28 @@ def test_how_many_threads_work_changes_no_bit():
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 40)), min_size=1, max_size=6), st.integers(1, 300))
 def test_rounded_matrices_lie_side_by_side_and_none_in_another(shapes, at_once):
-    halves, matrices = row.Halves(at_once), [torch.randn(shape) for shape in shapes]
+    halves, matrices = gemv.Halves(at_once), [torch.randn(shape) for shape in shapes]
     placed = [halves(matrix) for matrix in matrices]
     for made, matrix in zip(placed, matrices, strict=True):
-        assert torch.equal(made, matrix.half()) and made.is_contiguous() and made.data_ptr() % (2 * row.EVEN) == 0
+        assert torch.equal(made, matrix.half()) and made.is_contiguous() and made.data_ptr() % (2 * gemv.EVEN) == 0
     rooms = {made.untyped_storage().data_ptr() for made in placed}
-    assert len(rooms) == 1 or sum(row.even(made.numel()) for made in placed) > at_once
+    assert len(rooms) == 1 or sum(gemv.even(made.numel()) for made in placed) > at_once
 
 
 def test_what_was_compiled_is_kept_for_the_user_alone_and_used_again(anew: Path):
-    assert row.working(torch.float32) is not None
+    assert gemv.working(torch.float32) is not None
     (made,) = anew.iterdir()
     assert stat.S_IMODE(anew.stat().st_mode) == 0o700
     before = made.stat().st_mtime_ns
     forget()
-    assert row.working(torch.float32) is not None
+    assert gemv.working(torch.float32) is not None
     assert made.stat().st_mtime_ns == before and list(anew.iterdir()) == [made]
 
 
 def test_a_folder_that_others_may_write_to_is_not_trusted(anew: Path):
     anew.mkdir()
     anew.chmod(0o777)
-    assert row.working(torch.float32) is not None
+    assert gemv.working(torch.float32) is not None
     assert not list(anew.iterdir())
 
 
@@ -92,8 +91,10 @@ def test_a_folder_that_others_may_write_to_is_not_trusted(anew: Path):
 @pytest.mark.parametrize("weights", ["float32", "float16"])
 def test_without_a_working_compiler_torch_multiplies(anew, monkeypatch, compiler, weights):
     monkeypatch.setenv("CXX", compiler)
-    assert row.working(torch.float32) is None
+    assert gemv.working(torch.float32) is None
     one, x = nn.Linear(512, 256), torch.randn(1, 512)
-    with torch.no_grad(), packed([one], weights):
-        torch.testing.assert_close(one(x), linear(x, one.weight.detach()[:], one.bias), rtol=1e-2, atol=1e-2)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            runner(one, weights)(x), linear(x, one.weight.detach()[:], one.bias), rtol=1e-2, atol=1e-2
+        )
     assert not anew.exists() or not list(anew.iterdir())

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 import heedful
-from heedful.decoding import Decoding, captured, search
-from heedful.decoding.captured import reach
+from heedful.decoding import Decoding, captured_search, search
 from heedful.decoding.generated_answer import Answer
+from heedful.engines import decode_graphs
+from heedful.engines.decode_graphs import reach
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from tests.decoding.test_continuing import KINDS, in_batch, speaker, strip
@@ -26,7 +27,7 @@ WAYS: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "check", lambda *asked: None)
+    monkeypatch.setattr(captured_search, "check", lambda *asked: None)
 
 
 def both(model: Any, source: Tensor, way: dict[str, Any], **more: Any) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -46,9 +47,9 @@ def test_captured_steps_say_what_called_ones_say(kind: str, way: dict[str, Any])
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "LEAST", 4)  # so that it looks at 8, 16 and 28 columns
+    monkeypatch.setattr(decode_graphs, "LEAST", 4)  # so that it looks at 8, 16 and 28 columns
     reached: list[int] = []
-    monkeypatch.setattr(captured, "reach", lambda *asked: reached.append(reach(*asked)) or reached[-1])
+    monkeypatch.setattr(decode_graphs, "reach", lambda *asked: reached.append(reach(*asked)) or reached[-1])
     fast, slow = both(speaker(2, **KINDS[kind], end=None), in_batch([[3, 4, 5, 6], [7], [9, 8]]), {})
     assert fast == slow
     assert sorted(set(reached)) == [8, 16, 28]
@@ -57,22 +58,22 @@ def test_a_step_looks_no_farther_than_it_must(kind: str, monkeypatch: pytest.Mon
 def test_a_step_is_made_once_for_prompts_of_like_length() -> None:
     model = speaker(2)
     with torch.no_grad():
-        one = captured.step_of(model, 2, 64, False, False)
-        assert captured.step_of(model, 2, 64, False, False) is one
-        assert captured.step_of(model, 3, 64, False, False) is not one
-    other = captured.step_of(model, 2, 64, False, False)
+        one = decode_graphs.step_of(model, 2, 64, False, False)
+        assert decode_graphs.step_of(model, 2, 64, False, False) is one
+        assert decode_graphs.step_of(model, 3, 64, False, False) is not one
+    other = decode_graphs.step_of(model, 2, 64, False, False)
     model.to(torch.float32)  # elsewhere in memory, where a graph would not look
-    assert captured.step_of(model, 2, 64, False, False) is not other
+    assert decode_graphs.step_of(model, 2, 64, False, False) is not other
 
 
 def test_a_step_goes_with_its_model() -> None:
     gc.collect()
-    model, before = speaker(2), len(captured.made)
+    model, before = speaker(2), len(decode_graphs.made)
     both(model, torch.tensor([[3]]), {})
-    assert len(captured.made) == before + 1
+    assert len(decode_graphs.made) == before + 1
     del model
     gc.collect()
-    assert len(captured.made) == before
+    assert len(decode_graphs.made) == before
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
@@ -81,7 +82,7 @@ def test_what_was_read_and_written_before_is_forgotten(way: dict[str, Any]) -> N
     for prompts in ([[3, 4, 5, 6, 7, 8], [9]], [[10], [11, 12]], [[9, 8], [7]]):  # one step for all of them
         fast, slow = both(model, in_batch(prompts), way)
         assert fast == slow
-    assert len(captured.made[model][False][1].text) == 2
+    assert len(decode_graphs.made[model][False][1].text) == 2
 
 
 def test_weights_that_have_changed_since_are_the_ones_that_count() -> None:
@@ -95,7 +96,7 @@ def test_weights_that_have_changed_since_are_the_ones_that_count() -> None:
 
 
 def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "PATIENCE", 1000)
+    monkeypatch.setattr(captured_search, "PATIENCE", 1000)
     model = speaker(2, end=[2, 5, 9])
     for prompt in range(1, 16):
         fast, slow = both(model, torch.tensor([[prompt], [3]]), {})
@@ -104,13 +105,13 @@ def test_tokens_behind_the_end_are_not_counted(monkeypatch: pytest.MonkeyPatch) 
 
 def test_whoever_waits_waits_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    take = captured.Step.__call__
-    monkeypatch.setattr(captured.Step, "__call__", lambda *asked: calls.append(1) or take(*asked))
+    take = decode_graphs.Step.__call__
+    monkeypatch.setattr(decode_graphs.Step, "__call__", lambda *asked: calls.append(1) or take(*asked))
     model = speaker()
     with torch.no_grad():
         model.outputs.matrix.weight.zero_()  # all as likely: the first it is
     decoding = Decoding(max_new_tokens=40, steps="captured")
-    for end, steps in ((0, captured.PATIENCE - 1), (5, 39)):
+    for end, steps in ((0, captured_search.PATIENCE - 1), (5, 39)):
         model.spec = model.spec.model_copy(update={"end": end})
         [[answer], _] = search(model, {"prompt": torch.tensor([[3], [4]])}, decoding)
         assert answer == Answer((0,) * 40 * (end != 0), pytest.approx(answer.score), end == 0)
@@ -135,16 +136,16 @@ def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         search(writer(), {"source": sources()}, Decoding(steps="compiled"))
 
 
-@pytest.mark.parametrize("way", [captured.LIKELIEST, captured.Way(None, 1.2)])
-def test_a_step_can_be_compiled_as_one_graph(way: captured.Way) -> None:
+@pytest.mark.parametrize("way", [None, captured_search.Way(None, 1.2)])
+def test_a_step_can_be_compiled_as_one_graph(way: captured_search.Way | None) -> None:
     torch.manual_seed(0)
     model: Any = build("llama", vocab=20, width=16, heads=2, depth=2, length=64, hidden=32).eval()
-    one, two = captured.Step(model, 2, 64, False), captured.Step(model, 2, 64, False)
+    one, two = decode_graphs.Step(model, 2, 64, False), decode_graphs.Step(model, 2, 64, False)
     how: Any = {"backend": "aot_eager", "dynamic": False, "fullgraph": True}
     two.scores, two.likeliest = torch.compile(two.plain, **how), torch.compile(two.greedy, **how)
     with torch.no_grad():
         for step in (one, two):
-            step.begin(model, torch.tensor([[3, 4], [5, 6]]), None, None, way)
-            step(model, 2, way)
+            step.begin(torch.tensor([[3, 4], [5, 6]]), None, None, way)
+            step(2, way)
     assert one.text.tolist() == two.text.tolist()
     torch.testing.assert_close(one.gains, two.gains)

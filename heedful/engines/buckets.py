@@ -1,4 +1,4 @@
-"""Batches filled up with padding to round shapes: each shape is a graph of its own, and few of them should do."""
+"""Buckets: batches filled up with padding to round shapes; each shape is a graph of its own, and few should do."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import pad
-
-from heedful.data.collate import Batch
 
 LENGTHS, ROWS = 4, 32  # what is captured is filled up to multiples of these: a capture takes no longer than a few steps
 SHORTEST = 16  # what is compiled is filled up to powers of two from this one on: each shape takes a minute to compile
 
 MOST = 64  # shapes that are compiled; torch goes on without compiling after 8, where not told
 
+Batch = dict[str, Tensor]
 Shape = Callable[[Batch], Batch]
 
 

@@ -1,11 +1,10 @@
-"""Weights as the processor likes to read them: packed once, for as long as a model on a CPU writes."""
+"""Prepacked weights: matrices as the processor likes to read them, packed once for a model on a CPU."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
-from functools import cached_property
-from typing import Any, Literal
+from collections.abc import Callable, MutableMapping, Sequence
+from functools import cached_property, partial
+from typing import Any, ClassVar
 from weakref import ref
 
 import torch
@@ -13,11 +12,9 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from heedful.decoding import row
-from heedful.decoding.whole import Whole, wholes
-from heedful.errors import Refusal
-
-Weights = Literal["float32", "float16"]  # as which matrices are packed: by oneDNN as they are, by fbgemm rounded
+from heedful.engines import gemv
+from heedful.engines.engine import Engine, Weights
+from heedful.engines.tree import Model, beside, copied
 
 WORTHWHILE = 2**17  # numbers in a matrix; calling oneDNN costs 10 us more, and the matrix must be read to gain them
 ROWS = 32  # packed for this many rows at a time, a matrix serves few rows and hundreds; packed for one, one alone
@@ -30,17 +27,18 @@ class Packed(Tensor):
     """A matrix that lies beside its copies. `linear` multiplies by one of them; all else is told of the parameter."""
 
     parameter: ref[Tensor]
+    how: Weights
     plain: Tensor  # for one row: the matrix itself, or its numbers rounded
-    by_row: row.Product | None
+    by_row: gemv.Product | None
 
     @classmethod
-    def of(cls, weight: Tensor, how: Weights, halves: row.Halves) -> Packed:
+    def of(cls, weight: Tensor, how: Weights, halves: gemv.Halves) -> Packed:
         """The matrix, and what one row is multiplied by."""
         made = weight.detach().as_subclass(cls)
-        made.parameter, made.plain = ref(weight), weight.detach()
+        made.parameter, made.how, made.plain = ref(weight), how, weight.detach()
         if how == "float16" and made.plain.abs().amax() <= HALF:
             made.plain = halves(made.plain)
-        made.by_row = row.of(made.plain)
+        made.by_row = gemv.of(made.plain)
         return made
 
     @cached_property
@@ -99,54 +97,65 @@ def by_onednn(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 made: MutableMapping[Tensor, tuple[Any, dict[Weights, Packed]]] = WeakTensorKeyDictionary()
 
 
-@contextmanager
-def packed(parts: Iterable[nn.Module], how: Weights = "float32", *, again: bool = False) -> Iterator[None]:
-    """Inside, every large matrix of a float32 model on a CPU multiplies packed: twice as fast for one row.
+class Prepacked(Engine):
+    """Every large matrix of a float32 model on a CPU multiplies packed: twice as fast for one row.
 
-    And a block of a decoder reads one row in one call, where its parts are known (`whole`).
-
-    With float16 its numbers are rounded to half precision and read twice as fast, and products are still float32's.
-    The model's parameters, state and structure stay as they are: a packed matrix stands before its parameter in the
-    layer's own dictionary, and is taken away at the end. A compiled model, and a torch without oneDNN, go unpacked;
-    where float16 cannot be had it is refused. `again` says that it was packed a moment ago: changes are looked for
-    in a sample of its numbers.
+    A packed matrix stands before its parameter in a copy of the layer. A compiled model, and a torch without oneDNN,
+    go unpacked.
     """
-    parts = list(parts)
-    if how == "float16":
-        check(parts)
-    packs, halves, blocks = possible(parts), row.Halves(), dict[nn.Module, Whole]()
-    standing = [part for part in parts if isinstance(part, nn.Linear) and fits(part)] if packs else []
-    try:
-        for part in standing:
-            vars(part)["weight"] = current(part.weight, how, again, halves)
-        blocks |= wholes(part for part in parts if "forward" not in vars(part)) if packs else {}
-        for block, forward in blocks.items():
-            vars(block)["forward"] = forward
-        yield
-    finally:
-        for block in blocks:
-            vars(block).pop("forward", None)
-        for part in standing:
-            vars(part).pop("weight", None)
+
+    how: ClassVar[Weights] = "float32"
+
+    def refuses(self, model: nn.Module) -> str:
+        if not possible(model):
+            return "prepacked needs a torch with oneDNN and a model that is not compiled; call it as it is"
+        if not any(isinstance(part, nn.Linear) and fits(part) for part in model.modules()):
+            return f"prepacked packs float32 matrices of {WORTHWHILE:,} numbers on a CPU, and none is; call it as it is"
+        return ""
+
+    def runner(self, model: Model) -> Model:
+        return beside(model, partial(packed, how=self.how, halves=gemv.Halves()))
+
+    def refresh(self, runner: nn.Module) -> None:
+        """Packs matrices that a sample of their numbers tells to have changed."""
+        for part in runner.modules():
+            if isinstance(before := vars(part).get("weight"), Packed):
+                del vars(part)["weight"]
+                if fits(part):
+                    vars(part)["weight"] = current(part.weight, before.how, gemv.Halves(), SAMPLE)
 
 
-def check(parts: Sequence[nn.Module]) -> None:
-    """Refuses to round the weights of a model where that cannot be done, or would gain nothing."""
-    kinds = {(one.device.type, one.dtype) for part in parts for one in part._parameters.values() if one is not None}
-    if kinds != {("cpu", torch.float32)}:
-        raise Refusal("weights='float16' packs a model of float32 on a CPU, and this one is not; leave it out")
-    if not possible(parts) or "fbgemm" not in torch.backends.quantized.supported_engines:
-        raise Refusal("weights='float16' needs a torch with fbgemm and a model that is not compiled; leave it out")
+class Halved(Prepacked):
+    """The same with numbers rounded to half precision, which are read twice as fast; products are still float32's."""
+
+    how = "float16"
+
+    def refuses(self, model: nn.Module) -> str:
+        weights = [one for part in model.modules() for one in part._parameters.values() if one is not None]
+        if {(one.device.type, one.dtype) for one in weights} != {("cpu", torch.float32)}:
+            return "weights='float16' packs a model of float32 on a CPU, and this one is not; leave it out"
+        if not possible(model) or "fbgemm" not in torch.backends.quantized.supported_engines:
+            return "weights='float16' needs a torch with fbgemm and a model that is not compiled; leave it out"
+        return ""
 
 
-def possible(parts: Sequence[nn.Module]) -> bool:
+def packed(part: nn.Module, how: Weights, halves: gemv.Halves) -> nn.Module | None:
+    """A copy of a layer that multiplies packed, where that would gain something."""
+    if not isinstance(part, nn.Linear) or not fits(part):
+        return None
+    made = copied(part)
+    vars(made)["weight"] = current(part.weight, how, halves)
+    return made
+
+
+def possible(model: nn.Module) -> bool:
     """Whether torch can pack, and no part was compiled: what was traced must not meet another kind of weight."""
-    compiled = any("_orig_mod" in part._modules or part._compiled_call_impl is not None for part in parts)
+    compiled = any("_orig_mod" in part._modules or part._compiled_call_impl is not None for part in model.modules())
     packs = all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
     return packs and torch.backends.mkldnn.is_available() and not compiled
 
 
-def fits(part: nn.Linear) -> bool:
+def fits(part: nn.Module) -> bool:
     """Whether a layer has a plain matrix, in float32 on a CPU, that is large enough to gain by it."""
     weight = part._parameters.get("weight")
     if weight is None or "weight" in vars(part) or type(weight) is not nn.Parameter or weight.is_inference():
@@ -155,9 +164,9 @@ def fits(part: nn.Linear) -> bool:
     return plain and weight.numel() >= WORTHWHILE and weight.shape[1] % 2 == 0
 
 
-def current(weight: Tensor, how: Weights, again: bool, halves: row.Halves) -> Packed:
-    """The packed matrix of a parameter, made anew where the parameter has changed."""
-    if weight not in made or not contents(weight, SAMPLE if again else 1) <= made[weight][0]:
+def current(weight: Any, how: Weights, halves: gemv.Halves, step: int = 1) -> Packed:
+    """The packed matrix of a parameter, made anew where every so many of its numbers tell that it has changed."""
+    if weight not in made or not contents(weight, step) <= made[weight][0]:
         made[weight] = contents(weight) | contents(weight, SAMPLE), {}
     ways = made[weight][1]
     if how not in ways:

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from heedful.attention import Sight
 from heedful.attention.card import Card
-from heedful.tasks.heads.rows import LOOKS, mean_of_rows
+from heedful.objectives.head_losses.row_means import LOOKS, mean_of_rows
 
 CARD = Card(
     "Multi-Head Attention with Disagreement Regularization (Li et al., 2018)", 2018, "T^2", limits=LOOKS, tier="B"

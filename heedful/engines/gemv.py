@@ -1,4 +1,4 @@
-"""One row times a matrix, by a few lines of C++ that are compiled when they are first asked for.
+"""GEMV: one row times a matrix, by a few lines of C++ that are compiled when they are first asked for.
 
 They stream the weights in twice as fast as `F.linear`, and half as fast again as oneDNN. Where there is no
 compiler, or what it made does not work, there is no such product, and whoever asks takes torch's.
@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-SOURCE = Path(__file__).with_name("row.cpp")
+SOURCE = Path(__file__).with_name("gemv.cpp")
 STEP = 16  # columns that are read at a time: a matrix has a multiple of them
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-fPIC", "-std=c++17")
 PAGE = 2**21  # bytes of a large page
@@ -115,7 +115,7 @@ def compiled() -> ctypes.CDLL | None:
         contextlib.suppress(OSError, subprocess.SubprocessError),
         contextlib.nullcontext(str(folder)) if folder else tempfile.TemporaryDirectory() as there,
     ):
-        place = Path(there) / f"row-{known_by(compiler)}.so"
+        place = Path(there) / f"gemv-{known_by(compiler)}.so"
         if not place.exists():
             compile(compiler, place)
         return ctypes.CDLL(str(place))
@@ -125,7 +125,7 @@ def compiled() -> ctypes.CDLL | None:
 def compile(compiler: str, place: Path) -> None:
     """Compiles the source. It is linked to torch, so that torch's threads do the work and not as many more."""
     with tempfile.TemporaryDirectory(dir=place.parent) as folder:
-        parts, whole = Path(folder, "row.o"), Path(folder, "row.so")
+        parts, whole = Path(folder, "gemv.o"), Path(folder, "gemv.so")
         libraries = Path(torch.__file__).parent / "lib"
         linked = ("-shared", "-Wl,--no-as-needed", f"-L{libraries}", "-ltorch_cpu")
         for words in ((*FLAGS, "-c", SOURCE, "-o", parts), (parts, *linked, "-o", whole)):

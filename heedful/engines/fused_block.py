@@ -1,4 +1,4 @@
-"""A whole block's row in one call, by the C++ of `row.cpp`: calling torch operation by operation took a third more."""
+"""Fused block: a decoder block's row in one call of `gemv.cpp`; torch, operation by operation, took a third more."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from torch import Tensor, nn
 
 from heedful.attention import Attention, Join, Memory, MultiHead, Rotary, Sight
 from heedful.attention.mechanisms import Softmax
-from heedful.attention.newest import plain
 from heedful.blocks import Block, FeedForward, GatedFeedForward
+from heedful.blocks.block import Attend
 from heedful.blocks.norms import LayerNorm, RMSNorm
-from heedful.decoding import row
+from heedful.engines import gemv
+from heedful.engines.engine import Engine
+from heedful.engines.prepacked import possible
+from heedful.engines.tree import Model, beside, copied
 
 INTEGER, POINTER, FLOAT = ctypes.c_int64, ctypes.c_void_p, ctypes.c_double
 RELU, GELU_TANH, SILU = range(3)
@@ -44,16 +47,11 @@ class Numbers(ctypes.Structure):
     )
 
 
-class Whole:
-    """What stands before a block's forward while its model answers: one row of float32 is the C++'s.
-
-    All else is the block's own. Who looks is told of queries and keys as a mechanism's call would tell him.
-    """
+class Row:
+    """One row of a block by the C++. Who looks is told of queries and keys as a mechanism's call would tell him."""
 
     def __init__(self, block: Any, call: Any) -> None:
-        self.block, self.call = block, call
-        self.project: MultiHead = block.attention.project
-        self.mechanism: Softmax = block.attention.mechanism
+        self.call, self.project, self.mechanism = call, block.attention.project, block.attention.mechanism
         self.like = torch.empty(1, self.project.groups, 1, self.project.parts[1] // self.project.groups)
         maps = (self.project.to_qkv, block.attention.join, block.feedforward.up, block.feedforward.down)
         self.numbers = Numbers(
@@ -64,9 +62,13 @@ class Whole:
             self.mechanism.scale(self.like),
         )
 
-    def __call__(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:
-        if type(memory) is not Memory or not self.serves(x, sight):
-            return Block.forward(self.block, x, sight, memory)
+    def serves(self, x: Tensor, sight: Sight) -> bool:
+        """Whether this is one row of float32 that sees all before it, and nothing is learned."""
+        alone = x.numel() == self.numbers.join.rows and x.dtype is torch.float32 and x.device.type == "cpu"
+        learns = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu")
+        return alone and not learns and type(sight) is Sight and sight.is_open
+
+    def __call__(self, x: Tensor, sight: Sight, memory: Memory) -> Tensor:
         keys, values = memory.place(self.mechanism, self.like, self.like)
         y, q = x.clone(memory_format=torch.contiguous_format), x.new_empty(self.numbers.qkv.rows)
         before, heads = memory.start, self.project.heads
@@ -79,21 +81,58 @@ class Whole:
             hook(self.mechanism, (asked, keys[:, :, : before + 1], values[:, :, : before + 1], sight))
         return y
 
-    def serves(self, x: Tensor, sight: Sight) -> bool:
-        """Whether this is one row of float32 that sees all before it, and nothing is learned."""
-        alone = x.numel() == self.numbers.join.rows and x.dtype is torch.float32 and x.device.type == "cpu"
-        learns = torch.is_grad_enabled() or torch.is_autocast_enabled("cpu") or self.block.training
-        return alone and not learns and type(sight) is Sight and sight.is_open
+
+class FusedBlock(Block):
+    """A block of which one row is the C++'s, and all else its own."""
+
+    row: Row | None
+
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None, attend: Attend | None = None) -> Tensor:
+        """B T M -> B T M."""
+        row = self.row
+        if row and not attend and type(memory) is Memory and not self.training and row.serves(x, sight):
+            return row(x, sight, memory)
+        return super().forward(x, sight, memory, attend)
 
 
-def fits(block: Any) -> bool:
+class FusedBlocks(Engine):
+    """Blocks of a decoder on a CPU whose parts the C++ knows, in float32; their matrices may be packed."""
+
+    def refuses(self, model: nn.Module) -> str:
+        if working() is None or not possible(model):
+            return "fused_block needs a C++ compiler and a model that is not compiled by torch; call it as it is"
+        if not any(fits(part) for part in model.modules()):
+            return "fused_block knows pre-norm decoder blocks of float32 on a CPU, and there is none; call it as it is"
+        return ""
+
+    def runner(self, model: Model) -> Model:
+        return beside(model, fused)
+
+    def refresh(self, runner: nn.Module) -> None:
+        for part in runner.modules():
+            if isinstance(part, FusedBlock):
+                part.row = Row(part, working()) if fits(part, FusedBlock) else None
+
+
+def fused(part: nn.Module) -> nn.Module | None:
+    """The same block, of which one row is the C++'s, where all its parts are known."""
+    if not fits(part):
+        return None
+    made: Any = copied(part, FusedBlock)
+    made.row = Row(part, working())
+    return made
+
+
+def fits(block: Any, kind: type[Block] = Block) -> bool:
     """Whether a block is of parts that the C++ knows, in float32 on a CPU, and nobody but who looks listens to them."""
-    if type(block) is not Block or type(block.attention) is not Attention:
+    if type(block) is not kind or type(block.attention) is not Attention:
         return False
     attention, norms = block.attention, (block.norm1, block.norm2)
     feedforward: Any = block.feedforward
     project, mechanism, join = attention.project, attention.mechanism, attention.join
-    if type(project) is not MultiHead or project.normed or type(join) is not Join or not plain(mechanism):
+    if type(project) is not MultiHead or project.normed or type(join) is not Join:
+        return False
+    if type(mechanism).forward is not Softmax.forward:
         return False
     if type(feedforward) not in (FeedForward, GatedFeedForward) or bends(feedforward.activation) < 0:
         return False
@@ -104,10 +143,10 @@ def fits(block: Any) -> bool:
     if any(one._forward_hooks or one._forward_pre_hooks for one in around) or mechanism._forward_hooks:
         return False
     lying = [one for part in (*norms, *maps) for one in part._parameters.values() if one is not None]
-    ready = all(type(one) in (nn.Linear, Join) and one.in_features % row.STEP == 0 and readable(one) for one in maps)
+    ready = all(type(one) in (nn.Linear, Join) and one.in_features % gemv.STEP == 0 and readable(one) for one in maps)
     lie = all(one.dtype is torch.float32 and one.device.type == "cpu" and one.is_contiguous() for one in lying)
     turns = project.position is None or type(project.position).__call__ is Rotary.__call__
-    alike = project.parts[1] == project.parts[2] and project.parts[1] // project.groups % row.STEP == 0
+    alike = project.parts[1] == project.parts[2] and project.parts[1] // project.groups % gemv.STEP == 0
     gated = type(feedforward) is GatedFeedForward
     return ready and lie and turns and alike and chained(project.parts, gated, norms, maps)
 
@@ -154,14 +193,8 @@ def address(tensor: Tensor | None) -> int | None:
 @cache
 def working() -> Any:
     """What was compiled, where it is there; None where it is not."""
-    call = getattr(row.compiled(), "by_block", None)
+    call = getattr(gemv.compiled(), "by_block", None)
     if call is not None:
         call.argtypes = (*[POINTER] * 5, INTEGER, INTEGER, POINTER, POINTER, ctypes.c_int)
         call.restype = None
     return call
-
-
-def wholes(parts: Iterable[nn.Module]) -> dict[nn.Module, Whole]:
-    """What may stand before the forwards of blocks, once their matrices are packed."""
-    call = working()
-    return {} if call is None else {part: Whole(part, call) for part in parts if fits(part)}

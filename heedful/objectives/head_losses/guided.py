@@ -7,7 +7,7 @@ from torch import Tensor
 
 from heedful.attention import Sight
 from heedful.attention.card import Card
-from heedful.tasks.heads.rows import LOOKS, mean_of_rows
+from heedful.objectives.head_losses.row_means import LOOKS, mean_of_rows
 
 CARD = Card(
     "Guiding Attention for Self-Supervised Learning with Transformers (Deshpande and Narasimhan, 2020)",

@@ -9,34 +9,35 @@ from torch import Tensor, nn
 
 from heedful.attention import Sight
 from heedful.attention.mechanisms import SAC
-from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.look import Seen
-from heedful.tasks.closed import Task, Terms
+from heedful.objectives.objective import Loss, primary
 
-Told = Callable[[Seen, Terms], Tensor]  # what heads cost that do not do as they are told
+Losses = dict[str, Loss]
+Patterns = Callable[[Seen, Tensor], Losses]  # what else is seen of heads, and how many losses there are
 
 
-def by_policy(task: Task, model: nn.Module, batch: Batch, terms: Terms, told: Told | None) -> tuple[Tensor, Tensor]:
+def by_policy(judge: Callable[[], Losses], model: nn.Module, weight: float, patterns: Patterns) -> Losses:
     """The losses with edges drawn by chance, which become likelier the better they do than the likeliest ones.
 
     REINFORCE (Williams, 1992), as Li et al. (2020) train SAC, compared to the loss of the model's own choice.
     """
     choosing = choosers(model)
     with torch.no_grad():
-        settled, _ = task.loss(model, batch, terms)
+        settled = primary(judge())
     for part in choosing:
         part.redraw()
     with look(model) as seen:
-        total, count = task.loss(model, batch, terms)
+        found = judge()
     asked = [seen.asked(path) for path in seen.paths]
     taken = torch.stack([of_edges(one, q, k, sight) for one, q, k, sight in asked if isinstance(one, SAC)])
-    other = told(seen, terms) if told else 0.0
+    first = primary(found)
+    others = patterns(seen, first.count)
     for part in choosing:
         part.settle()
-    better = (total - settled).detach() / count
-    return total + count * (terms.policy * better * taken.mean() + other), count
+    better = (first.sum - settled.sum).detach() / first.count
+    return found | {"policy": Loss(first.count * better * taken.mean(), first.count, weight)} | others
 
 
 def choosers(model: nn.Module) -> list[SAC]:
