@@ -59,6 +59,7 @@ def views(images: Tensor, dice: Tensor, spec: DINOSpec, augment: Augmentation) -
         made = []
         for at in range(2 + spec.small):
             own = mixed(dice ^ (at + 1))
-            cut = small.cut(images, own, (sides[0], sides[1])) if at >= 2 else large(images, own)
+            part, to = (small, (sides[0], sides[1])) if at >= 2 else (large, None)
+            cut = part.draw(own, (images.shape[-2], images.shape[-1]), to).pixels(images)
             made.append(augment.varied(cut, own))
     return made[:2], made[2:]

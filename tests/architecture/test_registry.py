@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from heedful import models, registry, tasks
+from heedful.data import transforms
 from heedful.errors import Refusal
 from heedful.formats import layout_registry
 from heedful.models import part_tables
@@ -14,7 +15,7 @@ from heedful.registry import Registry
 
 EVERY = [
     part
-    for room in (models, layout_registry, part_tables, tasks)
+    for room in (models, layout_registry, part_tables, tasks, transforms)
     for part in vars(room).values()
     if isinstance(part, Registry) and part.known
 ]

@@ -14,9 +14,9 @@ from heedful.data.toys.drawn_shapes import draw as drawn
 from heedful.data.transforms import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
 from heedful.data.transforms import dice_of as dice_of_array
 from heedful.data.transforms.augment_dice import mixed
-from heedful.data.transforms.geometry import affine, mirrored, taken
 from heedful.data.transforms.mixing import quantiles
-from heedful.data.transforms.policies import OPERATIONS, SHEAR, changed
+from heedful.data.transforms.moves import affine, mirrored, taken
+from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import augmentation_of
 from heedful.training.recipes import resolve
@@ -210,11 +210,20 @@ def test_the_share_of_cutmix_is_that_of_its_pixels(seed, epoch, high, wide):
     torch.testing.assert_close(mixed.mean((1, 2, 3)), 1 - share)
 
 
+class Strong(OneOfMany):
+    """Another change for each dice, all as strong."""
+
+    most = (SHEAR, 5.0, 1.0, 0.9)
+    bits = 2
+
+    def change(self, dice: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        one = torch.ones(len(dice))
+        return dice, 0.7 * one, one
+
+
 def test_each_change_of_trivial_augment_changes_an_image_alone():
     images = levels(size=Size(3, 24, 24))[2:3].expand(OPERATIONS, -1, -1, -1) / 255
-    one = torch.ones(OPERATIONS)
-    most = (SHEAR, 5.0, 1.0, 0.9)
-    made = changed(images, torch.arange(OPERATIONS), one * 0.7, one, most, 2)
+    made = Strong()(images, torch.arange(OPERATIONS))
     assert torch.equal(made[0], images[0])
     assert all(not torch.equal(made[at], images[at]) for at in range(1, OPERATIONS))
     assert len(made.flatten(1).unique(dim=0)) == OPERATIONS

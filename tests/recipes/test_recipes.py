@@ -102,7 +102,8 @@ def test_a_known_set_is_trained_on_as_its_version_says(recipe: str) -> None:
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_toy_is_smaller_than_its_recipe(recipe: str) -> None:
     full, small = recipes.resolve(recipe), recipes.resolve(recipe, ["data=toy"])
-    assert small.data.samples < full.data.samples and small.training.steps < full.training.steps
+    assert small.data.samples < dict(full.data).get("samples", 10_000)  # a public set has as many as it has
+    assert small.training.steps < full.training.steps
     assert (small.task, small.model["family"]) == (full.task, full.model["family"])
     assert small.data.name == full.data.name or small.data.name in MADE  # a public set has a made one for its toy
 

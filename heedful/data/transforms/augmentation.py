@@ -8,9 +8,11 @@ import torch
 from torch import Tensor
 
 from heedful.data.collate import Batch
-from heedful.data.transforms.augment_dice import draw
+from heedful.data.sample import Sample
+from heedful.data.transforms.augment_dice import dice_of, draw
 from heedful.data.transforms.mixing import Mix
 from heedful.data.transforms.variation import Variation
+from heedful.errors import Refusal
 
 CHOICE = 30  # purpose of dice: which way two images are mixed
 
@@ -44,6 +46,19 @@ class Augmentation:
         for variation in self.variations:
             images = variation(images, dice)
         return images
+
+    def of_sample(self, sample: Sample, epoch: int) -> Sample:
+        """A sample as it is learned from in an epoch: its boxes, masks and all that lies on its image move with it."""
+        if self.mixes:
+            raise Refusal(
+                "data.augment mixes two images, and boxes or masks of two cannot be; leave mixup and cutmix out"
+            )
+        dice = torch.from_numpy(dice_of(self.seed, epoch, [sample.place]))
+        for part in (part for variation in self.variations for part in variation.parts):
+            high, wide = sample.image.pixels.shape[-2:]
+            sample = sample.moved(part.draw(dice, (high, wide)))
+            sample = sample.shown(part.shaded(sample.image.pixels[None], dice)[0])
+        return sample
 
     def mixed(self, images: Tensor, others: Tensor, dice: Tensor) -> tuple[Tensor, Tensor]:
         """Each image by one of the ways of mixing, drawn by chance, and the share of the first."""
