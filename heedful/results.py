@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +64,10 @@ class Text(Result):
 
     text: str
     score: float | None = None
+    tokens: tuple[int, ...] = field(default=(), compare=False, repr=False)  # that a model wrote it in, for who judges
+
+    def json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "text": self.text, "score": self.score}
 
     def plain(self) -> str:
         return self.text

@@ -98,7 +98,7 @@ def predict(
     elif stream:
         tell_pieces(task, model, asked, decoding, seed or 0)
     else:
-        found = cast(Any, task).best(model, asked, decoding, best, seed or 0)
+        found = task.best(model, asked, decoding, best, seed or 0)
         tell((lines(answers, best, as_json) for answers in found), len(asked))
 
 
@@ -142,10 +142,7 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
 def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[Vector]:
     """How near each input is to each, a row a line, where the model gives vectors."""
     from heedful.results import Vector
-    from heedful.tasks import Vectors
 
-    if not isinstance(task, Vectors):
-        raise Refusal(f"--similar is for models that give vectors, and this one's task is {task.name}; leave it out")
     if len(asked) < 2:
         raise Refusal("--similar compares inputs with each other; give two or more")
     return (Vector(tuple(round(near, 4) for near in row)) for row in task.similar(model, asked).tolist())
@@ -194,7 +191,7 @@ def tell(answers: Iterable[list[str]], count: int) -> None:
             say("\n".join(answer))
 
 
-def tell_pieces(task: Any, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
+def tell_pieces(task: Use, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
     """Prints each answer piece by piece, as it is written; all inputs are read before the first is answered."""
     from heedful.pipelines.reading_inputs import read_all
 

@@ -20,6 +20,18 @@ def several(inputs: Sequence[Read], size: int = 256) -> Iterator[Sequence[Read]]
     return (inputs[start : start + size] for start in range(0, len(inputs), size))
 
 
+def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
+    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
+    group: list[int] = []
+    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
+        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
+            yield group
+            group = []
+        group.append(at)
+    if group:
+        yield group
+
+
 def to(batch: Batch, device: torch.device) -> Batch:
     """The batch on a device."""
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}

@@ -22,6 +22,10 @@ class Collate(ABC, Generic[Kept]):
     even: ClassVar[bool] = False  # samples are all of one shape, so that no batch need be filled up
     filled: ClassVar[bool] = False  # zeros in a batch mean nothing to the loss, so that it can be filled up with them
 
+    def fillable(self, learned: Kept) -> bool:
+        """Whether a batch can be filled up with zeros, which mean nothing to the loss."""
+        return self.filled
+
     @abstractmethod
     def batch(self, samples: Sequence[Any], learned: Kept) -> Batch:
         """Samples as tensors, padded at the end."""

@@ -42,7 +42,10 @@ class Beginning(Context):
 
 
 class Writer(nn.Module):
-    """Generative model: it makes a context of a batch, and says what comes after each token, looking at that."""
+    """Generative model: it makes a context of a batch, and says what comes after each token, looking at that.
+
+    One that reads a source is called with the fields that it `reads`, by name, and a `target`: see `teacher_forced`.
+    """
 
     reads: ClassVar[frozenset[str]] = frozenset()  # the fields of a batch that it conditions on, beside the prompt
     special: Special
@@ -72,6 +75,16 @@ class Writer(nn.Module):
     def room(self, context: Beginning) -> int:
         """How many tokens it may write behind the prompts; the last of them is never read."""
         return longest(self) - context.prompt.shape[1] + 1
+
+
+def teacher_forced(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
+    """Scores of the token after each of the right targets of a batch (teacher forcing): B T V.
+
+    It is a call of the model, and not of its methods, so that one that is compiled runs as it was compiled.
+    """
+    read: frozenset[str] = model.reads  # type: ignore[assignment]
+    scores: Tensor = model(**{name: batch[name] for name in read}, target=batch["target"])
+    return scores
 
 
 def writes(model: nn.Module) -> TypeGuard[Writer]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
+from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.models.numerics import unit
+from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
-from heedful.results import Result
+from heedful.results import Result, Text
 
 
 class Use:
@@ -58,6 +62,37 @@ class Use:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
 
+    def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """The vectors of inputs, B M, where answers are vectors."""
+        return self.pipeline.vectors(model, inputs, self.learned, self.tell)
+
+    def similar(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """How near each input's vector is to each other's: the cosine of the angle between them, B B."""
+        made = unit(self.vectors(model, inputs))
+        return (made @ made.T).clamp(-1.0, 1.0)
+
+    def best(
+        self, model: nn.Module, inputs: Iterable[Any], decoding: Decoding, best: int = 1, seed: int = 0
+    ) -> Iterator[list[Text]]:
+        """The n best answers to each input, of a model that writes."""
+        return self.generation.best(model, inputs, self.learned, decoding, best, seed, self.tell)
+
+    def stream(self, model: nn.Module, given: Any, decoding: Decoding, seed: int = 0, number: int = 0) -> Iterator[str]:
+        """The answer to one input in pieces, of a model that writes."""
+        return self.generation.stream(model, given, self.learned, decoding, seed, number)
+
+    @property
+    def generation(self) -> Generation[Any]:
+        """How a model that writes is asked; one that does not is refused."""
+        if not isinstance(self.pipeline, Generation):
+            raise Refusal(f"answers are searched for in models that write, and this one's task is {self.name}")
+        return self.pipeline
+
+    @property
+    def tokenizer(self) -> Any:
+        """The tokenizer of texts; none where no text is read or written."""
+        return getattr(self.learned, "tokenizer", None)
+
     def doubt(self, text: str) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
         return self.pipeline.warning(text, self.learned)
@@ -69,3 +104,20 @@ class Use:
     def write(self, folder: Path) -> None:
         """Writes what is kept beside a model."""
         self.learned.write(folder, self.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Use of models from elsewhere: a record of how they are asked and what is kept beside them."""
+
+    name: str
+    pipeline: Pipeline[Any]
+    learned: type[Learned]
+
+    def read(self, folder: Path, state: dict[str, Any]) -> Use:
+        """The use as it was written beside a model."""
+        return Use(self.name, self.pipeline, self.learned.read(folder, state))
+
+    def of(self, folder: Path) -> Use:
+        """The use of a folder that does not say how it was used before."""
+        return Use(self.name, self.pipeline, self.learned.of(folder))

@@ -17,30 +17,27 @@ from heedful.models.vision.image_spec import ImageSpec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
+    from heedful.pipelines.use import Usage
     from heedful.tasks.closed import Task
-    from heedful.tasks.pairs import Pairs
-    from heedful.tasks.reading import Reading
-    from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
-    from heedful.tasks.vectors import Vectors
 
 __getattr__ = lazily(__name__)
 TASKS: Registry[Any] = Registry(
     "task",
     "heedful.tasks",
     {
-        "pairs": "heedful.tasks.pairs:Pairs",
-        "translation": "heedful.tasks.translation:Translation",
-        "continuation": "heedful.tasks.continuation:Continuation",
-        "masking": "heedful.tasks.masking:Masking",
+        "pairs": "heedful.tasks.text.sequence_pairs:TASK",
+        "translation": "heedful.tasks.text.translation:TASK",
+        "continuation": "heedful.tasks.text.language_modelling:TASK",
+        "masking": "heedful.tasks.text.masked_lm:TASK",
         "spans": "heedful.tasks.infilling:Spans",
         "infilling": "heedful.tasks.infilling:Infilling",
-        "classify": "heedful.tasks.classify:Classify",
-        "classify-several": "heedful.tasks.several:SeveralTasks",
-        "tag": "heedful.tasks.tag:Tag",
-        "answer": "heedful.tasks.answer:Answer",
-        "summary": "heedful.tasks.summary:Summary",
-        "conversation": "heedful.tasks.conversation:Conversation",
+        "classify": "heedful.tasks.text.text_classification:TASK",
+        "classify-several": "heedful.tasks.text.multitask:TASK",
+        "tag": "heedful.tasks.text.tagging:TASK",
+        "answer": "heedful.tasks.text.question_answering:TASK",
+        "summary": "heedful.tasks.text.summarisation:TASK",
+        "conversation": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.vision.image_classification:TASK",
         "rebuilding": "heedful.tasks.vision.masked_autoencoding:TASK",
@@ -48,39 +45,39 @@ TASKS: Registry[Any] = Registry(
         "coding": "heedful.tasks.vision.image_tokenizer:TASK",
         "guessing": "heedful.tasks.vision.masked_image_modelling:TASK",
         "searching": "heedful.tasks.vision.architecture_search:TASK",
-        "word2vec": "heedful.tasks.skip_gram:SkipGram",
-        "glove": "heedful.tasks.glove:Glove",
+        "word2vec": "heedful.tasks.text.word2vec:TASK",
+        "glove": "heedful.tasks.text.glove:TASK",
         "in-context": "heedful.tasks.series.in_context:TASK",
         "sets": "heedful.tasks.sets.set_classification:TASK",
         "series": "heedful.tasks.series.forecasting:TASK",
     },
 )
-READINGS: Registry[type[Reading]] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
+READINGS: Registry[Usage] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
     "output",
     "heedful.readings",
     {
-        "states": "heedful.tasks.vectors:Vectors",
-        "pooled": "heedful.tasks.vectors:Vectors",
-        "classes": "heedful.tasks.asking:Classification",
-        "tags": "heedful.tasks.asking:Tagging",
-        "answer": "heedful.tasks.asking:Answering",
-        "masked": "heedful.tasks.asking:Filling",
+        "states": "heedful.pipelines.sentence_vectors:VECTORS",
+        "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
+        "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
+        "tags": "heedful.pipelines.token_classification:TAGGING",
+        "answer": "heedful.pipelines.extractive_answers:ANSWERING",
+        "masked": "heedful.pipelines.fill_mask:FILLING",
     },
 )
-ALONE: Registry[type[Use]] = Registry(  # uses by the names that stand in a task.json, beside the tasks
+ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json, beside the tasks
     "use",
     "heedful.uses",
     {
-        "vectors": "heedful.tasks.vectors:Vectors",
-        "classification": "heedful.tasks.asking:Classification",
-        "tagging": "heedful.tasks.asking:Tagging",
-        "answering": "heedful.tasks.asking:Answering",
-        "filling": "heedful.tasks.asking:Filling",
-        "writing": "heedful.tasks.writing:Writing",
-        "continuing": "heedful.tasks.continuing:Continuing",
+        "vectors": "heedful.pipelines.sentence_vectors:VECTORS",
+        "classification": "heedful.pipelines.text_classes:CLASSIFICATION",
+        "tagging": "heedful.pipelines.token_classification:TAGGING",
+        "answering": "heedful.pipelines.extractive_answers:ANSWERING",
+        "filling": "heedful.pipelines.fill_mask:FILLING",
+        "writing": "heedful.pipelines.writing:WRITING",
+        "continuing": "heedful.pipelines.text_generation:CONTINUING",
     },
 )
-USES: Mapping[str, type[Use]] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
+USES: Mapping[str, Any] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
 
 
 def task_of(name: str) -> Any:
@@ -88,27 +85,27 @@ def task_of(name: str) -> Any:
     return TASKS.named(name)
 
 
-def use_of(model: nn.Module, folder: Path) -> Use:
+def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
-    from heedful.tasks.continuing import Continuing
-    from heedful.tasks.writing import Writing
+    from heedful.pipelines.text_generation import CONTINUING
+    from heedful.pipelines.writing import WRITING
 
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
     if isinstance(spec, Spec) and word != NEXT:
         return suited(READINGS[word].of(folder), spec)
     if isinstance(spec, WriterSpec):
-        return suited(Writing.of(folder), spec)
+        return suited(WRITING.of(folder), spec)
     if isinstance(spec, ImageSpec):
         from heedful.tasks.vision.foreign_images import seeing
 
-        return seeing(spec)  # type: ignore[return-value]  # a record at work
+        return seeing(spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    return Continuing.read(folder, {})
+    return CONTINUING.of(folder)
 
 
-def suited(use: Use, spec: Spec) -> Use:
+def suited(use: Any, spec: Spec) -> Any:
     """A use of a model that it suits."""
     if use.writes and asked(spec) != NEXT:
         raise Refusal(f"{use.name} asks for model.output={NEXT}, and this model's is {asked(spec)}; use another task")
@@ -121,11 +118,8 @@ __all__ = [
     "READINGS",
     "TASKS",
     "USES",
-    "Pairs",
     "Task",
-    "Translation",
     "Use",
-    "Vectors",
     "task_of",
     "use_of",
 ]

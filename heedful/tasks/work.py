@@ -21,7 +21,7 @@ from heedful.pipelines.learned import Learned
 from heedful.pipelines.use import Use
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.task import Task
-from heedful.views.finding import Finding
+from heedful.views.finding import Deferred, Finding
 
 
 class Work(Use):
@@ -33,7 +33,12 @@ class Work(Use):
         self.family, *self.also = task.families
         self.watch, self.ordered, self.inherits = task.watch, task.ordered, task.inherits
         self.told = task.shown
-        self.even, self.filled = task.collate.even, task.collate.filled
+        self.even = task.collate.even
+
+    @property
+    def filled(self) -> bool:
+        """Whether its batches can be filled up with zeros."""
+        return self.task.collate.fillable(self.learned)
 
     @property
     def terms(self) -> frozenset[str]:
@@ -158,7 +163,7 @@ class Work(Use):
         """What the views show of a model and its answers."""
         if not self.task.views:
             return None
-        results = self.pipeline.results(model, samples, self.learned, self.tell)
+        results = Deferred(lambda: self.pipeline.results(model, samples, self.learned, self.tell))
         found = [one for view in self.task.views if (one := view(model, samples, results, self.learned)) is not None]
         if not found:
             return None

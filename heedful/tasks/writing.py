@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 
-from heedful.data.collate import Ids, stack
+from heedful.data.collate import Ids, alike, stack
 from heedful.decoding import search, stream
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.search_spec import Decoding
-from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps_of_seen import maps
 from heedful.looking.page import Example
-from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.special_tokens import Special
-from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
+from heedful.models.text.encoder_decoder import EncoderDecoder
 from heedful.models.text.transformer import SPECIAL
 from heedful.models.writer import longest
 from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Result, Text
 from heedful.tasks.use import Use
-from heedful.tokenizers import Tokenizer, hf_folders
+from heedful.tokenizers import Tokenizer
 
 WINDOW = 4096  # inputs that are read before the first is answered, so that those of like length go together
 ROWS = 32_768  # tokens of sources, times beams, that are read at once
@@ -110,51 +107,3 @@ class Writes(Use):
             return written, source if path.endswith("cross") else read
 
         return Example(f"{text} → {self.said(ids, answer)}", maps(seen, words))
-
-
-class Writing(Writes):
-    """Has an encoder-decoder that was taught elsewhere write what it writes: a translation, a summary, an answer."""
-
-    name: ClassVar[str] = "writing"
-    input: ClassVar[str] = "a text"
-
-    def suits(self, spec: Spec) -> None:
-        if not isinstance(spec, WriterSpec):
-            raise Refusal(f"{self.name} is for models that read a text and write one, not for {spec.family!r}")
-        known = getattr(spec, "source_vocab", None) or spec.vocab
-        if len(self.tokenizer) > known:
-            raise Refusal(f"the tokenizer has {len(self.tokenizer)} tokens and the model {known}; copy both again")
-        self.special, self.longest = spec.special, spec.length
-
-    def known(self, text: str) -> list[int]:
-        ids = self.tokenizer.encode(nonempty(text, self.input))
-        return ids[:-1] if ids[-1:] == [self.special.end] else ids
-
-    def doubt(self, text: str) -> str | None:
-        length = len(self.tokenizer.encode(text)) + 1
-        if length <= self.longest:
-            return None
-        return f"{text[:60]!r} and so on is {length:,} tokens long, and the model learned from {self.longest:,}"
-
-    @classmethod
-    def of(cls, folder: Path) -> Self:
-        """The use of a folder that does not say how it was used before."""
-        return cls.read(folder, {})
-
-    @classmethod
-    def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        made = cls(hf_folders.needed(folder))
-        made.decoding = Decoding.model_validate(state.get("decoding", {}))
-        return made
-
-
-def alike(lengths: Sequence[int], room: int) -> Iterator[list[int]]:
-    """The places of lengths above 0 in groups of like ones, the longest first; each, padded, is within the room."""
-    group: list[int] = []
-    for at in sorted(filter(lengths.__getitem__, range(len(lengths))), key=lambda at: -lengths[at]):
-        if group and (len(group) + 1) * (lengths[group[0]] + 1) > room:
-            yield group
-            group = []
-        group.append(at)
-    if group:
-        yield group

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.data.sample import BoundingBoxes, Image, Labels, PerObject, Sample, Spatial
+from heedful.data.spatial_sample import BoundingBoxes, Image, Labels, PerObject, Sample, Spatial
 from heedful.data.transforms import MIXES, VARIATIONS, Augmentation, Move
 from heedful.data.transforms.augment_dice import dice_of
 from heedful.data.transforms.moves import Affine, Mirror, Shift

@@ -8,7 +8,7 @@ import torch
 import heedful
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
-from heedful.tasks.writing import Writing
+from heedful.pipelines.writing import WRITING
 from heedful.tokenizers import train
 from heedful.training.trained_run import trained, usable
 from tests.answered import plain
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 
 def test_it_answers_as_generate_does_and_in_pieces_and_with_beams(folder):
     model, use = usable(folder)
-    assert isinstance(use, Writing) and use.special == model.special
+    assert use.pipeline is WRITING.pipeline and use.learned.special == model.special
     short = Decoding(max_new_tokens=8)
     answers = [found[0].text for found in use.best(model, ASKED, short)]
     assert answers == [heedful.generate(model, text, max_new_tokens=8) for text in ASKED]

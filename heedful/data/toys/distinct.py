@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from random import Random
+from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.splits import Sample, Splits
 from heedful.errors import Refusal
 
 TRIES = 20  # for each sample
 
 
-def unlike(
-    make: Callable[[Random], Sample], key: Callable[[Sample], Hashable], data: DataSpec, seed: int
-) -> Splits[Sample]:
+def unlike(make: Callable[[Random], Sample], key: Callable[[Sample], Hashable], data: Any, seed: int) -> Splits[Sample]:
     """As many samples as the data ask for, as a pure function of the seed; a key tells which are alike."""
     random, valid, test = Random(seed), max(data.held_out // 4, 1), data.held_out
     wanted, made = data.samples + valid + test, dict[Hashable, Sample]()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.data.collate import Batch
-from heedful.data.sample import Sample
+from heedful.data.spatial_sample import Sample
 from heedful.data.transforms.augment_dice import dice_of, draw
 from heedful.data.transforms.mixing import Mix
 from heedful.data.transforms.variation import Variation
