@@ -73,7 +73,7 @@ def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: flo
     from heedful.errors import Refusal, unknown
     from heedful.looking import draw, overlay, page
     from heedful.looking.rollout import rolled
-    from heedful.tasks.seen import rolled_over
+    from heedful.views.rollout_over_image import rolled_over
 
     seen = task.look(model, text)
     paths = [map.path for map in seen.maps]

@@ -58,3 +58,31 @@ class MeanAbsoluteError(ForecastErrors):
 
     def compute(self) -> dict[str, float]:
         return {"mean_absolute_error": float(np.abs(np.concatenate(self.ours)).mean())}
+
+
+Pair = tuple[float, float]  # the error of what was made, and that of a plain guess
+
+
+def skill_of(pairs: Sequence[Pair]) -> float:
+    """By how much less the errors are than those of plain guesses, as a share of these."""
+    return 1 - sum(made for made, _ in pairs) / max(1e-12, sum(plain for _, plain in pairs))
+
+
+@dataclass
+class ReconstructionSkill(Metric[Any]):
+    """Skill of reconstructions: each sample comes with the error of what was made of it, and of a plain guess."""
+
+    names: ClassVar[tuple[str, ...]] = ("skill",)
+    share: ClassVar[bool] = True
+    meaning: ClassVar[str] = MEANING
+
+    pairs: list[Pair] = field(default_factory=list)
+
+    def update(self, samples: Sequence[Any], seen: Sequence[Pair], learned: Any) -> None:
+        self.pairs = [*self.pairs, *seen]
+
+    def merge(self, other: Self) -> None:
+        self.pairs = self.pairs + other.pairs
+
+    def compute(self) -> dict[str, float]:
+        return {"skill": skill_of(self.pairs)}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.data.collate import Batch, several, to
 from heedful.errors import Refusal
-from heedful.models.numerics import device_of, finite
+from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline
 from heedful.results import Label
@@ -53,13 +53,18 @@ class Classifying(Pipeline[Kept]):
     def inputs(self, samples: Sequence[Any], learned: Kept) -> Batch:
         """Samples as the model reads them, without their answers."""
 
+    def scores(self, model: nn.Module, batch: Batch) -> Tensor:
+        """What a model gives for each class: B C."""
+        made: Tensor = model(*(batch[name] for name in self.reads))
+        return made
+
     @torch.no_grad()
     def results(self, model: nn.Module, samples: Sequence[Any], learned: Kept, heard: Heard) -> list[Label]:
         model.eval()
         made: list[Label] = []
         for some in several(samples, self.at_once):
             batch = to(self.inputs(some, learned), device_of(model))
-            chances = finite(model(*(batch[name] for name in self.reads)).float()).softmax(-1).cpu()
+            chances = finite(precise(self.scores(model, batch))).softmax(-1).cpu()
             made += [Label.among(learned.labels, row) for row in chances]
             heard(len(chances))
         return made

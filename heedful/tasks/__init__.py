@@ -18,13 +18,7 @@ from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
     from heedful.pipelines.use import Usage
-    from heedful.tasks.agreeing import Agreeing
     from heedful.tasks.closed import Task
-    from heedful.tasks.coding import Coding
-    from heedful.tasks.guessing import Guessing
-    from heedful.tasks.images import Images
-    from heedful.tasks.rebuilding import Rebuilding
-    from heedful.tasks.searching import Searching
     from heedful.tasks.use import Use
 
 __getattr__ = lazily(__name__)
@@ -45,12 +39,12 @@ TASKS: Registry[Any] = Registry(
         "summary": "heedful.tasks.text.summarisation:TASK",
         "conversation": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
-        "images": "heedful.tasks.images:Images",
-        "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
-        "agreeing": "heedful.tasks.agreeing:Agreeing",
-        "coding": "heedful.tasks.coding:Coding",
-        "guessing": "heedful.tasks.guessing:Guessing",
-        "searching": "heedful.tasks.searching:Searching",
+        "images": "heedful.tasks.vision.image_classification:TASK",
+        "rebuilding": "heedful.tasks.vision.masked_autoencoding:TASK",
+        "agreeing": "heedful.tasks.vision.self_distillation:TASK",
+        "coding": "heedful.tasks.vision.image_tokenizer:TASK",
+        "guessing": "heedful.tasks.vision.masked_image_modelling:TASK",
+        "searching": "heedful.tasks.vision.architecture_search:TASK",
         "word2vec": "heedful.tasks.text.word2vec:TASK",
         "glove": "heedful.tasks.text.glove:TASK",
         "in-context": "heedful.tasks.series.in_context:TASK",
@@ -103,7 +97,7 @@ def use_of(model: nn.Module, folder: Path) -> Any:
     if isinstance(spec, WriterSpec):
         return suited(WRITING.of(folder), spec)
     if isinstance(spec, ImageSpec):
-        from heedful.tasks.elsewhere import seeing
+        from heedful.tasks.vision.foreign_images import seeing
 
         return seeing(spec)
     if not isinstance(spec, LanguageSpec):
@@ -124,12 +118,6 @@ __all__ = [
     "READINGS",
     "TASKS",
     "USES",
-    "Agreeing",
-    "Coding",
-    "Guessing",
-    "Images",
-    "Rebuilding",
-    "Searching",
     "Task",
     "Use",
     "task_of",

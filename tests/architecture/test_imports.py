@@ -106,9 +106,9 @@ def without_init(package: Path) -> Iterator[str]:
 
 
 def named_twice(package: Path) -> Iterator[str]:
-    """Files of one name, which a search cannot tell apart; what stands for one family or paper may share its name."""
+    """Files of one name, which a search cannot tell apart; what stands for one family, task or paper may share."""
     paths = sorted(path.relative_to(package) for path in package.rglob("*.py") if path.name != "__init__.py")
-    families = SHARED | {path.stem for path in paths if path.parts[0] == "models" and len(path.parts) == 3}
+    families = SHARED | {path.stem for path in paths if path.parts[0] in ("models", "tasks") and len(path.parts) == 3}
     for path in paths:
         parts = path.parts[0] in PARTS
         alike = [other for other in paths if other.stem == path.stem and other < path]

@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 import pytest
 
 from heedful import models, registry, tasks
+from heedful.data import transforms
 from heedful.errors import Refusal
 from heedful.formats import layout_registry
 from heedful.models import part_tables
@@ -14,7 +15,7 @@ from heedful.registry import Registry
 
 EVERY = [
     part
-    for room in (models, layout_registry, part_tables, tasks)
+    for room in (models, layout_registry, part_tables, tasks, transforms)
     for part in vars(room).values()
     if isinstance(part, Registry) and part.known
 ]
@@ -47,9 +48,11 @@ def test_names_are_known_without_an_import():
     counts, anew, loaded = done.stdout.splitlines()
     assert counts == f"{len(models.FAMILIES)} {len(tasks.TASKS)}"
     assert anew == "" and len(loaded.split()) <= 225  # 357 before names were lazy
-    assert not {"heedful.models.vision.swin", "heedful.tasks.images", "heedful.attention.mechanisms.reformer"} & {
-        *loaded.split()
-    }
+    assert not {
+        "heedful.models.vision.swin",
+        "heedful.tasks.vision.image_classification",
+        "heedful.attention.mechanisms.reformer",
+    } & {*loaded.split()}
 
 
 def test_a_package_brings_parts_and_stands_in_for_none_of_the_house(parts):

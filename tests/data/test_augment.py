@@ -14,11 +14,11 @@ from heedful.data.toys.drawn_shapes import draw as drawn
 from heedful.data.transforms import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
 from heedful.data.transforms import dice_of as dice_of_array
 from heedful.data.transforms.augment_dice import mixed
-from heedful.data.transforms.geometry import affine, mirrored, taken
 from heedful.data.transforms.mixing import quantiles
-from heedful.data.transforms.policies import OPERATIONS, SHEAR, changed
+from heedful.data.transforms.moves import affine, mirrored, taken
+from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany
 from heedful.errors import Refusal
-from heedful.tasks.variety import Variety
+from heedful.pipelines.image_learned import augmentation_of
 from heedful.training.recipes import resolve
 
 SIZE = Size(3, 12, 20)
@@ -130,13 +130,13 @@ def test_colours_turn_about_grey_and_some_images_lose_them():
 
 @pytest.mark.parametrize("word", [*VARIATIONS, *MIXES, "trivial", "crop(padding=3, reflect=True)"])
 def test_an_image_is_varied_alike_whatever_batch_it_is_in(word):
-    variety = Variety([word], seed=3)
+    augment = augmentation_of([word], seed=3)
     images = levels(8)
     dice = dice_of(3, 5, np.arange(8))
     batch = {"images": images, "dice": dice, "other_images": images.roll(1, 0), "other_dice": dice.roll(1, 0)}
-    whole, shares = variety(batch)
+    whole, shares = augment(batch)
     for some in ([2], [5, 1], [7, 3, 0]):
-        part, share = variety({name: tensor[some] for name, tensor in batch.items()})
+        part, share = augment({name: tensor[some] for name, tensor in batch.items()})
         torch.testing.assert_close(part, whole[some], rtol=0, atol=1e-6)
         assert share is shares is None or torch.equal(share, shares[some])
     assert whole.shape == images.shape and whole.isfinite().all() and whole.min() >= -1e-6 and whole.max() <= 1 + 1e-6
@@ -149,7 +149,7 @@ def test_another_epoch_seed_or_sample_is_varied_otherwise(word):
 
     def made(seed: int, epoch: int) -> torch.Tensor:
         dice = dice_of(seed, epoch, np.arange(64))
-        return Variety([word])({"images": image, "dice": dice, "other_images": other, "other_dice": dice})[0]
+        return augmentation_of([word])({"images": image, "dice": dice, "other_images": other, "other_dice": dice})[0]
 
     first = made(1, 1)
     assert torch.equal(first, made(1, 1))
@@ -170,7 +170,7 @@ def test_no_two_variations_throw_the_same_dice(monkeypatch):
             monkeypatch.setattr(module, "draw", counted)
         dice = dice_of(1, 1, np.arange(4))
         images = levels(4)
-        Variety([word])({"images": images, "dice": dice, "other_images": images, "other_dice": dice})
+        augmentation_of([word])({"images": images, "dice": dice, "other_images": images, "other_dice": dice})
         thrown[word] = asked
     instead = {"colour", "colour(hue=0.1)"}, {*MIXES}  # of these an image is given one alone
     for one, two in itertools.combinations(thrown, 2):
@@ -210,11 +210,20 @@ def test_the_share_of_cutmix_is_that_of_its_pixels(seed, epoch, high, wide):
     torch.testing.assert_close(mixed.mean((1, 2, 3)), 1 - share)
 
 
+class Strong(OneOfMany):
+    """Another change for each dice, all as strong."""
+
+    most = (SHEAR, 5.0, 1.0, 0.9)
+    bits = 2
+
+    def change(self, dice: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        one = torch.ones(len(dice))
+        return dice, 0.7 * one, one
+
+
 def test_each_change_of_trivial_augment_changes_an_image_alone():
     images = levels(size=Size(3, 24, 24))[2:3].expand(OPERATIONS, -1, -1, -1) / 255
-    one = torch.ones(OPERATIONS)
-    most = (SHEAR, 5.0, 1.0, 0.9)
-    made = changed(images, torch.arange(OPERATIONS), one * 0.7, one, most, 2)
+    made = Strong()(images, torch.arange(OPERATIONS))
     assert torch.equal(made[0], images[0])
     assert all(not torch.equal(made[at], images[at]) for at in range(1, OPERATIONS))
     assert len(made.flatten(1).unique(dim=0)) == OPERATIONS
@@ -234,20 +243,20 @@ def test_each_change_of_trivial_augment_changes_an_image_alone():
 )
 def test_words_that_are_none_are_refused(word, said):
     with pytest.raises(Refusal, match=said):
-        Variety([word])
+        augmentation_of([word])
 
 
 @pytest.mark.parametrize("word", [*VARIATIONS, *MIXES])
 def test_only_changes_of_shades_ask_what_channels_are(word):
     for channels in (1, 3):
-        Variety([word]).suits(channels)
+        augmentation_of([word], channels=channels)
     if word in ("colour", "grey", "trivial", "randaugment"):
         with pytest.raises(
             Refusal, match=f"{word} changes shades of grey or .* images have 4 channels; use some of flip"
         ):
-            Variety([word]).suits(4)
+            augmentation_of([word], channels=4)
     else:
-        Variety([word]).suits(4)
+        augmentation_of([word], channels=4)
 
 
 @pytest.mark.parametrize("size", [Size(3, 1, 1), Size(1, 2, 5), Size(3, 5, 2)])
@@ -256,7 +265,7 @@ def test_the_smallest_images_are_varied_too(word, size):
     images = levels(24, size)
     dice = dice_of(1, 2, np.arange(24))
     batch = {"images": images, "dice": dice, "other_images": images.flip(0), "other_dice": dice.flip(0)}
-    made, _ = Variety([word])(batch)
+    made, _ = augmentation_of([word])(batch)
     assert made.shape == images.shape and made.isfinite().all() and made.min() >= 0 and made.max() <= 1
 
 

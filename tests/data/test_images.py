@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from heedful.data.data_spec import DataSpec
-from heedful.data.images import mnist_and_cifar, opened_pictures
+from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import Broken, Size, picture, seen, viewed, written
 from heedful.data.images.gallery import Files
+from heedful.data.readers.labelled_images import ImageFiles
 from heedful.errors import Refusal
-from heedful.tasks.images import Images
+from heedful.tasks.vision.image_classification import TASK
 
 SIZE = Size(3, 16, 24)
 RANDOM = np.random.default_rng(0)
@@ -242,27 +242,27 @@ def folders(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def of(path: Path, **more: object) -> DataSpec:
-    return DataSpec(name=str(path), pixels=16, **more)
+def of(path: Path, **more: object) -> ImageFiles:
+    return ImageFiles(name=str(path), pixels=16, **more)
 
 
 def test_a_folder_a_class_is_divided_and_no_image_stands_on_two_sides(folders):
-    splits = opened_pictures(of(folders / "all"), 1)
+    splits = of(folders / "all").read(1)
     places = [{one.place for one in split} for split in (splits.train, splits.valid, splits.test)]
     assert sum(map(len, places)) == len(set.union(*places)) == 40
     assert all(places) and all(
         Path(one.place).relative_to(folders / "all").parts[0] == one.label for one in splits.train
     )
-    task, _ = Images.open(of(folders / "all"), 1)
+    task, _ = TASK.open(of(folders / "all"), 1)
     assert (
-        task.labels == ("cat", "dog")
+        task.learned.labels == ("cat", "dog")
         and task.numbers().items() >= {"channels": 3, "high": 16, "wide": 16, "classes": 2}.items()
     )
 
 
 def test_an_image_keeps_its_side_at_whatever_size_and_in_whatever_colours_it_is_read(folders):
     ways = [{"pixels": [8, 8]}, {"pixels": [16, 12]}, {"pixels": [8, 8], "channels": 1}]
-    found = [opened_pictures(DataSpec(name=str(folders / "all"), **way), 0) for way in ways]
+    found = [ImageFiles(name=str(folders / "all"), **way).read(0) for way in ways]
     assert len({tuple(tuple(one.place for one in side) for side in (s.train, s.valid, s.test)) for s in found}) == 1
 
 
@@ -270,7 +270,7 @@ def test_folders_of_halves_are_taken_as_they_are(folders):
     for half in ("train", "test"):
         (folders / "halves").mkdir(exist_ok=True)
         (folders / "halves" / half).symlink_to(folders / "all")
-    splits = opened_pictures(of(folders / "halves"), 1)
+    splits = of(folders / "halves").read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
 
 
@@ -286,13 +286,13 @@ def test_a_half_to_learn_from_and_another_are_known_by_many_names(folders, names
     halves = divided(folders, *names.split())
     (halves / ".hidden").mkdir()
     (halves / "README.txt").touch()
-    splits = opened_pictures(of(halves), 1)
+    splits = of(halves).read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 4, 40)
     assert {one.label for one in splits.test} == {"cat", "dog"}
 
 
 def test_three_halves_are_taken_as_they_are(folders):
-    splits = opened_pictures(of(divided(folders, "Train", "Val", "Test")), 1)
+    splits = of(divided(folders, "Train", "Val", "Test")).read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (40, 40, 40)
     assert {Path(one.place).parts[len(folders.parts) + 1] for one in splits.valid} == {"Val"}
 
@@ -301,11 +301,11 @@ def test_three_halves_are_taken_as_they_are(folders):
 def test_what_stands_beside_halves_is_no_class_and_is_not_forgotten(folders, more):
     halves = divided(folders, "train", "val", more)
     with pytest.raises(Refusal, match=r"is divided into train and \w+, and (more|val) is there too; move it away"):
-        opened_pictures(of(halves), 1)
+        of(halves).read(1)
 
 
 def test_a_class_may_be_called_train(folders):
-    splits = opened_pictures(of(divided(folders, "train", "ship")), 1)
+    splits = of(divided(folders, "train", "ship")).read(1)
     assert {one.label for one in splits.train} == {"train", "ship"}
 
 
@@ -315,8 +315,8 @@ def test_a_class_of_one_image_is_learned_from_wherever_it_falls(folders, halves)
         (folders / "all" / f"rare{at}").mkdir()
         pixels = np.random.default_rng([at, 2]).integers(0, 256, (18, 18, 3), dtype=np.uint8)
         Image.fromarray(pixels).save(folders / "all" / f"rare{at}" / "0.png")
-    task, splits = Images.open(of(divided(folders, "train", "test") if halves else folders / "all"), 1)
-    assert len(task.labels) == 32 and splits.valid and splits.test
+    task, splits = TASK.open(of(divided(folders, "train", "test") if halves else folders / "all"), 1)
+    assert len(task.learned.labels) == 32 and splits.valid and splits.test
     assert (len(splits.test) == 70) == halves
 
 
@@ -328,7 +328,7 @@ def test_too_few_images_to_hold_some_out_are_refused(tmp_path):
     with pytest.raises(
         Refusal, match=r"has too few images of each class to hold some out; add more, or give data\.train"
     ):
-        opened_pictures(of(tmp_path), 1)
+        of(tmp_path).read(1)
 
 
 @pytest.mark.parametrize("kind", ["header", "plain", "jsonl"])
@@ -340,10 +340,10 @@ def test_a_list_names_paths_and_labels(folders, kind):
         text = "label,path\n" * (kind == "header")
         text += "\n".join(",".join((label, path) if kind == "header" else (path, label)) for path, label in rows)
     (folders / f"list.{'jsonl' if kind == 'jsonl' else 'csv'}").write_text(text)
-    spec = DataSpec(
+    spec = ImageFiles(
         name="files", pixels=16, **{split: str(next(folders.glob("list.*"))) for split in ("train", "valid", "test")}
     )
-    splits = opened_pictures(spec, 1)
+    splits = spec.read(1)
     assert [(one.place, one.label) for one in splits.test] == [(str(folders / path), label) for path, label in rows]
 
 
@@ -352,9 +352,9 @@ def test_broken_images_are_named_and_refused_or_left_out(folders):
         path = folders / "all" / "cat" / name
         path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(Refusal, match=r"2 of 40 images cannot be read: .*cat/0\.png .*data\.broken=skip"):
-        opened_pictures(of(folders / "all"), 1)
+        of(folders / "all").read(1)
     with pytest.warns(UserWarning, match=r"2 of 40 images cannot be read: .*cat/0\.png .*left out"):
-        splits = opened_pictures(of(folders / "all", broken="skip"), 1)
+        splits = of(folders / "all", broken="skip").read(1)
     assert len(splits.train) + len(splits.valid) + len(splits.test) == 38
 
 
@@ -362,7 +362,7 @@ def test_all_that_are_left_out_are_named(folders):
     for at in range(9):
         (folders / "all" / "dog" / f"broken{at}.png").write_bytes(b"no picture")
     with pytest.warns(UserWarning, match="9 of 49 images") as told:
-        opened_pictures(of(folders / "all", broken="skip"), 1)
+        of(folders / "all", broken="skip").read(1)
     assert all(f"broken{at}.png (it is no image that can be read)" in str(told[0].message) for at in range(9))
 
 
@@ -373,7 +373,7 @@ def test_files_of_other_kinds_and_empty_classes_are_told(folders):
     (folders / "all" / "cat" / ".hidden").touch()
     photo().save(folders / "all" / "cat" / "photo.JFIF", "JPEG")
     with pytest.warns(UserWarning, match="passed over|without images") as told:
-        splits = opened_pictures(of(folders / "all"), 1)
+        splits = of(folders / "all").read(1)
     assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
         f"files of other kinds are passed over: 2, first {folders / 'all' / 'cat' / 'notes.txt'}",
         "folders without images make no class: cow",
@@ -389,7 +389,7 @@ def test_what_is_hidden_is_told_and_links_are_followed_but_not_in_circles(folder
     (cat / "linked").symlink_to(folders / "elsewhere")
     (cat / "circle").symlink_to(folders / "all")
     with pytest.warns(UserWarning, match="passed over") as told:
-        splits = opened_pictures(of(folders / "all"), 1)
+        splits = of(folders / "all").read(1)
     first = {"files of other kinds": (1, folders / "all/loose.txt"), "hidden images": (3, folders / "all/.cache/u.png")}
     assert [str(one.message).removeprefix(f"{folders / 'all'}: ") for one in told] == [
         f"{kind} are passed over: {count}, first {path}" for kind, (count, path) in first.items()
@@ -409,7 +409,7 @@ def test_a_folder_that_may_not_be_read_is_refused(folders, monkeypatch):
 
     monkeypatch.setattr(Path, "iterdir", denied)
     with pytest.raises(Refusal, match="more cannot be read: Permission denied"):
-        opened_pictures(of(folders / "all"), 1)
+        of(folders / "all").read(1)
 
 
 def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
@@ -441,7 +441,7 @@ def test_pictures_that_do_not_fit_are_decoded_again(folders, monkeypatch):
 def test_a_folder_of_other_things_is_refused(tmp_path, made, said):
     made(tmp_path)
     with pytest.raises(Refusal, match=said):
-        opened_pictures(of(tmp_path), 1)
+        of(tmp_path).read(1)
 
 
 # ---------------------------------------------------------------------- public sets
@@ -456,7 +456,7 @@ def test_idx_files_are_read_plain_and_zipped(tmp_path):
     for name, part in (("train", slice(0, 20)), ("t10k", slice(20, 30))):
         (tmp_path / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images[part])))
         (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(labels[part]))
-    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    splits = ImageFiles(name=str(tmp_path)).read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (18, 2, 10)
     assert np.array_equal(np.stack([one.pixels[0] for one in splits.test]), images[20:])
     assert [one.label for one in splits.test] == [str(n) for n in labels[20:]]
@@ -465,42 +465,42 @@ def test_idx_files_are_read_plain_and_zipped(tmp_path):
 @pytest.mark.parametrize("channels", [2, 4, 5])
 def test_idx_files_have_any_number_of_channels(tmp_path, channels):
     images = RANDOM.integers(0, 256, (20, channels, 6, 8), dtype=np.uint8)
-    splits = opened_pictures(mnist(tmp_path, images, images), 1)
+    splits = mnist(tmp_path, images, images).read(1)
     assert splits.test[3].pixels.shape == (channels, 6, 8) and np.array_equal(splits.test[3].pixels, images[3])
 
 
 def test_idx_files_whose_channels_stand_last_are_refused(tmp_path):
     images = np.zeros((20, 28, 28, 3), dtype=np.uint8)
     with pytest.raises(Refusal, match="has images of 28 channels, 3 pixels wide; write channels before rows and col"):
-        opened_pictures(mnist(tmp_path, images, images), 1)
+        mnist(tmp_path, images, images).read(1)
 
 
-def mnist(folder: Path, train: np.ndarray, test: np.ndarray) -> DataSpec:
+def mnist(folder: Path, train: np.ndarray, test: np.ndarray) -> ImageFiles:
     for name, images in (("train", train), ("t10k", test)):
         (folder / f"{name}-images-idx{images.ndim}-ubyte").write_bytes(idx(images))
         (folder / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.arange(len(images), dtype=np.uint8) % 3))
-    return DataSpec(name=str(folder))
+    return ImageFiles(name=str(folder))
 
 
 def test_halves_of_two_sizes_are_refused_before_anything_is_learned(tmp_path):
     small, large, colour = (np.zeros((20, *shape), dtype=np.uint8) for shape in ((4, 4), (4, 6), (3, 4, 4)))
     with pytest.raises(Refusal, match=r"4 x 4 pixels of 1 channel to learn from and of 4 x 6 pixels of 1 channel to"):
-        opened_pictures(mnist(tmp_path, small, large), 1)
+        mnist(tmp_path, small, large).read(1)
     (tmp_path / "t10k-images-idx3-ubyte").unlink()
     with pytest.raises(
         Refusal, match=r"pixels of 1 channel to learn from and of 4 x 4 pixels of 3 channels to test on"
     ):
-        opened_pictures(mnist(tmp_path, small, colour), 1)
+        mnist(tmp_path, small, colour).read(1)
 
 
 def test_two_classes_of_one_name_are_refused(tmp_path):
     images = RANDOM.integers(0, 256, (20, 4, 4), dtype=np.uint8)
     spec = mnist(tmp_path, images, images)
     (tmp_path / "classes.txt").write_text("cat\ndog\ncow\n")
-    assert {one.label for one in opened_pictures(spec, 1).test} == {"cat", "dog", "cow"}
+    assert {one.label for one in spec.read(1).test} == {"cat", "dog", "cow"}
     (tmp_path / "classes.txt").write_text("cat\ndog\n cat\n")
     with pytest.raises(Refusal, match=r"classes\.txt names two classes 'cat', which would be one; give each a name"):
-        opened_pictures(spec, 1)
+        spec.read(1)
 
 
 def endless(head: bytes) -> bytes:
@@ -522,7 +522,7 @@ def test_an_idx_file_is_unfolded_no_further_than_it_says(tmp_path, monkeypatch, 
         (tmp_path / f"{name}-labels-idx1-ubyte").write_bytes(idx(np.zeros(2, dtype=np.uint8)))
     tracemalloc.start()
     with pytest.raises(Refusal, match=said):
-        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+        ImageFiles(name=str(tmp_path)).read(1)
     room = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert room < 1 << 28
@@ -532,11 +532,11 @@ def test_records_and_their_archive_are_unfolded_no_further_than_they_may(tmp_pat
     whole = endless(tarfile.TarInfo("data_batch_1.bin").tobuf())
     (tmp_path / "cifar-10-binary.tar.gz").write_bytes(whole)
     with pytest.raises(Refusal, match=r"tar\.gz cannot be unpacked: it unfolds to more than 256 MB; copy it again"):
-        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+        ImageFiles(name=str(tmp_path)).read(1)
     (tmp_path / "cifar-10-binary.tar.gz").unlink()
     (tmp_path / "data_batch_1.bin").write_bytes(whole)
     with pytest.raises(Refusal, match=r"data_batch_1\.bin holds more than the 134,217,728 bytes that it may"):
-        opened_pictures(DataSpec(name=str(tmp_path)), 1)
+        ImageFiles(name=str(tmp_path)).read(1)
 
 
 def test_a_cut_gzipped_file_is_refused(tmp_path):
@@ -545,7 +545,7 @@ def test_a_cut_gzipped_file_is_refused(tmp_path):
     for cut in (-9, -5, -1):
         path.write_bytes(gzip.compress(idx(RANDOM.integers(0, 256, (20, 4, 4), dtype=np.uint8)))[:cut])
         with pytest.raises(Refusal, match="is gzipped but not whole"):
-            opened_pictures(spec, 1)
+            spec.read(1)
 
 
 def records(count: int, seed: int) -> bytes:
@@ -567,7 +567,7 @@ def test_cifars_records_are_read_from_a_folder_and_from_their_archive(tmp_path, 
     else:
         for name, data in files.items():
             (tmp_path / name).write_bytes(data)
-    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    splits = ImageFiles(name=str(tmp_path)).read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (90, 10, 20)
     row = np.frombuffer(files["test_batch.bin"], np.uint8)[3 * mnist_and_cifar.RECORD : 4 * mnist_and_cifar.RECORD]
     assert np.array_equal(splits.test[3].pixels.reshape(-1), row[1:]) and splits.test[3].label == "cat"
@@ -590,6 +590,6 @@ def test_cifars_sheets_are_read_row_by_row(tmp_path):
     (tmp_path / "test_batch.png").write_bytes((tmp_path / "train_batch_1.png").read_bytes())
     (tmp_path / "train_labels.bin").write_bytes(bytes(at % 10 for at in range(50_000)))
     (tmp_path / "test_labels.bin").write_bytes(bytes(at % 10 for at in range(10_000)))
-    splits = opened_pictures(DataSpec(name=str(tmp_path)), 1)
+    splits = ImageFiles(name=str(tmp_path)).read(1)
     assert np.array_equal(splits.test[102].pixels, pages[0].transpose(2, 0, 1)) and splits.test[102].label == "bird"
     assert splits.test[101].pixels.sum() == 2 and len(splits.train) + len(splits.valid) == 50_000

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, line_files, parallel_text, pharaoh, squad
 from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.images import sources
+from heedful.data.readers.labelled_images import ImageFiles
 from heedful.data.sides import Sides
 from heedful.errors import Refusal
 from heedful.tokenizers import train_files
@@ -141,4 +141,4 @@ def test_a_set_with_a_pipe_among_its_images_is_refused(tmp_path: Path) -> None:
         Image.new("L", (4, 4)).save(tmp_path / name / "1.png")
     os.mkfifo(tmp_path / "cat" / "2.png")
     with pytest.raises(Refusal, match=r"2\.png.*no plain file"):
-        sources.opened_pictures(DataSpec(name=str(tmp_path)), 1)
+        ImageFiles(name=str(tmp_path)).read(1)

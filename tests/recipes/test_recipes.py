@@ -3,7 +3,7 @@
 import json
 import re
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,8 @@ def test_a_known_set_is_trained_on_as_its_version_says(recipe: str) -> None:
 @pytest.mark.parametrize("recipe", recipes.names())
 def test_a_toy_is_smaller_than_its_recipe(recipe: str) -> None:
     full, small = recipes.resolve(recipe), recipes.resolve(recipe, ["data=toy"])
-    assert small.data.samples < full.data.samples and small.training.steps < full.training.steps
+    assert small.data.samples < dict(full.data).get("samples", 10_000)  # a public set has as many as it has
+    assert small.training.steps < full.training.steps
     assert (small.task, small.model["family"]) == (full.task, full.model["family"])
     assert small.data.name == full.data.name or small.data.name in MADE  # a public set has a made one for its toy
 
@@ -147,7 +148,7 @@ def test_a_fresh_model_of_a_recipe_begins_near_uniform_chances(trained: Trained,
         return
     losses, task = [], opened.task
     if isinstance(opened.model, BEiT):
-        task.teacher = opened.model.coder
+        task.objective = replace(task.objective, teacher=opened.model.coder)
     for seed in (1, 2, 3):
         torch.manual_seed(seed)
         model = models.assemble(spec)

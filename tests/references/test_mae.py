@@ -7,9 +7,10 @@ import torch
 from torch import nn
 
 import heedful
-from heedful.data.data_spec import DataSpec
+from heedful.data.readers.labelled_images import Shapes
 from heedful.errors import Refusal
-from heedful.tasks.rebuilding import Rebuilding, errors
+from heedful.objectives.masked_patches import PIXELS, rebuilt
+from heedful.tasks.vision.masked_autoencoding import TASK
 
 NUMBERS = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
 DECODER = {"decoder_hidden_size": 16, "decoder_num_hidden_layers": 2, "decoder_num_attention_heads": 2}
@@ -75,12 +76,11 @@ def test_what_is_rebuilt_and_the_loss_are_theirs():
     images = torch.rand(3, 3, 20, 20)
     dice = torch.arange(3) + 5
     from heedful.data.transforms import draw
-    from heedful.tasks.rebuilding import HIDING
 
-    noise = draw(dice, 25, HIDING)
+    noise = draw(dice, 25, PIXELS)
     with torch.no_grad():
         wanted = theirs(images, noise=noise)
-        found, _, seen, made = errors(own, images, dice)
+        found, _, seen, made = rebuilt(own, images, dice)
     order = torch.arange(48).view(4, 4, 3).permute(2, 0, 1).flatten()
     torch.testing.assert_close(made, wanted.logits[..., order], rtol=0, atol=1e-5)
     hidden = torch.ones(3, 25).scatter(1, seen, 0.0)
@@ -103,7 +103,7 @@ def test_patches_and_images_are_each_others_inverse_and_what_is_hidden_is_not_se
 
 
 def test_what_is_hidden_is_another_in_every_epoch_and_a_plain_guess_has_no_skill():
-    task, splits = Rebuilding.open(DataSpec(name="shapes", samples=12, held_out=8, pixels=[8, 8]), 3)
+    task, splits = TASK.open(Shapes(name="shapes", samples=12, held_out=8, pixels=[8, 8]), 3)
     assert "classes" not in task.numbers()
     model = heedful.build(
         "mae", **task.numbers(), patch=4, width=16, depth=1, heads=2, decoder_width=8, decoder_depth=1, decoder_heads=2

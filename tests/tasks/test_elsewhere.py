@@ -10,7 +10,7 @@ from PIL import Image
 import heedful
 from heedful.data.images.decode import Size
 from heedful.errors import Refusal
-from heedful.tasks import Images
+from heedful.pipelines.image_learned import ImageClasses
 from heedful.training import run
 from tests.answered import plain
 
@@ -51,7 +51,7 @@ def test_classes_are_told_by_their_names_and_pixels_at_the_scale_that_was_learne
 def test_a_model_that_does_not_name_its_classes_is_asked_by_the_names_of_its_task(tmp_path, photo):
     model = heedful.build("vit", **SIZES, classes=2, mean=[0.0] * 3, deviation=[1.0] * 3).eval()
     heedful.save(model, tmp_path / "there")
-    Images(["cat", "dog"], Size(3, 8, 8)).write(tmp_path / "there")
+    ImageClasses.unscaled(["cat", "dog"], Size(3, 8, 8)).write(tmp_path / "there", "images")
     again, use = run.usable(tmp_path / "there")
     assert plain(use.predict(again, [str(photo[0])])) == [["cat", "dog"][int(model(photo[1]).argmax())]]
 

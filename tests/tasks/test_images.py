@@ -1,5 +1,6 @@
 """Images as a task: what a step learns from is a pure function, mixed answers count as they should."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +11,47 @@ from torch.nn.functional import cross_entropy, one_hot
 
 import heedful
 from heedful import models
-from heedful.data.data_spec import DataSpec
+from heedful.data.images import pixels_of
+from heedful.data.readers.labelled_images import Shapes
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.tasks.agreeing import Agreeing
+from heedful.objectives.architecture_search import SearchLearned
+from heedful.pipelines.image_learned import ImageClasses, ImageLearned
+from heedful.pipelines.pipeline import unheard
 from heedful.tasks.closed import Terms
-from heedful.tasks.images import Images, pixels_of
+from heedful.tasks.vision.architecture_search import TASK as SEARCH
+from heedful.tasks.vision.image_classification import TASK
+from heedful.tasks.work import Work
 from heedful.training.distributed.ranks import Ranks
 from tests.answered import plain
 
 WORDS = ["flip", "crop(padding=2)", "trivial", "erase", "mixup", "cutmix"]
 
 
-def opened(augment: list[str] = WORDS, **more: object) -> tuple[Images, list]:
-    data = DataSpec(name="shapes", samples=40, held_out=8, pixels=[8, 12], augment=augment, **more)
-    task, splits = Images.open(data, 7)
+def opened(augment: list[str] = WORDS, **more: object) -> tuple[Work, list]:
+    data = Shapes(samples=40, held_out=8, pixels=[8, 12], augment=augment, **more)
+    task, splits = TASK.open(data, 7)
     return task, list(splits.train)
 
 
-def model_for(task: Images) -> torch.nn.Module:
+def model_for(task: Work) -> torch.nn.Module:
     torch.manual_seed(0)
     return heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, hidden=16)
+
+
+class Larger(torch.nn.Module):
+    """A teacher that sees images four times over."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.model(images.repeat(1, 1, 2, 2)[..., :16, :16])
+
+
+def other(labels: list[str], size: tuple[int, ...]) -> Work:
+    return Work(TASK, ImageClasses.unscaled(labels, size))
 
 
 class Rank(Ranks):
@@ -42,10 +63,10 @@ class Rank(Ranks):
 def test_many_processes_learn_from_the_very_images_of_one(size):
     task, samples = opened()
     fresh = task.fresh(samples[:12], 4)
-    whole, share = task.variety(task.batch(fresh))
+    whole, share = task.learned.augment(task.batch(fresh))
     for rank in range(size):
         own, counts = Rank(rank, size).share(fresh)
-        part, of_part = task.variety(task.batch(own))
+        part, of_part = task.learned.augment(task.batch(own))
         assert counts == 1
         torch.testing.assert_close(part, whole[rank::size], rtol=0, atol=1e-6)
         assert torch.equal(of_part, share[rank::size])
@@ -60,9 +81,9 @@ def test_an_image_is_mixed_with_its_neighbour_as_that_is_varied_itself():
 
 def test_an_image_is_another_in_every_epoch_and_the_same_in_each():
     task, samples = opened()
-    one, two, again = (task.variety(task.batch(task.fresh(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
+    one, two, again = (task.learned.augment(task.batch(task.fresh(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
     assert torch.equal(one, again) and not torch.equal(one, two)
-    plain = task.variety(task.batch(samples[:9]))
+    plain = task.learned.augment(task.batch(samples[:9]))
     assert plain[1] is None and torch.equal(plain[0], torch.from_numpy(pixels_of(samples[:9])).float() / 255)
     unvaried, its = opened([])
     assert unvaried.fresh(its, 3) is its
@@ -73,8 +94,8 @@ def test_an_image_is_another_in_every_epoch_and_the_same_in_each():
 def test_the_loss_of_mixed_images_is_that_of_mixed_answers(words, smoothing):
     task, samples = opened(words)
     model, batch = model_for(task), task.batch(task.fresh(samples[:10], 0))
-    images, share = task.variety(batch)
-    first, second = (one_hot(batch[name], len(task.labels)).float() for name in ("answer", "other_answer"))
+    images, share = task.learned.augment(batch)
+    first, second = (one_hot(batch[name], len(task.learned.labels)).float() for name in ("answer", "other_answer"))
     mixed = share[:, None] * first + (1 - share[:, None]) * second
     wanted = cross_entropy(model(images), mixed, reduction="sum", label_smoothing=smoothing)
     loss, count = task.loss(model, batch, Terms(smoothing=smoothing))
@@ -86,8 +107,8 @@ def test_autocast_moves_no_pixel():
     task, samples = opened()
     batch = task.batch(task.fresh(samples[:8], 0))
     with torch.autocast("cpu", torch.bfloat16):
-        low = task.variety(batch)[0]
-    assert torch.equal(low, task.variety(batch)[0]) and low.dtype == torch.float32
+        low = task.learned.augment(batch)[0]
+    assert torch.equal(low, task.learned.augment(batch)[0]) and low.dtype == torch.float32
 
 
 def test_files_are_answered_as_the_pictures_in_them(tmp_path):
@@ -97,7 +118,7 @@ def test_files_are_answered_as_the_pictures_in_them(tmp_path):
     for at, one in enumerate(samples[:5]):
         Image.fromarray(one.pixels.transpose(1, 2, 0)).save(tmp_path / f"{at}.png")
         paths.append(str(tmp_path / f"{at}.png"))
-    wanted = [said.name for said in task.answers(model, samples[:5])]
+    wanted = [said.name for said in task.pipeline.results(model, samples[:5], task.learned, unheard)]
     assert plain(task.predict(model, paths)) == wanted
     assert plain(task.predict(model, [task.write_input(one) for one in samples[:5]])) == wanted
     with pytest.raises(Refusal, match=r"input 2: .*no\.png cannot be read: it does not exist"):
@@ -122,8 +143,9 @@ def test_a_task_is_read_as_it_was_written(tmp_path):
     task.write(tmp_path)
     state = heedful.formats.native.read_json(tmp_path / "task.json")
     state.pop("task")
-    again = Images.read(Path(tmp_path), state)
-    assert (again.labels, again.size, again.numbers()) == (task.labels, task.size, task.numbers())
+    again = TASK.read(Path(tmp_path), state)
+    assert (again.learned.labels, again.learned.size) == (task.learned.labels, task.learned.size)
+    assert again.numbers() == task.numbers()
 
 
 def test_pixels_are_brought_to_one_scale():
@@ -132,18 +154,19 @@ def test_pixels_are_brought_to_one_scale():
     scaled = model.inputs.scale(torch.from_numpy(pixels_of(samples)).float() / 255)
     torch.testing.assert_close(scaled.mean((0, 2, 3)), torch.zeros(3), rtol=0, atol=1e-4)
     torch.testing.assert_close(scaled.std((0, 2, 3)), torch.ones(3), rtol=0, atol=1e-2)
-    assert np.isclose(task.mean[0], np.mean([one.pixels[0] for one in samples]) / 255)
+    assert np.isclose(task.learned.mean[0], np.mean([one.pixels[0] for one in samples]) / 255)
 
 
 def test_half_of_a_taught_models_loss_is_what_its_teacher_says():
     task, samples = opened(["flip", "mixup"])
     teacher = heedful.build("lenet", **task.numbers() | {"high": 16, "wide": 16}).eval()
     student = heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, distilled=True)
-    task.teacher = lambda images: teacher(images.repeat(1, 1, 2, 2)[..., :16, :16])
+    large = Larger(teacher)
+    task.objective = replace(task.objective, teacher=large)
     batch = task.batch(task.fresh(samples[:6], 0))
-    images, share = task.variety(batch)
+    images, share = task.learned.augment(batch)
     own, other = student.answers(images)
-    said = task.teacher(images).argmax(-1)
+    said = large(images).argmax(-1)
     first, second = (cross_entropy(own, batch[name], reduction="none") for name in ("answer", "other_answer"))
     wanted = (share * first + (1 - share) * second + cross_entropy(other, said, reduction="none")) / 2
     torch.testing.assert_close(task.loss(student, batch)[0], wanted.sum())
@@ -157,14 +180,18 @@ def test_a_teacher_of_other_classes_or_for_a_model_without_a_token_is_refused():
     with pytest.raises(Refusal, match=r"set model\.distilled=true"):
         task.taught_by(teacher, task, plain)
     with pytest.raises(Refusal, match="other classes or sizes"):
-        task.taught_by(teacher, Images(["a", "b"], task.size), taught)
-    task.taught_by(teacher, Images(task.labels, task.size), taught)
-    assert task.teacher is teacher
+        task.taught_by(teacher, other(["a", "b"], task.learned.size), taught)
+    searched = SearchLearned.unscaled(task.learned.labels, task.learned.size)
+    with pytest.raises(Refusal, match="other classes or sizes"):
+        task.taught_by(teacher, Work(SEARCH, searched), taught)
+    before = task.objective
+    task.taught_by(teacher, other(task.learned.labels, task.learned.size), taught)
+    assert task.objective.teacher is teacher and before.teacher is None
 
 
 def test_how_far_heads_look_is_told_of_layers_with_unequal_heads():
     from heedful.looking.maps import Map
-    from heedful.tasks.seen import reach
+    from heedful.views.learned_filters import reach
 
     cells = ("0,0", "0,1")
     layers = [Map(f"layer {at}", torch.full((heads, 2, 2), 0.5), cells, cells) for at, heads in enumerate((1, 3))]
@@ -182,7 +209,8 @@ def test_classes_are_told_before_anything_is_learned():
     many = [one for one in samples if one.label == "ring"] * 9
     few = [one for one in samples if one.label == "cross"][:1]
     assert "lopsided, so that 'cross' may be lost" in task.noted(Splits(many + few, [], []))
-    assert Agreeing(task.labels, task.size).noted(splits) == ""  # it is told no class
+    untold = ImageLearned.unscaled(task.learned.labels, task.learned.size)
+    assert untold.describe_data(splits) == "" and "classes" not in untold.facts()  # it is told no class
 
 
 def test_a_report_tells_of_each_class_of_the_commonest_and_how_sure_it_is():

@@ -4,24 +4,22 @@ import pytest
 import torch
 
 import heedful
-from heedful.data.data_spec import DataSpec
+from heedful.data.readers.labelled_images import Shapes
 from heedful.looking.overlay import caption, shaded
 from heedful.looking.rollout import rollout
-from heedful.tasks.images import Images
-from heedful.tasks.rebuilding import Rebuilding
-from heedful.tasks.seen import rolled_over
+from heedful.tasks import TASKS
+from heedful.views.rollout_over_image import rolled_over
 
 SMALL = {"width": 16, "heads": 2, "depth": 2, "hidden": 16, "patch": 4}
 LAYERS = ("encoder.blocks.0.attention", "encoder.blocks.1.attention")
 ROLLED, MEAN = "rollout through all layers", ", mean over all patches"
 
 
-def looked(family: str, kind: type[Images] = Images, **more: object):
-    data = DataSpec(name="shapes", samples=20, held_out=4, pixels=[8, 12])
-    task, splits = kind.open(data, 7)
+def looked(family: str, task: str = "images", **more: object):
+    work, splits = TASKS[task].open(Shapes(samples=20, held_out=4, pixels=[8, 12]), 7)
     torch.manual_seed(0)
-    model = heedful.build(family, **task.numbers(), **SMALL, **more).eval()
-    return model, task.look(model, task.write_input(splits.train[0]))
+    model = heedful.build(family, **work.numbers(), **SMALL, **more).eval()
+    return model, work.look(model, work.write_input(splits.train[0]))
 
 
 @pytest.mark.parametrize(
@@ -61,8 +59,7 @@ def test_both_tokens_of_a_taught_model_are_rolled_out():
 
 
 def test_a_title_says_that_windows_are_taken_together():
-    data = DataSpec(name="shapes", samples=20, held_out=4, pixels=[16, 16])
-    task, splits = Images.open(data, 7)
+    task, splits = TASKS["images"].open(Shapes(samples=20, held_out=4, pixels=[16, 16]), 7)
     sizes = {"width": 8, "heads": 1, "depths": [1, 1], "patch": 2, "window": 4}
     model = heedful.build("swin", **task.numbers(), **sizes).eval()
     maps = task.look(model, task.write_input(splits.train[0])).maps
@@ -77,7 +74,7 @@ def test_a_rollout_that_is_drawn_anyway_is_not_drawn_twice(discard, titles):
 
 
 def test_an_autoencoders_rollouts_are_drawn_over_what_is_shown_and_over_the_image():
-    model, seen = looked("mae", Rebuilding, mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
+    model, seen = looked("mae", "rebuilding", mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
     encoder, decoder = rolled_over(seen.maps, 0.5, seen.sections, model)
     assert encoder.title == "rollout through the encoder, 50% dropped, mean over the patches shown"
     assert decoder.title == "rollout through the decoder, 50% dropped, mean over all patches"

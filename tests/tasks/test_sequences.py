@@ -90,7 +90,7 @@ def test_pixels_are_the_brightness_of_a_picture_row_by_row(monkeypatch: pytest.M
     pixels[0, :, 0, 1] = 255, 255, 255
     pixels[0, :, 1, 0] = 100, 0, 0
     one = [Picture(Gallery(pixels), 0, "cat", "here")]
-    monkeypatch.setattr(word_sequences, "opened_pictures", lambda data, seed: Splits(one, one, one))
+    monkeypatch.setattr(word_sequences.PublicImages, "read", lambda reader, seed: Splits(one, one, one))
     splits = TASK.reader(labelled_sequences.PIXELS)(name=labelled_sequences.PIXELS).read(1)
     assert (
         len(splits.words) == 256 and splits.test[0].places.tolist() == [0, 255, 30, 0] and splits.test[0].label == "cat"

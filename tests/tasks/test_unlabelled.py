@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -9,14 +10,17 @@ from torch.nn.functional import normalize
 
 import heedful
 from heedful import models
-from heedful.data.data_spec import DataSpec
 from heedful.data.images.decode import Size
+from heedful.data.readers.labelled_images import Shapes
 from heedful.errors import Refusal
 from heedful.models.vision.autoformer_nas import Choice, weights
 from heedful.models.vision.dino import crowding
-from heedful.tasks import Agreeing, Coding, Guessing, Rebuilding, Searching, searching
-from heedful.tasks.guessing import asked
-from heedful.tasks.searching import search
+from heedful.objectives import architecture_search
+from heedful.objectives.architecture_search import search
+from heedful.objectives.masked_patches import guessed
+from heedful.objectives.self_distillation import views
+from heedful.tasks import TASKS
+from heedful.tasks.work import Work
 
 SIZES = {"patch": 4, "width": 16, "heads": 2, "depth": 1, "hidden": 24}
 CODED = {"vocab": 8, "tokenizer_width": 8}
@@ -24,17 +28,17 @@ DINO = {"out_dim": 12, "bottleneck_dim": 6, "hidden_dim": 10, "local_crops": 2}
 
 
 def opened(kind, augment=("flip",)):
-    data = DataSpec(name="shapes", samples=24, held_out=8, pixels=[8, 12], augment=list(augment))
-    task, splits = kind.open(data, 7)
+    data = Shapes(samples=24, held_out=8, pixels=[8, 12], augment=list(augment))
+    task, splits = TASKS[kind].open(data, 7)
     return task, list(splits.train)
 
 
 def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
-    task, samples = opened(Agreeing)
+    task, samples = opened("agreeing")
     torch.manual_seed(0)
     model = heedful.build("dino", **task.numbers(), **SIZES, **DINO)
     batch = task.batch(task.fresh(samples[:5], 0))
-    large, small = task.views(batch["images"].float() / 255, batch["dice"], model.spec)
+    large, small = views(batch["images"].float() / 255, batch["dice"], model.spec, task.learned.augment)
     assert [view.shape[-2:] for view in (*large, *small)] == [(8, 12)] * 2 + [(4, 4)] * 2
     with torch.no_grad():
         model.centre.uniform_(-0.1, 0.1)
@@ -51,14 +55,14 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
 
 @pytest.mark.parametrize("share", [0.15, 0.6])
 def test_large_views_show_at_least_a_share_of_an_image_and_small_ones_at_most(share):
-    task, _ = opened(Agreeing)
+    task, _ = opened("agreeing")
     model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, global_crop_scale=share)
     place = torch.linspace(0, 1, 64)
     ramps = torch.stack((place[:, None].expand(64, 64), place.expand(64, 64), torch.zeros(64, 64)))
     sizes = [
         [(view[:, n].amax((1, 2)) - view[:, n].amin((1, 2))) for n in (0, 1)]
-        for views in task.views(ramps.expand(40, 3, 64, 64), torch.arange(40), model.spec)
-        for view in views
+        for some in views(ramps.expand(40, 3, 64, 64), torch.arange(40), model.spec, task.learned.augment)
+        for view in some
     ]
     large, *small = [high * wide for high, wide in sizes][1:]
     assert share - 0.1 < large.min() < share + 0.1 and large.max() > 0.8
@@ -80,7 +84,7 @@ def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
 
 
 def test_a_teacher_follows_its_student_and_is_what_is_left():
-    task, samples = opened(Agreeing)
+    task, samples = opened("agreeing")
     model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, teacher_momentum=0.9, center_momentum=0.5).train()
     task.prepare(model)
     own = dict(model.named_parameters())
@@ -108,7 +112,7 @@ def coder(task):
 
 
 def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance():
-    task, samples = opened(Coding)
+    task, samples = opened("coding")
     model = coder(task).eval()
     images = task.batch(samples[:3])["images"].float() / 255
     tokens = model.tokens(images)
@@ -121,21 +125,22 @@ def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance()
 
 
 def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
-    task, samples = opened(Guessing)
+    task, samples = opened("guessing")
     model = heedful.build("beit", **task.numbers(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
-    task.teacher = coder(task)
+    teacher = coder(task)
+    task.objective = replace(task.objective, teacher=teacher)
     task.prepare(model)
     batch = task.batch(task.fresh(samples[:4], 0))
-    images, _ = task.variety(batch)
-    said, wanted, hidden = asked(model, images, batch["dice"])
-    assert hidden.sum(1).tolist() == [3] * 4 and torch.equal(wanted, task.teacher.eval().tokens(images))
+    images, _ = task.learned.augment(batch)
+    said, wanted, hidden = guessed(model, images, batch["dice"])
+    assert hidden.sum(1).tolist() == [3] * 4 and torch.equal(wanted, teacher.eval().tokens(images))
     losses = torch.nn.functional.cross_entropy(said.mT, wanted, reduction="none")
     each = torch.stack([losses[at][hidden[at]].mean() for at in range(4)])
     torch.testing.assert_close(task.loss(model, batch)[0], each.sum())
     assert not any(p.requires_grad for p in model.coder.parameters())
     other = models.spec("beit", **task.numbers(), **SIZES, vocab=9, tokenizer_width=8)
     with pytest.raises(Refusal, match=r"model\.vocab=9 and the teacher has 7; set model\.vocab=7"):
-        task.taught_by(task.teacher, Coding(task.labels, task.size), other)
+        task.taught_by(teacher, Work(TASKS["coding"], opened("coding")[0].learned), other)
 
 
 SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden": [12, 24]}
@@ -143,7 +148,7 @@ SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden
 
 @pytest.mark.parametrize("mechanism", ["softmax", "performer(features=8)"])  # which draws for each head
 def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
-    task, _ = opened(Searching)
+    task, _ = opened("searching")
     torch.manual_seed(0)
     sizes = SIZES | {"depth": 2, "mechanism": mechanism}
     model = heedful.build("autoformer", **task.numbers(), **sizes, **SPACE).eval()
@@ -160,7 +165,7 @@ def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
 
 
 def test_a_search_finds_the_best_within_its_budget():
-    task, _ = opened(Searching)
+    task, _ = opened("searching")
     sizes = {**SIZES, "depth": 2}
     spec = models.spec("autoformer", **task.numbers(), **sizes, **SPACE, budget=3000)
     best, told = search(spec, lambda one: one.width + sum(heads + hidden for heads, hidden in one.layers) / 100)
@@ -171,7 +176,7 @@ def test_a_search_finds_the_best_within_its_budget():
 
 
 def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned(monkeypatch):
-    task, _ = opened(Searching)
+    task, _ = opened("searching")
     numbers = {**task.numbers(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
     whole = models.spec("autoformer", **numbers)
     every = [
@@ -183,7 +188,7 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
     least = min(weights(whole, one) for one in every)
     exact, below = (models.spec("autoformer", **numbers, budget=least - less) for less in (0, 1))
     task.suits(exact)
-    monkeypatch.setattr(searching, "TRIES", 0)  # chance has met none within it
+    monkeypatch.setattr(architecture_search, "TRIES", 0)  # chance has met none within it
     judged = []
     assert search(exact, lambda one: judged.append(one) or 0.0)[0] == Choice(8, ((1, 12),))
     assert {weights(whole, one) for one in judged} == {least}
@@ -196,11 +201,11 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
         task.suits(alone)
 
 
-@pytest.mark.parametrize(("task", "family", "more"), [(Rebuilding, "mae", {}), (Guessing, "beit", CODED)])
+@pytest.mark.parametrize(("task", "family", "more"), [("rebuilding", "mae", {}), ("guessing", "beit", CODED)])
 def test_of_one_patch_nothing_can_be_hidden(task, family, more):
     def suits(high: int) -> None:
         spec = models.spec(family=family, channels=1, high=high, wide=4, **SIZES, **more)
-        task((), Size(1, high, 4)).suits(spec)
+        TASKS[task].learned.unscaled((), Size(1, high, 4)).suited(spec)
 
     suits(8)
     with pytest.raises(Refusal, match="images of 4 x 4 pixels are one patch, and none is left to hide"):

@@ -1,6 +1,5 @@
-"""Images: drawn on the fly, of public sets and of a user's own files, as numbers of one size."""
+"""Images: decoded files, arrays and public sets, as numbers of one size."""
 
-from heedful.data.images.gallery import Gallery, Picture, Pixels
-from heedful.data.images.sources import SETS, opened_pictures
+from heedful.data.images.gallery import Gallery, Picture, Pixels, pixels_of
 
-__all__ = ["SETS", "Gallery", "Picture", "Pixels", "opened_pictures"]
+__all__ = ["Gallery", "Picture", "Pixels", "pixels_of"]

@@ -21,7 +21,7 @@ from heedful.safe.opening import content
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "picture", "seen", "viewed", "written"]
+__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "coloured", "picture", "seen", "viewed", "written"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
@@ -173,3 +173,8 @@ def written(pixels: NDArray[np.uint8]) -> str:
     stream = io.BytesIO()
     Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)).save(stream, "PNG")
     return INLINE[0] + base64.b64encode(stream.getvalue()).decode("ascii")
+
+
+def coloured(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A picture (C H W) as people see it: H W 3."""
+    return np.ascontiguousarray(seen(pixels).transpose(1, 2, 0))

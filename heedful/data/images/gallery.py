@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.images.decode import Broken, Size, fitted, picture
+from heedful.data.images.decode import Broken, Size, fitted, picture, written
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
@@ -69,6 +69,24 @@ class Picture:
     def content(self) -> bytes:
         """What is the same of equal pictures, however their files are written."""
         return self.gallery.digest(self.at).to_bytes(8, "big")
+
+    @property
+    def as_input(self) -> str:
+        """The picture as `predict` and `look` take it: its file, or a text that holds it."""
+        return self.place if self.is_file else written(self.gallery.pixels[self.at])
+
+    @property
+    def called(self) -> str:
+        """What people call it: its file's name, or its set and its number there."""
+        return Path(self.place).name if self.is_file else self.place
+
+
+def pixels_of(pictures: Sequence[Picture]) -> Pixels:
+    """Pictures as one array: B C H W."""
+    gallery = pictures[0].gallery
+    if all(one.gallery is gallery for one in pictures):
+        return gallery.take([one.at for one in pictures])
+    return np.stack([one.pixels for one in pictures])
 
 
 class Files(Gallery):

@@ -1,82 +1,69 @@
-"""Which pictures the data name: drawn ones, a public set, or a user's own folders and lists."""
+"""Where pictures lie: public sets by their files, and a user's own folders and lists."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
-from heedful.data.formats.class_folders import Classes, sides_of
+from heedful.data.formats.class_folders import Classes
 from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.near_duplicates import by_side, digests, held_together
-from heedful.data.public import download as public
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided, opened, taught
-from heedful.data.toys.drawn_shapes import shapes
+from heedful.data.splits import Splits, divided, taught
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
 
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-SETS = ("shapes", "cifar10", "fashion-mnist")  # by name
 FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
 
 
-def size_of(data: DataSpec) -> Size:
-    """Of what shape files are made, and shapes drawn."""
-    high, wide = data.pixels or (32, 32)
-    return Size(data.channels or 3, high, wide)
+@dataclass(frozen=True)
+class Published:
+    """A public set that comes in two halves: its folder, its pictures by half, and the names of its classes."""
+
+    folder: Path
+    found: mnist_and_cifar.Halves
+    names: list[str]
+
+    @property
+    def size(self) -> Size:
+        """The shape of its images, which is one in both halves."""
+        own, tested = (self.found[half][0].shape[1:] for half in ("train", "test"))
+        if own != tested:
+            said = f"{self.folder} has images of {shape(own)} to learn from and of {shape(tested)} to test on"
+            raise Refusal(f"{said}; use one size")
+        return Size(*own)
+
+    def pictures(self, processor: Processor | None) -> tuple[list[Picture], list[Picture]]:
+        """The pictures to learn from, and to test on."""
+        made = []
+        for half, (pixels, labels) in self.found.items():
+            gallery, place = Gallery(pixels, processor), f"{self.folder} {half}"
+            numbered = enumerate(labels.tolist())
+            made.append([Picture(gallery, at, self.names[n], f"{place} {at}") for at, n in numbered])
+        return made[0], made[1]
 
 
-def opened_pictures(data: DataSpec, seed: int, processor: Processor | None = None) -> Splits[Picture]:
-    """Pictures to learn from, to choose by and to test on, brought to their shape as a processor says."""
-    if data.name == "shapes":
-        return shapes(data, seed, size_of(data), processor)
-    folder = public.home(data.name) if data.name in SETS else Path(data.name)
+def published(folder: Path, clothes: bool = False) -> Published | None:
+    """The public set that a folder holds, by its files; `clothes` says that MNIST's are Fashion-MNIST's."""
     if mnist_and_cifar.has_cifar(folder):
-        return halves(mnist_and_cifar.read_cifar(folder), folder, mnist_and_cifar.CIFAR, data, processor)
-    if mnist_and_cifar.has_idx(folder):
-        known = mnist_and_cifar.CLOTHES if data.name == "fashion-mnist" else []
-        return halves(mnist_and_cifar.read_idx(folder), folder, known, data, processor)
-    if data.name in SETS:
-        raise Refusal(f"{folder} holds no {data.name}; fetch it with `heedful data get {data.name}`")
-    if data.name != "files" and (sides := sides_of(folder)):
-        return of_halves(sides, data, processor)
-
-    def divide(all: Sequence[Picture], what: str) -> Splits[Picture]:
-        return answerable(apart(all, what, data), what)
-
-    return opened(data, lambda place: read(place, data, processor), divide, SETS)
-
-
-def halves(
-    found: mnist_and_cifar.Halves, folder: Path, known: list[str], data: DataSpec, processor: Processor | None = None
-) -> Splits[Picture]:
-    """A set that comes in two halves, some of the first held out to choose by."""
+        found, known = mnist_and_cifar.read_cifar(folder), mnist_and_cifar.CIFAR
+    elif mnist_and_cifar.has_idx(folder):
+        found, known = mnist_and_cifar.read_idx(folder), mnist_and_cifar.CLOTHES if clothes else []
+    else:
+        return None
     classes = 1 + max(int(labels.max()) for _, labels in found.values())
-    names, made = mnist_and_cifar.names_of(folder, known, classes), []
-    own, asked = found["train"][0].shape[1:], size_of(data)
-    tested = found["test"][0].shape[1:]
-    if own != tested:
-        raise Refusal(
-            f"{folder} has images of {shape(own)} to learn from and of {shape(tested)} to test on; use one size"
-        )
-    sized = data.pixels and not processor
-    if (sized and own[1:] != asked[1:]) or (data.channels and own[0] != data.channels):
-        raise Refusal(f"{folder} has images of {shape(own)}; leave data.pixels and data.channels out, or set them so")
-    for half, (pixels, labels) in found.items():
-        gallery = Gallery(pixels, processor)
-        made.append([Picture(gallery, at, names[n], f"{folder} {half} {at}") for at, n in enumerate(labels.tolist())])
-    return held_out(made[0], made[1], data)
+    return Published(folder, found, mnist_and_cifar.names_of(folder, known, classes))
 
 
 def shape(size: tuple[int, ...]) -> str:
@@ -84,16 +71,15 @@ def shape(size: tuple[int, ...]) -> str:
     return f"{size[1]} x {size[2]} pixels of {size[0]} channel{'s' * (size[0] != 1)}"
 
 
-def held_out(train: Sequence[Picture], test: Sequence[Picture], data: DataSpec) -> Splits[Picture]:
-    """Some of those to learn from are held out to choose by: data.held_out, and at most a tenth."""
-    count = max(1, min(data.held_out, len(train) // 10))
-    order = np.random.default_rng([data.split_seed, 4]).permutation(len(train))
+def held_out(train: Sequence[Picture], test: Sequence[Picture], what: str, count: int, seed: int) -> Splits[Picture]:
+    """Some of those to learn from are held out to choose by: so many, and at most a tenth."""
+    order = np.random.default_rng([seed, 4]).permutation(len(train))
     drawn = np.zeros(len(train), np.int64)
-    drawn[order[:count]] = 1
+    drawn[order[: max(1, min(count, len(train) // 10))]] = 1
     learned, chosen = by_side(train, held_together(digests(one.content for one in train), drawn), 2)
     if not learned or not chosen:
-        raise Refusal(f"{data.name} has too few different images to hold some out to choose by; add more")
-    return replace(answerable(Splits(learned, chosen, []), data.name), test=test)
+        raise Refusal(f"{what} has too few different images to hold some out to choose by; add more")
+    return replace(answerable(Splits(learned, chosen, []), what), test=test)
 
 
 def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
@@ -101,22 +87,29 @@ def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
     return taught(splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class")
 
 
-def of_halves(sides: Sequence[Path | None], data: DataSpec, processor: Processor | None) -> Splits[Picture]:
+def of_halves(
+    sides: Sequence[Path | None], read: Callable[[str], list[Picture]], what: str, count: int, seed: int
+) -> Splits[Picture]:
     """The folders of `sides_of`, each a folder of folders.
 
     Where there is but one beside that to learn from, whatever its name, it is tested on, as ImageNet's `val` is, and
     some of those to learn from are held out to choose by.
     """
-    train, valid, test = (read(str(place), data, processor) if place else [] for place in sides)
-    return Splits(train, valid, test) if valid and test else held_out(train, valid or test, data)
+    train, valid, test = (read(str(place)) if place else [] for place in sides)
+    if valid and test:
+        return Splits(train, valid, test)
+    return held_out(train, valid or test, what, count, seed)
 
 
-def apart(pictures: Sequence[Picture], what: str, data: DataSpec) -> Splits[Picture]:
+def apart(pictures: Sequence[Picture], what: str, seed: int) -> Splits[Picture]:
     """Pictures of one folder or list, divided; equal files or pixels never stand on two sides."""
-    return divided(pictures, lambda one: sum_of(Path(one.place)), what, data.split_seed, lambda one: one.content)
+    sides = divided(pictures, lambda one: sum_of(Path(one.place)), what, seed, lambda one: one.content)
+    return answerable(sides, what)
 
 
-def read(place: str | Sides, data: DataSpec, processor: Processor | None = None) -> list[Picture]:
+def read(
+    place: str | Sides, size: Size, broken: Literal["refuse", "skip"], processor: Processor | None
+) -> list[Picture]:
     """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label."""
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
@@ -124,7 +117,7 @@ def read(place: str | Sides, data: DataSpec, processor: Processor | None = None)
     found = in_folders(path) if path.is_dir() else list(listed(path))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
-    return of_files(found, size_of(data), data.broken, str(path), processor)
+    return of_files(found, size, broken, str(path), processor)
 
 
 def in_folders(folder: Path) -> list[tuple[Path, str]]:

@@ -9,7 +9,7 @@ from heedful.data.formats import parallel_text
 from heedful.data.formats.labelled_line import Line
 from heedful.data.formats.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, numbered
 from heedful.data.formats.parallel_text import Pair
-from heedful.data.images.sources import opened_pictures
+from heedful.data.readers.labelled_images import PublicImages
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader
 from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys import listops
@@ -34,7 +34,7 @@ class Pixels(Bounded, Divided, Reader):
     """Pictures as sequences: the brightness of their pixels, row by row, as Long Range Arena has CIFAR-10."""
 
     def read(self, seed: int) -> WordSplits:
-        made = each(opened_pictures(public(self), seed), grey)
+        made = each(PublicImages(name="cifar10", split_seed=self.split_seed).read(seed), grey)
         return WordSplits(made.train, made.valid, made.test, LEVELS)
 
 
@@ -63,10 +63,3 @@ def worded(read: Splits[Pair]) -> WordSplits:
     number = {word: at for at, word in enumerate(words)}
     made = each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
     return WordSplits(made.train, made.valid, made.test, words)
-
-
-def public(reader: Pixels) -> Any:
-    """The pictures that the sequences are made of."""
-    from heedful.data.data_spec import DataSpec
-
-    return DataSpec(name="cifar10", split_seed=reader.split_seed)

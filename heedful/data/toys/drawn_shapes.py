@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.images.decode import Size
 from heedful.data.images.gallery import Gallery, Picture
 from heedful.data.splits import Splits
@@ -30,10 +29,10 @@ SHAPES: dict[str, Callable[[Floats, Floats], NDArray[np.bool_]]] = {  # which po
 }
 
 
-def shapes(data: DataSpec, seed: int, size: Size, processor: Processor | None = None) -> Splits[Picture]:
+def shapes(samples: int, held_out: int, seed: int, size: Size, processor: Processor | None = None) -> Splits[Picture]:
     """Pictures of circles, crosses, rings, squares and triangles, as a pure function of the seed."""
     random = np.random.default_rng([seed, 3])
-    counts = [max(data.held_out // 4, 1), data.held_out, data.samples]  # those to learn from last: any number of them
+    counts = [max(held_out // 4, 1), held_out, samples]  # those to learn from last: any number of them
     labels = random.integers(0, len(SHAPES), sum(counts))
     drawn = [draw(labels[at : at + AT_ONCE], size, random) for at in range(0, len(labels), AT_ONCE)]
     gallery, names = Gallery(np.concatenate(drawn), processor), list(SHAPES)

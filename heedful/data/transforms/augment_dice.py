@@ -28,6 +28,11 @@ def dice_of(seed: int, epoch: int, samples: Sequence[int]) -> NDArray[np.int64]:
     return mixed(np.asarray(samples, dtype=np.int64) * STEP + first)
 
 
+def steady_dice(first: int, count: int, device: torch.device) -> Tensor:
+    """The dice of images that are scored or shown, from such a place on: the same every time."""
+    return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
+
+
 def mixed(x: Whole) -> Whole:
     """Whole numbers of 64 bits that look like chance, one for each number; those of arrays and tensors agree."""
     for shift, factor in MIXERS:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
-from heedful.data.transforms.variation import each
+from heedful.data.transforms.moves import each
 
 LUMA = (0.299, 0.587, 0.114)  # how bright red, green and blue are to the eye
 LEVELS = 256

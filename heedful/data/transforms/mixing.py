@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from heedful.data.transforms.augment_dice import draw
+from heedful.data.transforms.moves import each
 from heedful.data.transforms.policies import rectangle
-from heedful.data.transforms.variation import each
 
 MIX = 20  # purpose of dice
 KNOTS = 1024  # of the table that makes shares of even numbers

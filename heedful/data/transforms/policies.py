@@ -10,27 +10,83 @@ from torch import Tensor
 
 from heedful.data.transforms import colour
 from heedful.data.transforms.augment_dice import draw
-from heedful.data.transforms.geometry import GREY, affine, taken
-from heedful.data.transforms.variation import Variation, each, share
+from heedful.data.transforms.moves import Affine, Size, affine, each
+from heedful.data.transforms.variation import Variation, share
 
 COLOUR, TRIVIAL, RAND, ERASE = 4, 5, 6, 16  # purposes of dice; RAND has one for each of its changes
 HUE, GREYED = 19, 22
 SHEAR, MOVE, TURN, ENHANCE = 0.99, 32.0, math.radians(135.0), 0.99  # TrivialAugment's wide ranges, moves in pixels
 NARROW = (0.3, 10.0, math.radians(30.0), 0.9)  # RandAugment's
+GREY = 0.5  # what comes in from outside, where an image is moved
 OPERATIONS = 14
 PLAIN, SHEAR_X, SHEAR_Y, MOVE_X, MOVE_Y, ROTATE = range(6)
 BRIGHT, SATURATED, CONTRAST, SHARP, POSTERISED, SOLARISED, STRETCHED, EQUALISED = range(6, 14)
 
 
-class TrivialAugment(Variation):
-    """One change of fourteen for each image, at any strength: tuning-free (Müller and Hutter, 2021)."""
+class OneOfMany(Variation):
+    """One change of fourteen for each image, at a strength from 0 to 1: it is moved, or its shades change, or none."""
 
     shades: ClassVar[bool] = True
+    most: tuple[float, float, float, float]  # of shears, moves, turns and shades
+    bits: int  # of shades, where fewest are left
 
-    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+    def change(self, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Which change each image is given, how strong, and with which sign: B each."""
+        raise NotImplementedError
+
+    def draw(self, dice: Tensor, size: Size) -> Affine:
+        which, strength, sign = self.change(dice)
+        shear, move, turn, _ = self.most
+        kinds = (SHEAR_X, SHEAR_Y, ROTATE, MOVE_X, MOVE_Y)
+        given = [torch.where(which == kind, strength * sign, 0.0) for kind in kinds]
+        high, wide = size
+        moves = (given[3] * min(2 * move / wide, 1.0), given[4] * min(2 * move / high, 1.0))  # in half sides
+        matrix = affine((given[0] * shear, given[1] * shear), given[2] * turn, moves, high / wide)
+        return Affine(size, matrix, which=(which >= SHEAR_X) & (which <= ROTATE), outside=GREY)
+
+    def shaded(self, images: Tensor, dice: Tensor) -> Tensor:
+        which, strength, sign = self.change(dice)
+        more = 1 + strength * sign * self.most[3]
+        changes = {
+            BRIGHT: lambda x: colour.brightness(x, more),
+            SATURATED: lambda x: colour.saturation(x, more),
+            CONTRAST: lambda x: colour.contrast(x, more),
+            SHARP: lambda x: colour.sharpness(x, more),
+            POSTERISED: lambda x: colour.posterised(x, (8 - strength * (8 - self.bits)).round()),
+            SOLARISED: lambda x: colour.solarised(x, 1 - strength),
+            STRETCHED: colour.stretched,
+            EQUALISED: colour.equalised,
+        }
+        made = images
+        for kind, change in changes.items():
+            made = torch.where(each(which == kind), change(images), made)
+        return made
+
+
+class TrivialAugment(OneOfMany):
+    """One change of fourteen for each image, at any strength: tuning-free (Müller and Hutter, 2021)."""
+
+    most = (SHEAR, MOVE, TURN, ENHANCE)
+    bits = 2
+
+    def change(self, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         which, strength, sign = draw(dice, 3, TRIVIAL).unbind(1)
-        wide = (SHEAR, MOVE, TURN, ENHANCE)
-        return changed(images, (which * OPERATIONS).long(), strength, torch.where(sign < 0.5, -1.0, 1.0), wide, 2)
+        return (which * OPERATIONS).long(), strength, torch.where(sign < 0.5, -1.0, 1.0)
+
+
+class AtOneStrength(OneOfMany):
+    """One of the changes of RandAugment, the first or a later one."""
+
+    most = NARROW
+    bits = 4
+
+    def __init__(self, strength: float, at: int) -> None:
+        self.strength, self.at = strength, at
+
+    def change(self, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        which, sign = draw(dice, 2, RAND + self.at).unbind(1)
+        strength = torch.full_like(which, self.strength)
+        return (which * OPERATIONS).long(), strength, torch.where(sign < 0.5, -1.0, 1.0)
 
 
 class RandAugment(Variation):
@@ -43,40 +99,9 @@ class RandAugment(Variation):
             raise ValueError(f"{changes} changes are none or too many; choose 1 to 8")
         self.changes, self.strength = changes, share("strength", strength)
 
-    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
-        for at in range(self.changes):
-            which, sign = draw(dice, 2, RAND + at).unbind(1)
-            strength, signs = torch.full_like(which, self.strength), torch.where(sign < 0.5, -1.0, 1.0)
-            images = changed(images, (which * OPERATIONS).long(), strength, signs, NARROW, 4)
-        return images
-
-
-def changed(
-    images: Tensor, which: Tensor, strength: Tensor, sign: Tensor, most: tuple[float, float, float, float], bits: int
-) -> Tensor:
-    """Each image by its own change, at a strength from 0 to 1: places first, then shades; one of them does nothing."""
-    shear, move, turn, enhance = most
-    signed = strength * sign
-    given = [torch.where(which == kind, signed, 0.0) for kind in (SHEAR_X, SHEAR_Y, ROTATE, MOVE_X, MOVE_Y)]
-    high, wide = images.shape[-2:]
-    moves = (given[3] * min(2 * move / wide, 1.0), given[4] * min(2 * move / high, 1.0))  # in half sides
-    places = taken(images, affine((given[0] * shear, given[1] * shear), given[2] * turn, moves, high / wide), GREY)
-    images = torch.where(each((which >= SHEAR_X) & (which <= ROTATE)), places, images)
-    more = 1 + signed * enhance
-    changes = {
-        BRIGHT: lambda x: colour.brightness(x, more),
-        SATURATED: lambda x: colour.saturation(x, more),
-        CONTRAST: lambda x: colour.contrast(x, more),
-        SHARP: lambda x: colour.sharpness(x, more),
-        POSTERISED: lambda x: colour.posterised(x, (8 - strength * (8 - bits)).round()),
-        SOLARISED: lambda x: colour.solarised(x, 1 - strength),
-        STRETCHED: colour.stretched,
-        EQUALISED: colour.equalised,
-    }
-    made = images
-    for kind, change in changes.items():
-        made = torch.where(each(which == kind), change(images), made)
-    return made
+    @property
+    def parts(self) -> tuple[Variation, ...]:
+        return tuple(AtOneStrength(self.strength, at) for at in range(self.changes))
 
 
 class Colour(Variation):
@@ -87,7 +112,7 @@ class Colour(Variation):
     def __init__(self, strength: float = 0.4, hue: float = 0.0) -> None:
         self.strength, self.hue = share("strength", strength), share("hue", hue)
 
-    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+    def shaded(self, images: Tensor, dice: Tensor) -> Tensor:
         bright, contrast, saturated = (1 + (2 * draw(dice, 3, COLOUR) - 1) * self.strength).unbind(1)
         images = colour.saturation(colour.contrast(colour.brightness(images, bright), contrast), saturated)
         return colour.hue(images, (2 * draw(dice, 1, HUE)[:, 0] - 1) * self.hue) if self.hue else images
@@ -101,7 +126,7 @@ class Grey(Variation):
     def __init__(self, chance: float = 0.2) -> None:
         self.chance = share("chance", chance)
 
-    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+    def shaded(self, images: Tensor, dice: Tensor) -> Tensor:
         return torch.where(each(draw(dice, 1, GREYED)[:, 0] < self.chance), colour.grey(images), images)
 
 
@@ -113,7 +138,7 @@ class Erase(Variation):
             raise ValueError("shares of the area go from least up to most, above 0 and up to 1")
         self.chance, self.least, self.most = share("chance", chance), least, most
 
-    def __call__(self, images: Tensor, dice: Tensor) -> Tensor:
+    def shaded(self, images: Tensor, dice: Tensor) -> Tensor:
         chance, area, shape, down, across = draw(dice, 5, ERASE).unbind(1)
         size = (self.least + area * (self.most - self.least)).sqrt()
         ratio = torch.exp((2 * shape - 1) * math.log(3.3)).sqrt()

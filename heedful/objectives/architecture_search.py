@@ -1,27 +1,27 @@
-"""Choosing a network: all of them learn at once, and the best one within a budget is bred (Chen et al., 2021)."""
+"""Architecture search (AutoFormer): all networks learn at once, then the best in a budget is bred."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Self
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from heedful.data.collate import Batch, pick
-from heedful.data.images import Picture
+from heedful.data.images.gallery import Picture, pixels_of
 from heedful.data.splits import Splits
+from heedful.data.transforms import levels
 from heedful.errors import Refusal
-from heedful.looking.page import Figures, Samples
 from heedful.models import Spec
 from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
-from heedful.tasks.closed import PLAIN, Terms
-from heedful.tasks.images import Images, levels, pixels_of
-from heedful.tasks.teaching import judged
-from heedful.views.finding import Finding
+from heedful.objectives.image_classification import judged, of_each
+from heedful.objectives.objective import Loss, Objective
+from heedful.pipelines.image_learned import ImageClasses
 
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
 CHANGED = 0.3  # how likely each number of a child is another
@@ -29,55 +29,49 @@ SEEN = 500  # validation images that a network is judged by
 TRIES = 50  # to find a network within the budget by chance alone
 
 
-class Searching(Images):
-    """Learns all networks of a supernet, then chooses one; scored by the share of images that it gets right."""
-
-    name: ClassVar[str] = "searching"
-    family: ClassVar[str] = "autoformer"
-    also: ClassVar[tuple[str, ...]] = ()
-    even: ClassVar[bool] = False  # another network at every step: nothing to capture
+@dataclass(frozen=True)
+class SearchLearned(ImageClasses):
+    """The classes of images; once the search is over, the network that was chosen and how it was found."""
 
     found: Choice | None = None
-    told_of: tuple[tuple[str, ...], ...] = ()
+    told_of: tuple[tuple[str, ...], ...] = ()  # the best of each generation
 
-    def suits(self, spec: Spec) -> None:
+    def suited(self, spec: Spec) -> Self:
         if isinstance(spec, AutoFormerSpec):
             smallest(spec)
+        return self
 
-    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        images, share = self.variety(batch)
+
+@dataclass(frozen=True)
+class Supernet(Objective[SearchLearned]):
+    """Classification by another part of a supernet at each step, drawn by chance (Chen et al., 2021)."""
+
+    smoothing: float = 0.0  # of labels
+
+    def losses(self, model: nn.Module, batch: Batch, learned: SearchLearned) -> dict[str, Loss]:
+        images, share = learned.augment(batch)
         assert isinstance(model, AutoFormer)
         dice = random.Random(int(torch.randint(1 << 30, ()))) if model.training and model.spec.searched else None
         said = model.told(images, drawn(model.spec, dice)) if dice else model(images)
-        losses = judged(precise(said), batch, share, terms.smoothing)
-        return losses.sum(), torch.full((), len(images), device=images.device)
+        return {"loss": of_each(judged(precise(said), batch, share, self.smoothing))}
 
-    def settle(self, model: nn.Module, splits: Splits[Picture]) -> None:
+    def calibrated(self, model: nn.Module, splits: Splits[Picture], learned: SearchLearned) -> SearchLearned:
         assert isinstance(model, AutoFormer)
         if not model.spec.searched:
-            return
+            return learned
         samples = pick(splits.valid, SEEN)
         images = levels(torch.from_numpy(pixels_of(samples)).to(device_of(model)))
-        wanted = torch.tensor([self.numbered[one.label] for one in samples], device=images.device)
+        wanted = torch.tensor([learned.number[one.label] for one in samples], device=images.device)
 
         @torch.no_grad()
         def right(one: Choice) -> float:
             return float((model.eval().told(images, one).argmax(-1) == wanted).float().mean())
 
-        self.found, self.told_of = search(model.spec, right)
+        found, told_of = search(model.spec, right)
+        return replace(learned, found=found, told_of=told_of)
 
-    def kept(self, model: nn.Module) -> nn.Module:
-        return model.chosen(self.found) if self.found is not None and isinstance(model, AutoFormer) else model
-
-    def finding(self, model: nn.Module, samples: Sequence[Picture]) -> Finding | None:
-        made = super().finding(model, samples)
-        if made is None or self.found is None:
-            return made
-        header = ("generation", "right on validation images", "weights", "width", "heads and hidden units by layer")
-        table: Any = Samples("The search, best of each generation", header, self.told_of)
-        layers = f"{len(self.found.layers)} layers of width {self.found.width}"
-        cards = ("chosen", f"{int(self.told_of[-1][2].replace(',', '')):,}", f"weights, {layers}"), *made.figures.rows
-        return Finding(Figures(made.figures.title, cards), made.layer, made.head, (table, *made.more))
+    def inference_model(self, model: nn.Module, learned: SearchLearned) -> nn.Module:
+        return model.chosen(learned.found) if learned.found is not None and isinstance(model, AutoFormer) else model
 
 
 def drawn(spec: AutoFormerSpec, dice: random.Random) -> Choice:

@@ -1,4 +1,4 @@
-"""What a model of images looks at, over the image: the class token's attention by head, and its rollout."""
+"""Attention over an image: what the class token looks at, head by head, and rollouts through all layers."""
 
 from __future__ import annotations
 
@@ -6,35 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from heedful.data.images import Picture, Pixels
-from heedful.data.images.decode import seen as seen_by_people
-from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
+from heedful.data.images import Pixels
 from heedful.inputs.grids import Shape
 from heedful.looking.gradients import felt, relevance
-from heedful.looking.learned_patches import distances, filters, segments, similarity
+from heedful.looking.learned_patches import segments
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map
 from heedful.looking.maps_of_seen import maps
-from heedful.looking.overlay import Overlay, Pictures
-from heedful.looking.page import Curve, Curves, Example, Section
+from heedful.looking.overlay import Overlay
+from heedful.looking.page import Example, Section
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import ViT
-from heedful.results import Label
 
-CELLS = 64  # positions that are shown
 CELL = re.compile(r"(\d+),(\d+)")  # the name of a patch
 CLASS = ("first", "both")  # pools that ask the class token
-MOST = 24  # mistakes that are shown
 ROLLOUT, SEGMENTS = "rollout through all layers", "segments of the last layer"  # titles of what is over an image
 TOLD = ROLLOUT, SEGMENTS  # of these a report tells
 MEANT = "mean over all patches"
 WHO = "class", "distillation"  # tokens that answer, by their place
-GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
 
 
@@ -127,39 +120,6 @@ def shape_of(maps: Sequence[Map]) -> Shape:
     return max(((1 + int(end[1]), 1 + int(end[2])) for end in ends if end), default=(0, 0))
 
 
-def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], model: nn.Module) -> list[Overlay]:
-    """Rollouts that drop a share of the weights, over the image of other parts, where none of these shows them."""
-    if isinstance(model, MAE):
-        return [one for part in parts if isinstance(part, Pictures) for one in through(maps, discard, part, model)]
-    images = [part.image for part in parts if isinstance(part, Overlay)]
-    if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
-        return []
-    shape, layers = shape_of(maps), stacked(placed(maps, model))
-    if not layers:
-        return []
-    held, dropped = {how: rollout(layers, how, discard) for how in FUSED}, f"{ROLLOUT}, {share(discard)}"
-    return [
-        Overlay(dropped + title, images[0], tuple((how, asked(held[how], model, shape, token)) for how in FUSED))
-        for token, title in speakers(layers[-1][0], model, shape).items()
-    ]
-
-
-def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> Iterator[Overlay]:
-    """The rollout of an autoencoder's encoder over the patches that are shown, and of its decoder over the image."""
-    shape, images = shape_of(maps), dict(part.pictures)
-    every = [f"{row},{column}" for row in range(shape[0]) for column in range(shape[1])]
-    dropped = f", {share(discard)}" if discard else ""
-    for stack, image, whose in (("encoder", "shown", "mean over the patches shown"), ("decoder", "image", MEANT)):
-        layers = [map for map in maps if map.path.startswith(f"{stack}.blocks.")]
-        places = torch.tensor([every.index(name) for name in layers[0].columns[model.spec.first :]])
-        each = []
-        for how in FUSED:
-            held = rollout([map.weights for map in layers], how, discard)[-len(places) :, -len(places) :].mean(0)
-            nothing = torch.full((len(every),), torch.nan)  # is told of a patch that is hidden
-            each.append((how, nothing.index_copy(0, places, held).unflatten(0, shape)))
-        yield Overlay(f"rollout through the {stack}{dropped}, {whose}", images[image], tuple(each))
-
-
 def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int], token: int) -> list[tuple[str, Tensor]]:
     """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
     kinds = [(how, how, 0.0) for how in FUSED] + [(how, f"{how}, {share(DISCARD)}", DISCARD) for how in FUSED]
@@ -203,58 +163,8 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     return relevance([map.weights for map in felt_at], [slopes[map.path][0].float().cpu() for map in felt_at])
 
 
-def learned(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section]:
-    """What a vision transformer has learned: its filters, its positions, and how far its heads look in examples."""
-    if not isinstance(model, ViT):
-        return
-    shape, first = model.inputs.stem.shape(model.spec.high, model.spec.wide), model.spec.first
-    if isinstance(model.inputs.stem, OverlappingPatches | ResNetPatches):
-        shown = None
-    else:
-        shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)
-    if shown is not None and model.spec.channels in (1, 3):
-        each = tuple((f"{at + 1}", coloured((one * 255).byte().numpy())) for at, one in enumerate(shown))
-        yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
-    if isinstance(model.inputs.position, LearnedGrid):
-        alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
-        each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
-        yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
-    seen_at = shape_of([map for one in maps for map in one])
-    yield Curves("How far heads look", tuple(reach([placed(one, model) for one in maps], seen_at, first)))
-
-
-def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:
-    """The mean distance from a patch to what it looks at, in patches, of each head by layer."""
-    cells = shape[0] * shape[1]
-    layers = [[map.weights[:, -cells:, -cells:] for map in one if map.rows == map.columns] for one in maps]
-    far = [torch.stack([distances(w, shape) for w in some]).mean(0) for some in zip(*layers, strict=True)]
-    for head in range(max(map(len, far), default=0)):  # layers may have more heads than others
-        points = tuple((float(at), float(layer[head])) for at, layer in enumerate(far) if head < len(layer))
-        yield Curve(f"head {head}", points, "patches", along="layer")
-
-
-def shades(weights: Tensor) -> Pixels:
-    """Numbers from -1 to 1 (rows x columns) in grey: rows columns 3."""
-    return coloured(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])
-
-
 def overlays(examples: Sequence[Example]) -> Iterator[Section]:
     """What the model looks at in a few pictures: each one's rollouts over it, and what each head looks at."""
     for seen in examples:
         parts = (part for part in seen.sections if isinstance(part, Overlay) and part.title.startswith(TOLD))
         yield from (replace(part, title=f"{seen.name}: {part.title}") for part in parts)
-
-
-def mistakes(samples: Sequence[Picture], answers: Sequence[Label]) -> tuple[Pictures, ...]:
-    """The pictures of which the model was most sure and wrong, where there are some."""
-    wrong = [(one, said) for one, said in zip(samples, answers, strict=True) if one.label != said.name]
-    worst = sorted(wrong, key=lambda mistake: -mistake[1].chance)[:MOST]
-    shown = tuple(
-        (f"{one.label}, said {said.name} ({100 * said.chance:.0f} %)", coloured(one.pixels)) for one, said in worst
-    )
-    return (Pictures("Where it was most sure and wrong", shown, "Of the images it never saw."),) if shown else ()
-
-
-def coloured(pixels: Pixels) -> Pixels:
-    """A picture (C H W) as people see it: H W 3."""
-    return np.ascontiguousarray(seen_by_people(pixels).transpose(1, 2, 0))

@@ -1,0 +1,133 @@
+"""Readers of images, each with a class: drawn shapes, public sets, and a user's own folders and lists."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, field_validator
+
+from heedful.data.formats.class_folders import sides_of
+from heedful.data.images import sources
+from heedful.data.images.gallery import Picture
+from heedful.data.images.limits import Size
+from heedful.data.public import download as public
+from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader
+from heedful.data.splits import Splits, opened
+from heedful.data.toys.drawn_shapes import shapes
+from heedful.errors import Refusal
+
+if TYPE_CHECKING:
+    from heedful.inputs.image_input import Processor
+
+OUTER = re.compile(r",\s*(?![^()]*\))")  # commas between words; YAML cuts a list at those within a word's brackets too
+SHAPES = "shapes"
+SETS = ("cifar10", "fashion-mnist")  # public ones
+SIDE = 32  # pixels along each side where nothing is said
+
+
+class Augmented(BaseModel):
+    """The key of data augmentation."""
+
+    augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
+
+    @field_validator("augment", mode="before")
+    @classmethod
+    def _a_word_will_do_and_is_whole(cls, given: Any) -> Any:
+        pieces = [given] if isinstance(given, str) else given
+        if not isinstance(pieces, list) or not pieces or not all(isinstance(piece, str) for piece in pieces):
+            return given
+        return OUTER.split(", ".join(pieces))
+
+
+class ImageReader(Augmented, Reader):
+    """Reader of images: the keys of their size, which a trained model sets to its own."""
+
+    pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = None  # high and wide, or a side
+    channels: Annotated[int, Field(ge=1, le=512)] | None = (
+        None  # of files: 1 is grey, 3 is colour, 2 and 4 have transparency too; arrays (.npy) have any number
+    )
+
+    @field_validator("pixels", mode="before")
+    @classmethod
+    def _a_side_will_do(cls, given: Any) -> Any:
+        return [given, given] if isinstance(given, int | str) else given
+
+    @property
+    def size(self) -> Size:
+        """Of what shape files are made, and shapes drawn."""
+        high, wide = self.pixels or (SIDE, SIDE)
+        return Size(self.channels or 3, high, wide)
+
+    def read(self, seed: int) -> Splits[Picture]:
+        return self.pictures(seed, None)
+
+    def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        """Pictures to learn from, to choose by and to test on, brought to their shape as a processor says."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Processed:
+    """Images as a model from elsewhere reads them: its own processor brings them to their shape."""
+
+    reader: ImageReader
+    processor: Processor | None
+
+    def read(self, seed: int) -> Splits[Picture]:
+        """The samples of the reader."""
+        return self.reader.pictures(seed, self.processor)
+
+
+class Shapes(ImageReader, Made):
+    """Circles, crosses, rings, squares and triangles, drawn on the fly."""
+
+    def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        return shapes(self.samples, self.held_out, seed, self.size, processor)
+
+
+class Halved(Divided, ImageReader):
+    """Reader of sets that may come in two halves, some of the first held out to choose by."""
+
+    held_out: Many = 2_000  # and at most a tenth
+
+    def halves(self, found: sources.Published, processor: Processor | None) -> Splits[Picture]:
+        """A public set as its files have it."""
+        own, wanted = found.size, self.size
+        sized = self.pixels and not processor
+        if (sized and own[1:] != wanted[1:]) or (self.channels and own.channels != self.channels):
+            said = f"{found.folder} has images of {sources.shape(own)}"
+            raise Refusal(f"{said}; leave data.pixels and data.channels out, or set them so")
+        return sources.held_out(*found.pictures(processor), self.name, self.held_out, self.split_seed)
+
+
+class PublicImages(Halved):
+    """A public set of images, as `heedful data get` fetches it."""
+
+    def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        folder = public.home(self.name)
+        found = sources.published(folder, clothes=self.name == "fashion-mnist")
+        if found is None:
+            raise Refusal(f"{folder} holds no {self.name}; fetch it with `heedful data get {self.name}`")
+        return self.halves(found, processor)
+
+
+class ImageFiles(Halved, Files):
+    """A user's own images: a folder with a folder for each class, a list, or a public set's files."""
+
+    broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
+
+    def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        folder = Path(self.name)
+        found = sources.published(folder)
+        if found is not None:
+            return self.halves(found, processor)
+
+        def read(place: Any) -> list[Picture]:
+            return sources.read(place, self.size, self.broken, processor)
+
+        if self.name != FILES and (sides := sides_of(folder)):
+            return sources.of_halves(sides, read, self.name, self.held_out, self.split_seed)
+        return opened(self, read, lambda all, what: sources.apart(all, what, self.split_seed), (SHAPES, *SETS))

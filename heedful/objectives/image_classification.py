@@ -1,0 +1,76 @@
+"""Image classification: cross-entropy of varied and mixed images; and distillation of what a teacher says (DeiT)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from heedful.data.collate import Batch
+from heedful.errors import Refusal
+from heedful.models.numerics import precise
+from heedful.models.vision.vit import ViTSpec
+from heedful.objectives.objective import Loss, Objective
+from heedful.pipelines.image_learned import ImageClasses
+
+
+@runtime_checkable
+class Distilled(Protocol):
+    """A model with two answers: of the class token, and of the one that a teacher teaches."""
+
+    def answers(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The scores of both."""
+
+
+@dataclass(frozen=True)
+class ImageClassification(Objective[ImageClasses]):
+    """Classification of images; of two that are mixed, each class counts as much as its share."""
+
+    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    teacher: nn.Module | None = None  # which sees the very images, varied and mixed
+
+    def losses(self, model: nn.Module, batch: Batch, learned: ImageClasses) -> dict[str, Loss]:
+        images, share = learned.augment(batch)
+        if self.teacher is None:
+            losses = judged(precise(model(images)), batch, share, self.smoothing)
+        else:
+            losses = distilled(model, self.teacher, images, batch, share, self.smoothing)
+        return {"loss": of_each(losses)}
+
+    def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageClasses, spec: Any) -> Self:
+        if not (isinstance(spec, ViTSpec) and spec.taught):
+            raise Refusal("teacher wants a model with a token that is taught; set model.distilled=true (family vit)")
+        if type(taught) is not type(learned) or (taught.labels, taught.size) != (learned.labels, learned.size):
+            raise Refusal("teacher has learned other classes or sizes of images; train it on the same data")
+        return replace(self, teacher=teacher)
+
+
+def of_each(losses: Tensor) -> Loss:
+    """The loss of images that have one each: B."""
+    return Loss(losses.sum(), torch.full((), len(losses), device=losses.device))
+
+
+def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
+    """What scores (B K) say against the answers, each as much as its share of the image where two are mixed: B."""
+    losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=smoothing)
+    if share is None:
+        return losses
+    other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=smoothing)
+    return torch.lerp(other, losses, share.to(losses.dtype))
+
+
+def distilled(
+    model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
+) -> Tensor:
+    """Half by the answers, which the class token learns, half by what a teacher says, which another token learns.
+
+    DeiT's hard distillation (Touvron et al., 2021): the teacher sees the very images, varied and mixed.
+    """
+    assert isinstance(model, Distilled)
+    with torch.no_grad():
+        said = teacher(images).argmax(-1)
+    own, other = (precise(logits) for logits in model.answers(images))
+    return (judged(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2

@@ -1,0 +1,28 @@
+"""Image classification: of which class an image is."""
+
+from __future__ import annotations
+
+from heedful.metrics.accuracy import Accuracy
+from heedful.objectives.image_classification import ImageClassification
+from heedful.pipelines.image_learned import ImageClasses, again, checked
+from heedful.pipelines.vision import ImageClassifying
+from heedful.tasks.task import Task
+from heedful.tasks.vision.image_batches import READERS, ImageCollate
+from heedful.views.image_classes import CLASSES, taken_for
+
+TASK = Task(
+    name="images",
+    readers=READERS,
+    fit=ImageClasses.fit,
+    learned=ImageClasses,
+    encode=checked,
+    again=again,
+    collate=ImageCollate(),
+    objective=ImageClassification(),
+    metrics=(Accuracy(),),
+    watch="accuracy",
+    pipeline=ImageClassifying(),
+    table=CLASSES,
+    views=(taken_for,),
+    families=("vit", "beit", "convit", "autoformer", "swin", "resnet", "lenet"),
+)
