@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from heedful.tasks.coding import Coding
     from heedful.tasks.guessing import Guessing
     from heedful.tasks.images import Images
-    from heedful.tasks.pairs import Pairs
     from heedful.tasks.rebuilding import Rebuilding
     from heedful.tasks.searching import Searching
-    from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
 
 __getattr__ = lazily(__name__)
@@ -34,8 +32,8 @@ TASKS: Registry[Any] = Registry(
     "task",
     "heedful.tasks",
     {
-        "pairs": "heedful.tasks.pairs:Pairs",
-        "translation": "heedful.tasks.translation:Translation",
+        "pairs": "heedful.tasks.text.sequence_pairs:TASK",
+        "translation": "heedful.tasks.text.translation:TASK",
         "continuation": "heedful.tasks.text.language_modelling:TASK",
         "masking": "heedful.tasks.text.masked_lm:TASK",
         "spans": "heedful.tasks.text.denoising:SPANS",
@@ -44,7 +42,7 @@ TASKS: Registry[Any] = Registry(
         "classify-several": "heedful.tasks.text.multitask:TASK",
         "tag": "heedful.tasks.text.tagging:TASK",
         "answer": "heedful.tasks.text.question_answering:TASK",
-        "summary": "heedful.tasks.summary:Summary",
+        "summary": "heedful.tasks.text.summarisation:TASK",
         "conversation": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.images:Images",
@@ -130,11 +128,9 @@ __all__ = [
     "Coding",
     "Guessing",
     "Images",
-    "Pairs",
     "Rebuilding",
     "Searching",
     "Task",
-    "Translation",
     "Use",
     "task_of",
     "use_of",

@@ -78,7 +78,8 @@ def test_any_change_of_the_data_changes_their_sum_and_another_place_does_not(
     write, how = KINDS[name]
 
     def summed(place: Path) -> str:
-        return sum_of(task_of(name).open(reader_of(name, str(place))(name=str(place), **how), 0)[1])
+        said = {"name": str(place), **how}
+        return sum_of(task_of(name).open(reader_of(name, said)(**said), 0)[1])
 
     for folder in ("one", "other"):
         (tmp_path / folder).mkdir()
