@@ -78,8 +78,8 @@ class TextGeneration(Generation[Kept]):
         seed: int = 0,
         heard: Heard = unheard,
     ) -> Iterator[list[Text]]:
-        prompts = [self.accepts(given, learned) for given in inputs]
-        read_all(prompts, lambda prompt: Asked(model, prompt))  # so that a bad one is told by its number
+        prompts = read_all(inputs, lambda given: self.accepts(given, learned))
+        read_all(prompts, lambda prompt: Asked(model, prompt))  # a bad one is told by its number
         return self.written(model, prompts, learned, decoding, best, seed, heard)
 
     def written(

@@ -62,6 +62,8 @@ def test_a_run_chats_as_it_answers(tmp_path: Path) -> None:
     said = "".join(Chat(model, how).say("where is the cat"))
     assert said == next(iter(task.best(model, ["where is the cat"], how)))[0].text
     assert said == "".join(task.stream(model, "where is the cat", how))
+    with pytest.raises(Refusal, match="input 2: the input is empty; give what a user says"):
+        list(task.predict(model, ["where", " "]))
 
 
 def test_a_decoder_that_knows_no_roles_learns_the_tokens_of_them(tmp_path: Path) -> None:

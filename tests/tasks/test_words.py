@@ -13,6 +13,7 @@ from heedful.data.formats.documents import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors
+from heedful.objectives.word_vectors import neighbours
 from heedful.tasks.task import Task
 from heedful.tasks.text import glove, word2vec
 from heedful.tasks.text.cropping import crops
@@ -51,6 +52,7 @@ def test_skip_grams_are_told_from_words_by_chance_as_the_paper_says() -> None:
     pairs = [(a, b), (b, a), (b, c), (c, b), (d, e), (e, d)]
     near = -sum(float(logsigmoid(model(torch.tensor(one), torch.tensor(two)))) for one, two in pairs)
     assert int(count) == len(pairs) and float(loss) > near
+    assert sum(int(both.sum()) for _, _, both in neighbours(batch, 1)) == len(pairs)  # is known without the model
     model.near.weight.zero_()  # all scores are 0: each pair and each word by chance is a coin
     assert float(own.loss(model, batch)[0]) == pytest.approx(len(pairs) * 2 * math.log(2))
     assert own.score(model, crops(stream, 8, 8))["skill"] == pytest.approx(0.0, abs=1e-9)

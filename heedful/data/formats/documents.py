@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.near_duplicates import by_side, digests, held_together, side_of
-from heedful.data.public import download
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, opened
+from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Whole, is_blank, pieces, text_of
 from heedful.data.toys import invented_language
 from heedful.errors import Refusal
@@ -40,23 +38,6 @@ class Text:
     def pieces(self) -> Iterator[str]:
         """The text, piece by piece."""
         return pieces(self.text)
-
-
-def texts(data: DataSpec, seed: int) -> Splits[Text]:
-    """Texts made on the fly, of a public set, or a user's own, each of them as `data.document` says."""
-    if data.name == MADE:
-        return captions(data, seed)
-    if data.name in SETS:
-        made = SETS[data.name](download.home(data.name))
-    else:
-
-        def divide(found: Sequence[Text], what: str) -> Splits[Text]:
-            made = documents(divided(found, what, data.divide, data.split_seed), data.document)
-            running = data.document == "file" and not by_file(found, data.divide)  # ends of texts have no duplicates
-            return made if running else held(made, what, data.split_seed)
-
-        made = opened(data, read, divide, KNOWN)
-    return documents(made, data.document)
 
 
 # ---------------------------------------------------------------------- made and public

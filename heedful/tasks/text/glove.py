@@ -25,7 +25,8 @@ from heedful.pipelines.nearest_words import NearestWords
 from heedful.pipelines.pipeline import Heard
 from heedful.tasks.task import Task
 from heedful.tasks.text.cropping import streams
-from heedful.tasks.text.whole_words import WordCollate, WordLearned, table
+from heedful.tasks.text.word_counts import WordCollate, WordLearned
+from heedful.views.nearest_words import nearest_words
 
 CHUNK = 128  # pairs of a sample
 SIZE = 64  # samples that are scored at once
@@ -148,6 +149,6 @@ TASK = Task(
     metrics=(CountSkill(source=moments),),
     watch="skill",
     pipeline=NearestWords(),
-    table=table,
+    table=nearest_words,
     families=("word_vectors",),
 )

@@ -23,7 +23,8 @@ from heedful.pipelines.nearest_words import NearestWords
 from heedful.pipelines.pipeline import Heard
 from heedful.tasks.task import Task
 from heedful.tasks.text.cropping import cropped, strided
-from heedful.tasks.text.whole_words import Negatives, WordCollate, WordLearned, table
+from heedful.tasks.text.word_counts import Negatives, WordCollate, WordLearned
+from heedful.views.nearest_words import nearest_words
 
 SIZE = 64  # crops that are scored at once
 DICE = 0.5  # any share: crops always have dice
@@ -87,6 +88,6 @@ TASK = Task(
     metrics=(SkipGramSkill(source=judged), SkipGramLoss(source=judged)),
     watch="skill",
     pipeline=NearestWords(),
-    table=table,
+    table=nearest_words,
     families=("word_vectors",),
 )

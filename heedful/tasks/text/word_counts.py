@@ -1,8 +1,7 @@
-"""Words and their counts: what tasks on vectors of words keep of texts, and how their samples are shown."""
+"""Words and their counts: what tasks on vectors of words keep of texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -15,10 +14,8 @@ from heedful.data.readers.corpus import Neighbourly
 from heedful.data.readers.reader import Share
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.looking.page import Samples
 from heedful.models import Spec
-from heedful.pipelines.nearest_words import HasWords, asked_of, names_of, word_of
-from heedful.results import Neighbours
+from heedful.pipelines.nearest_words import HasWords, names_of, word_of
 from heedful.tasks.text.cropping import CropCollate, CropLearned
 
 
@@ -77,13 +74,3 @@ class WordCollate(CropCollate[WordLearned]):
     def as_input(self, sample: HasWords, learned: WordLearned) -> str:
         names = names_of(learned.tokenizer)
         return names[word_of(sample, names)]
-
-
-def table(samples: Sequence[HasWords], results: Sequence[Neighbours], learned: WordLearned) -> Samples:
-    """A word of each sample, and those nearest to it."""
-    names = names_of(learned.tokenizer)
-    rows = tuple(
-        (names[word], ", ".join(f"{name} {alike:.2f}" for name, alike in said.near))
-        for [word], said in zip(asked_of(samples, names), results, strict=True)
-    )
-    return Samples("Words of texts it never saw", ("word", "nearest"), rows)
