@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from heedful.attention import newest
 from heedful.attention.context import Context
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mechanisms.mechanism import Mechanism
@@ -20,8 +19,6 @@ class Attention(nn.Module):
         self.project, self.mechanism, self.join = project, mechanism, join
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
-        if memory is not None and newest.serves(self.project, self.mechanism, x, sight, memory):
-            return self.join(newest.look(self.project, self.mechanism, x, memory))
         q, k, v = self.project(x, sight)
         y = self.mechanism(q, k, v, sight) if memory is None else self.mechanism.recall(q, k, v, sight, memory)
         return self.join(y)

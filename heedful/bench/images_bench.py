@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from heedful.bench.measure import Case, interleave, lacking
-from heedful.decoding.steps import answering
+from heedful.decoding.steps import quiet
+from heedful.engines import refresh, runner
 from heedful.models import build
 
 PEERS = ("timm", "transformers")
@@ -78,11 +79,14 @@ def ready(model: nn.Module) -> nn.Module:
 def asking(model: nn.Module, images: Tensor, dtype: torch.dtype) -> Callable[[], object]:
     """A pass forwards; heedful's as its tasks answer, with matrices that are packed on a CPU."""
     compiled, ours = ready(model.eval()), hasattr(model, "spec") and not images.is_cuda
+    running = runner(model) if ours else compiled
 
     def call() -> None:
         low = torch.autocast(images.device.type, dtype, enabled=dtype != torch.float32)
-        with answering(model, again=True) if ours else torch.inference_mode(), low:
-            compiled(images)
+        with quiet(running) if ours else torch.inference_mode(), low:
+            if ours:
+                refresh(running)
+            running(images)
         if images.is_cuda:
             torch.cuda.synchronize()
 

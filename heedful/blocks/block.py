@@ -11,7 +11,7 @@ from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
 from heedful.blocks.dropout import Dropout
 
 Norm = Callable[[int], nn.Module]
-Attend = Callable[[Tensor], Tensor]  # what stands in the place of a block's attention to itself: B T M -> B T M
+Attend = Callable[[Tensor, Sight, Memory | None], Tensor]  # as a block attends to itself: B T M -> B T M
 
 
 class Block(nn.Module):
@@ -25,20 +25,17 @@ class Block(nn.Module):
         self.norm1, self.norm2 = norm(width), norm(width)
         self.drop = Dropout(dropout)
 
-    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
-        return self.around(x, lambda y: self.attention(y, sight, memory), sight)
-
-    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
-        """The block with something else in the place of its attention, as stacks have it whose layers exchange."""
-        x = x + self.drop(attend(self.norm1(x)))
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None, attend: Attend | None = None) -> Tensor:
+        """B T M -> B T M. Stacks whose layers exchange something put another `attend` in the place of its attention."""
+        x = x + self.drop((attend or self.attention)(self.norm1(x), sight, memory))
         return x + self.drop(self.feedforward(self.norm2(x)))
 
 
 class PostNormBlock(Block):
     """The order of Vaswani et al. (2017): the stream is normed after each addition."""
 
-    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
-        x = self.norm1(x + self.drop(attend(x)))
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None, attend: Attend | None = None) -> Tensor:
+        x = self.norm1(x + self.drop((attend or self.attention)(x, sight, memory)))
         return self.norm2(x + self.drop(self.feedforward(x)))
 
 
@@ -59,8 +56,8 @@ class ScaledBlock(Block):
             raise ValueError(f"what a block adds cannot be scaled by {first}; give a number near 0, such as 1e-5")
         self.scale1, self.scale2 = (nn.Parameter(torch.full((width,), first)) for _ in range(2))
 
-    def around(self, x: Tensor, attend: Attend, sight: Sight) -> Tensor:
-        x = x + self.drop(self.scale1 * attend(self.norm1(x)))
+    def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None, attend: Attend | None = None) -> Tensor:
+        x = x + self.drop(self.scale1 * (attend or self.attention)(self.norm1(x), sight, memory))
         return x + self.drop(self.scale2 * self.feedforward(self.norm2(x)))
 
 
@@ -81,12 +78,10 @@ class CrossBlock(nn.Module):
         self.norm1, self.norm2, self.norm3 = norm(width), norm(width), norm(width)
         self.drop = Dropout(dropout)
 
-    def forward(self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None) -> Tensor:
-        return self.around(x, lambda y: self.attention(y, sight, memory), sight, context)
-
-    def around(self, x: Tensor, attend: Attend, sight: Sight, context: Context) -> Tensor:
-        """The block with something else in the place of its attention to itself."""
-        x = x + self.drop(attend(self.norm1(x)))
+    def forward(
+        self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None, attend: Attend | None = None
+    ) -> Tensor:
+        x = x + self.drop((attend or self.attention)(self.norm1(x), sight, memory))
         x = x + self.drop(self.cross(self.norm2(x), context.sight(sight), context))
         return x + self.drop(self.feedforward(self.norm3(x)))
 
@@ -94,7 +89,9 @@ class CrossBlock(nn.Module):
 class PostNormCrossBlock(CrossBlock):
     """A decoder's block in the order of Vaswani et al. (2017)."""
 
-    def around(self, x: Tensor, attend: Attend, sight: Sight, context: Context) -> Tensor:
-        x = self.norm1(x + self.drop(attend(x)))
+    def forward(
+        self, x: Tensor, sight: Sight, context: Context, memory: Memory | None = None, attend: Attend | None = None
+    ) -> Tensor:
+        x = self.norm1(x + self.drop((attend or self.attention)(x, sight, memory)))
         x = self.norm2(x + self.drop(self.cross(x, context.sight(sight), context)))
         return self.norm3(x + self.drop(self.feedforward(x)))

@@ -37,8 +37,8 @@ def beam(
     if not 1 <= best <= beams:
         raise Refusal(f"{beams} beams cannot give the {best} best answers; give as many beams as answers, 1 or more")
     found = [Found(best, length_penalty, limit) for limit in limits(model, context, max_new_tokens).tolist()]
-    with searching(model):
-        steps = open_steps(model, context, beams, rules, remember)
+    with searching(model) as running:
+        steps = open_steps(running, context, beams, rules, remember)
         scores = torch.zeros(len(steps), 1, device=context.prompt.device)  # B K
         while len(steps):
             scores = step(steps, scores, beams, found)

@@ -22,10 +22,10 @@ def roll(model: Forecaster, series: Tensor, steps: int, *, remember: bool = True
             f"{seen} steps and {steps} more are beyond the {room} positions that the model has learned; ask for fewer"
         )
     memory = Memory(seen + steps) if remember else None
-    with answering(model):
+    with answering(model) as running:
         new = series
         for _ in range(steps):
-            following = model(new, memory)[:, -1:]
+            following = running(new, memory)[:, -1:]
             series = torch.cat((series, following), 1)
             new = series if memory is None else following
     return series[:, seen:]

@@ -8,11 +8,11 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 from torch import Tensor, nn
 
 from heedful.decoding.logits_rules import Rules
-from heedful.decoding.packed import Weights
 from heedful.decoding.prompts import Asked, Prompts
 from heedful.decoding.sample import stream as follow
 from heedful.decoding.search_spec import Decoding, search
 from heedful.decoding.stops import Stops
+from heedful.engines import Weights
 from heedful.errors import Refusal
 
 Prompt = TypeVar("Prompt", str, Tensor, list[int], list[str], list[Tensor], list[list[int]])

@@ -18,5 +18,5 @@ def greedy(
     not given, and never more than the positions a model has learned. What is finished leaves the batch.
     """
     limit = limits(model, context, max_new_tokens)
-    with searching(model):
-        return write(Steps(model, context, model.memory() if remember else None, rules), likeliest, limit)
+    with searching(model) as running:
+        return write(Steps(running, context, running.memory() if remember else None, rules), likeliest, limit)

@@ -12,9 +12,9 @@ from heedful.decoding.dice import Dice
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.generation_loop import Choose, likeliest, write
 from heedful.decoding.logits_rules import FREE, Rules
-from heedful.decoding.packed import Weights
-from heedful.decoding.steps import Steps, answering, begin, limits
+from heedful.decoding.steps import Steps, answering, begin, limits, quiet
 from heedful.decoding.truncation import Cuts
+from heedful.engines import refresh, runner
 from heedful.errors import Refusal
 from heedful.models.writer import Beginning, Writer
 
@@ -47,8 +47,8 @@ def sample(
     cut, limit = Cuts(temperature, top_k, top_p, min_p), limits(model, context, max_new_tokens)
     many = len(limit)
     dice = Dice(seed, range(many) if numbers is None else numbers, best)
-    with answering(model):
-        steps = Steps(model, context, model.memory() if remember else None, rules)
+    with answering(model) as running:
+        steps = Steps(running, context, running.memory() if remember else None, rules)
         steps.take(steps.sources.repeat_interleave(best))
         answers = write(steps, by_chance(cut, dice), limit)
     return [answers[at * best : (at + 1) * best] for at in range(many)]
@@ -78,19 +78,21 @@ def stream(
     """The tokens of the answer to a batch of one as they are written, without END: what `search` finds for it."""
     if decoding.beams > 1:
         raise Refusal(f"what {decoding.beams} beams find is known at the end, so it cannot be streamed; give beams=1")
-    context, rules = begin(model, batch, decoding.weights), rules or decoding.rules
+    running = runner(model, decoding.weights)
+    context, rules = begin(running, batch), rules or decoding.rules
     if len(context.prompt) != 1:
         raise Refusal(f"{len(context.prompt)} sources cannot be streamed at once; give one")
     [limit] = limits(model, context, decoding.max_new_tokens).tolist()
     choose = by_chance(decoding.cuts, Dice(seed, [number])) if decoding.temperature else likeliest
-    return _stream(Steps(model, context, model.memory(), rules), choose, limit, decoding.weights)
+    return _stream(Steps(running, context, running.memory(), rules), choose, limit)
 
 
-def _stream(steps: Steps, choose: Choose, limit: int, weights: Weights) -> Iterator[int]:
+def _stream(steps: Steps, choose: Choose, limit: int) -> Iterator[int]:
     going = torch.zeros(1, dtype=torch.long)
     for step in range(limit):
         # and not around the yield: who reads the tokens may train meanwhile
-        with answering(steps.model, weights, again=True):
+        with quiet(steps.model):
+            refresh(steps.model)
             tokens = choose(steps.chances(), going, step)
             steps.write(tokens)
             ended = bool(steps.ended())

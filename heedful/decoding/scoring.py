@@ -12,6 +12,7 @@ from heedful.decoding.prompts import Asked, One
 from heedful.decoding.search_spec import Decoding
 from heedful.decoding.steps import Steps, answering
 from heedful.errors import Refusal
+from heedful.models.writer import Writer
 
 
 class Judged(NamedTuple):
@@ -45,8 +46,8 @@ def alone(model: nn.Module, prompt: One) -> Asked:
 
 def each(asked: Asked, ids: list[int]) -> list[Judged]:
     """Each token of an answer, as the model holds it."""
-    with answering(asked.writer):
-        chances = precise(scores(asked, torch.tensor([ids], device=asked.device)))  # T V
+    with answering(asked.writer) as running:
+        chances = precise(scores(running, asked, torch.tensor([ids], device=asked.device)))  # T V
         own = chances.gather(1, torch.tensor(ids, device=chances.device)[:, None]).squeeze(1)
         entropy = torch.special.entr(chances.exp()).sum(-1)
     pieces = [""] * len(ids) if asked.tokenizer is None else asked.tokenizer.pieces(ids)
@@ -79,18 +80,18 @@ def generate_judged(
     return each(asked, ids) if ids else []
 
 
-def scores(asked: Asked, answer: Tensor) -> Tensor:
+def scores(model: Writer, asked: Asked, answer: Tensor) -> Tensor:
     """The scores of what stands at each place of an answer (1 T): T V, in one pass over the whole."""
-    context = asked.writer.begin(asked.batch)
+    context = model.begin(asked.batch)
     whole = torch.cat((context.prompt, answer), 1)[:, :-1]
-    return asked.writer.decode(whole, context)[0, context.prompt.shape[1] - 1 :]
+    return model.decode(whole, context)[0, context.prompt.shape[1] - 1 :]
 
 
 def following(model: nn.Module, prompt: One) -> Tensor:
     """The log-probability of each token of the vocabulary (V) as the first of an answer to a prompt."""
     asked = Asked(model, prompt)
-    with answering(asked.writer):
-        return Steps(asked.writer, asked.writer.begin(asked.batch), None).chances()[0]
+    with answering(asked.writer) as running:
+        return Steps(running, running.begin(asked.batch), None).chances()[0]
 
 
 def precise(scores: Tensor) -> Tensor:

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor
 
-from heedful.decoding import captured
+from heedful.decoding import captured_search
 from heedful.decoding.beam import beam
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.greedy import greedy
 from heedful.decoding.logits_rules import Rules
-from heedful.decoding.packed import Weights, packed
 from heedful.decoding.sample import sample
 from heedful.decoding.steps import begin
 from heedful.decoding.truncation import Cuts
+from heedful.engines import Weights, runner
 from heedful.models import refusal
 from heedful.models.writer import Writer
 
@@ -100,12 +100,12 @@ def search(
     """
     d, rules = decoding, rules or decoding.rules
     if d.steps != "called":
-        return captured.search(model, batch, d, best, seed, numbers, rules)
-    with packed(model.modules(), d.weights):
-        context = begin(model, batch)
-        if d.temperature:
-            cuts = d.temperature, d.top_k, d.top_p, d.min_p
-            return sample(model, context, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
-        if d.beams == best == 1:
-            return [[answer] for answer in greedy(model, context, d.max_new_tokens, rules=rules)]
-        return beam(model, context, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)
+        return captured_search.search(model, batch, d, best, seed, numbers, rules)
+    running = runner(model, d.weights)
+    context = begin(running, batch)
+    if d.temperature:
+        cuts = d.temperature, d.top_k, d.top_p, d.min_p
+        return sample(running, context, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
+    if d.beams == best == 1:
+        return [[answer] for answer in greedy(running, context, d.max_new_tokens, rules=rules)]
+    return beam(running, context, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from heedful.attention import Memory
 from heedful.attention.kv_cache import TreeMemory
 from heedful.decoding.logits_rules import FREE, Rules
-from heedful.decoding.packed import Weights, packed
+from heedful.engines import Weights, runner
+from heedful.engines.tree import Model
 from heedful.errors import Failure, Refusal
 from heedful.models.writer import Beginning, Writer, longest
 
@@ -124,8 +125,8 @@ def begin(model: Writer, batch: Mapping[str, Tensor], weights: Weights = "float3
     """What a batch says to a model that answers: the context that a search goes on from."""
     if missing := sorted((model.reads or {"prompt"}) - batch.keys()):
         raise Refusal(f"the batch has no {' and no '.join(missing)}, which the model reads; add it")
-    with answering(model, weights):
-        return model.begin(batch)
+    with answering(model, weights) as running:
+        return running.begin(batch)
 
 
 def limits(model: Writer, context: Beginning, max_new_tokens: int | None) -> Tensor:
@@ -157,17 +158,20 @@ def certain(chances: Tensor, token: int) -> Tensor:
 
 
 @contextmanager
-def answering(model: nn.Module, weights: Weights = "float32", *, again: bool = False) -> Iterator[None]:
-    """The model as it answers: without dropout and gradients, its matrices packed; afterwards all is as it was.
+def answering(model: Model, weights: Weights = "float32") -> Iterator[Model]:
+    """The model as it answers, run by the engines that serve it (see `engines.runner`); it stays as it is itself."""
+    with quiet(model):
+        yield runner(model, weights)
 
-    `again` says that it answered a moment ago (see `packed`).
-    """
-    parts = list(model.modules())
-    learning = [part for part in parts if part.training]
+
+@contextmanager
+def quiet(model: nn.Module) -> Iterator[None]:
+    """Inside, nothing learns: there are no dropout and no gradients. Afterwards all is as it was."""
+    learning = [part for part in model.modules() if part.training]
     for part in learning:
         part.training = False
     try:
-        with torch.no_grad(), packed(parts, weights, again=again), unplanned():
+        with torch.no_grad(), unplanned():
             yield
     finally:
         for part in learning:
@@ -186,11 +190,11 @@ def unplanned() -> Iterator[None]:
 
 
 @contextmanager
-def searching(model: nn.Module) -> Iterator[None]:
-    """Answering in words and numbers alone: no tensor is given out, so that torch need not keep account of any.
+def searching(model: Model) -> Iterator[Model]:
+    """The model as it answers in words alone: no tensor is given out, so that torch need not keep account of any.
 
     Where hooks watch the model, as `heedful.look` does, what they keep is to be reckoned with later: there it must.
     """
     watched = any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
-    with answering(model), nullcontext() if watched else torch.inference_mode():
-        yield
+    with answering(model) as running, nullcontext() if watched else torch.inference_mode():
+        yield running

@@ -26,6 +26,14 @@ def balance(labels: Iterable[str], where: str) -> str:
     return f"classes   {', '.join(said[:NAMED])}{more}{note}"
 
 
+def counted(labels: Sequence[str], truth: Sequence[str], said: Sequence[str]) -> NDArray[np.int64]:
+    """Confusion matrix: how often each class (a row) was taken for each (a column)."""
+    counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    place = {label: at for at, label in enumerate(labels)}
+    np.add.at(counts, ([place[one] for one in truth], [place[one] for one in said]), 1)
+    return counts
+
+
 def told(
     labels: Sequence[str], counts: NDArray[np.int64], sure: Sequence[calibration.Bin]
 ) -> tuple[Figures, Confusion, Curves]:

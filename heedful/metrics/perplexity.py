@@ -14,7 +14,7 @@ from heedful.data.collate import alike, to
 from heedful.data.collation import Collate
 from heedful.metrics.metric import Heard, Metric
 from heedful.models.numerics import device_of
-from heedful.objectives.objective import Objective, combined
+from heedful.objectives.objective import Objective, primary
 
 ROOM = 8192  # tokens of a batch that is read and not written
 
@@ -32,8 +32,8 @@ class TokenLosses:
         total, count = 0.0, 0
         for places in alike([self.collate.length(sample, learned) for sample in samples], ROOM):
             batch = to(self.collate.batch([samples[at] for at in places], learned), device_of(model))
-            loss, tokens = combined(self.objective.losses(model, batch, learned))
-            total, count = total + float(loss), count + int(tokens)
+            found = primary(self.objective.losses(model, batch, learned))
+            total, count = total + float(found.sum), count + int(found.count)
         return total, count
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
@@ -13,6 +13,7 @@ from heedful.data.collate import Batch
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 
+SCALES = "loss_scales"  # field of a batch: how many of the first loss there are in the step for one of each
 Kept = TypeVar("Kept")  # what was learned of the data
 
 
@@ -32,6 +33,11 @@ class Objective(ABC, Generic[Kept]):
     The count of the first loss divides the gradients once, over all micro-batches and processes. Where others have
     counts of their own, these are known before the first gradient: `counts` says them, of a batch alone.
     """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its losses, the same for every batch."""
+        return ("loss",)
 
     @abstractmethod
     def losses(self, model: nn.Module, batch: Batch, learned: Kept) -> dict[str, Loss]:
@@ -66,17 +72,19 @@ class Objective(ABC, Generic[Kept]):
         return model
 
 
-def combined(losses: dict[str, Loss]) -> tuple[Tensor, Tensor]:
-    """The weighted sum of losses that are counted alike, and their count."""
-    first, *others = losses.values()
-    total = first.sum if first.weight == 1.0 else first.weight * first.sum
-    for one in others:
-        total = total + one.weight * one.sum
-    return total, first.count
+def primary(losses: dict[str, Loss]) -> Loss:
+    """The first loss, whose count divides the gradients."""
+    return next(iter(losses.values()))
 
 
-def means(losses: Sequence[dict[str, Loss]]) -> dict[str, float]:
-    """The mean of each loss over several batches."""
-    names = losses[0] if losses else {}
-    sums = {name: sum(float(one[name].sum) for one in losses) for name in names}
-    return {name: sums[name] / max(1.0, sum(float(one[name].count) for one in losses)) for name in names}
+def combined(losses: dict[str, Loss], scales: Tensor | None = None) -> Tensor:
+    """The weighted sum of losses; `scales` say how many of the first there are for one of each, in the whole step."""
+    total = sum_of(primary(losses))
+    for at, one in enumerate(list(losses.values())[1:], 1):
+        total = total + (sum_of(one) if scales is None else scales[at] * sum_of(one))
+    return total
+
+
+def sum_of(loss: Loss) -> Tensor:
+    """The sum of a loss, times what it weighs."""
+    return loss.sum if loss.weight == 1.0 else loss.weight * loss.sum

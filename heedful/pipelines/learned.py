@@ -62,3 +62,8 @@ class Learned:
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
         """It, as it was written beside a model."""
         return cls()
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        """It, of a folder that does not say how its model was used before."""
+        return cls.read(folder, {})

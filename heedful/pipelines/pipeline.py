@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from torch import nn
+from torch import Tensor, nn
 
+from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result
@@ -44,6 +45,10 @@ class Pipeline(ABC, Generic[Kept]):
         samples = read_all(inputs, lambda given: self.accepts(given, learned))
         for start in range(0, len(samples), TOGETHER):
             yield from self.results(model, samples[start : start + TOGETHER], learned, heard)
+
+    def vectors(self, model: nn.Module, inputs: Iterable[Any], learned: Kept, heard: Heard = unheard) -> Tensor:
+        """Embeddings: the vectors of inputs, B M; refused where answers are no vectors."""
+        raise Refusal("the answers of this model are no vectors that could be compared; leave --similar out")
 
     def warning(self, given: str, learned: Kept) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""

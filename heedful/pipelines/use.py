@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.models import Spec
+from heedful.models.numerics import unit
 from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
@@ -60,6 +61,15 @@ class Use:
     def predict(self, model: nn.Module, inputs: Iterable[Any]) -> Iterator[Result]:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
+
+    def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """The vectors of inputs, B M, where answers are vectors."""
+        return self.pipeline.vectors(model, inputs, self.learned, self.tell)
+
+    def similar(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """How near each input's vector is to each other's: the cosine of the angle between them, B B."""
+        made = unit(self.vectors(model, inputs))
+        return (made @ made.T).clamp(-1.0, 1.0)
 
     def best(
         self, model: nn.Module, inputs: Iterable[Any], decoding: Decoding, best: int = 1, seed: int = 0
@@ -110,4 +120,4 @@ class Usage:
 
     def of(self, folder: Path) -> Use:
         """The use of a folder that does not say how it was used before."""
-        return self.read(folder, {})
+        return Use(self.name, self.pipeline, self.learned.of(folder))

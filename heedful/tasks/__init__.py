@@ -17,16 +17,15 @@ from heedful.models.vision.image_spec import ImageSpec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
+    from heedful.pipelines.use import Usage
     from heedful.tasks.agreeing import Agreeing
     from heedful.tasks.closed import Task
     from heedful.tasks.coding import Coding
     from heedful.tasks.guessing import Guessing
     from heedful.tasks.images import Images
-    from heedful.tasks.reading import Reading
     from heedful.tasks.rebuilding import Rebuilding
     from heedful.tasks.searching import Searching
     from heedful.tasks.use import Use
-    from heedful.tasks.vectors import Vectors
 
 __getattr__ = lazily(__name__)
 TASKS: Registry[Any] = Registry(
@@ -39,10 +38,10 @@ TASKS: Registry[Any] = Registry(
         "masking": "heedful.tasks.masking:Masking",
         "spans": "heedful.tasks.infilling:Spans",
         "infilling": "heedful.tasks.infilling:Infilling",
-        "classify": "heedful.tasks.classify:Classify",
-        "classify-several": "heedful.tasks.several:SeveralTasks",
-        "tag": "heedful.tasks.tag:Tag",
-        "answer": "heedful.tasks.answer:Answer",
+        "classify": "heedful.tasks.text.text_classification:TASK",
+        "classify-several": "heedful.tasks.text.multitask:TASK",
+        "tag": "heedful.tasks.text.tagging:TASK",
+        "answer": "heedful.tasks.text.question_answering:TASK",
         "summary": "heedful.tasks.text.summarisation:TASK",
         "conversation": "heedful.tasks.conversation:Conversation",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
@@ -59,32 +58,32 @@ TASKS: Registry[Any] = Registry(
         "series": "heedful.tasks.series.forecasting:TASK",
     },
 )
-READINGS: Registry[type[Reading]] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
+READINGS: Registry[Usage] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
     "output",
     "heedful.readings",
     {
-        "states": "heedful.tasks.vectors:Vectors",
-        "pooled": "heedful.tasks.vectors:Vectors",
-        "classes": "heedful.tasks.asking:Classification",
-        "tags": "heedful.tasks.asking:Tagging",
-        "answer": "heedful.tasks.asking:Answering",
-        "masked": "heedful.tasks.asking:Filling",
+        "states": "heedful.pipelines.sentence_vectors:VECTORS",
+        "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
+        "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
+        "tags": "heedful.pipelines.token_classification:TAGGING",
+        "answer": "heedful.pipelines.extractive_answers:ANSWERING",
+        "masked": "heedful.pipelines.fill_mask:FILLING",
     },
 )
-ALONE: Registry[type[Use]] = Registry(  # uses by the names that stand in a task.json, beside the tasks
+ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json, beside the tasks
     "use",
     "heedful.uses",
     {
-        "vectors": "heedful.tasks.vectors:Vectors",
-        "classification": "heedful.tasks.asking:Classification",
-        "tagging": "heedful.tasks.asking:Tagging",
-        "answering": "heedful.tasks.asking:Answering",
-        "filling": "heedful.tasks.asking:Filling",
+        "vectors": "heedful.pipelines.sentence_vectors:VECTORS",
+        "classification": "heedful.pipelines.text_classes:CLASSIFICATION",
+        "tagging": "heedful.pipelines.token_classification:TAGGING",
+        "answering": "heedful.pipelines.extractive_answers:ANSWERING",
+        "filling": "heedful.pipelines.fill_mask:FILLING",
         "writing": "heedful.pipelines.writing:WRITING",
         "continuing": "heedful.tasks.continuing:Continuing",
     },
 )
-USES: Mapping[str, type[Use]] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
+USES: Mapping[str, Any] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
 
 
 def task_of(name: str) -> Any:
@@ -92,7 +91,7 @@ def task_of(name: str) -> Any:
     return TASKS.named(name)
 
 
-def use_of(model: nn.Module, folder: Path) -> Use:
+def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
     from heedful.pipelines.writing import WRITING
     from heedful.tasks.continuing import Continuing
@@ -133,7 +132,6 @@ __all__ = [
     "Searching",
     "Task",
     "Use",
-    "Vectors",
     "task_of",
     "use_of",
 ]

@@ -16,6 +16,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.models import Spec
+from heedful.objectives.objective import Loss
 from heedful.tasks.use import Use
 from heedful.views.finding import Finding
 
@@ -140,6 +141,18 @@ class Task(Use):
     @abstractmethod
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
         """The sum of the losses and how many there are; the loop divides."""
+
+    def losses(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> dict[str, Loss]:
+        """The losses of a batch by name."""
+        return {"loss": Loss(*self.loss(model, batch, terms))}
+
+    def loss_counts(self, batch: Batch) -> dict[str, Tensor]:
+        """How many there are of each loss in a batch, where they are not as many as of the first."""
+        return {}
+
+    def loss_names(self, terms: Terms) -> tuple[str, ...]:
+        """The names of the losses, the same for every batch."""
+        return ("loss",)
 
     @abstractmethod
     def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:

@@ -28,11 +28,11 @@ from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.specs import LanguageSpec
 from heedful.objectives.cross_entropy import cross_entropy
+from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.reading_inputs import nonempty, read_all
 from heedful.results import Text
 from heedful.tasks.closed import PLAIN, Task, Terms
 from heedful.tasks.continuing import AT_ONCE, Continuing
-from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import Tokenizer, hf_folders
 
 ROOM, SHOWN = 8192, 48  # tokens that are read at once, and of answers that are shown
@@ -78,7 +78,7 @@ class Conversation(Continuing, Task):
         if not len(splits.train):
             raise Refusal("data.train is not given; add data.train=...")
         said = (text for one in splits.train for turn in one.turns for text in turn)
-        task = cls(tokenizer(data, said, tuple(KNOWN[0].names)))
+        task = cls(tokenizer_for(data.tokenizer, said, tuple(KNOWN[0].names)))
         return task, task.encoded(splits)
 
     def reopen(self, data: DataSpec, seed: int) -> Splits[Spoken]:

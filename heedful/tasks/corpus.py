@@ -22,10 +22,10 @@ from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.specs import END
+from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.safe.opening import inside
 from heedful.tasks.closed import Task
 from heedful.tasks.crops import Crop, Crops, Stream, Whole, lines
-from heedful.tasks.tokenizing import tokenizer_of
 from heedful.tokenizers import Tokenizer
 from heedful.tokenizers.chunks import by_lines, by_words
 
@@ -58,7 +58,7 @@ class Corpus(Task):
         if not len(splits.train):
             raise Refusal("data.train is not given; add data.train=FILE")
         learned = by_line(splits.train) if data.tokenizer.startswith("words") else in_parts(splits.train)
-        task = cls.made(tokenizer_of(data, learned, cls.special_tokens), data.longest)
+        task = cls.made(tokenizer_of(data.tokenizer, learned, cls.special_tokens), data.longest)
         task.seed, task.noise = seed, cls.usual if data.noise is None else data.noise
         task.whole_words, task.apart = data.whole_words, data.apart
         task.repeated = overlap(

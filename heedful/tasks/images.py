@@ -86,10 +86,10 @@ class Images(Pictured):
     def answers(self, model: nn.Module, pictures: Sequence[Picture | Pixels], size: int = 500) -> list[Label]:
         """The likeliest class of each picture and its chance."""
         made: list[Label] = []
-        with answering(model):
+        with answering(model) as running:
             for some in several(pictures, size):
                 images = levels(torch.from_numpy(pixels_of(some)).to(device_of(model)))
-                chances = finite(precise(model(images))).softmax(-1).cpu()
+                chances = finite(precise(running(images))).softmax(-1).cpu()
                 made += [Label.among(self.labels, row) for row in chances]
                 self.tell(len(chances))
         return made

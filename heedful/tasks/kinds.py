@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.models import attention_kinds
 from heedful.models.attention_kinds import Kind
-from heedful.tasks.heads import disagreement, guided
+from heedful.objectives.head_losses import disagreement, guided
 
 LOSSES = (
     Kind("disagreement", "loss", disagreement.overlap, "training.disagreement=0.1", disagreement.CARD),

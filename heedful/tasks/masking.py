@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -12,12 +12,13 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch, several, to
 from heedful.data.transforms import draw
 from heedful.errors import Refusal
-from heedful.looking.page import Samples
+from heedful.looking.page import Example, Samples
 from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.objectives.cross_entropy import cross_entropy
-from heedful.tasks.asking import Filling
+from heedful.pipelines.fill_mask import FillMask, MaskedText
+from heedful.results import Result
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
 from heedful.tasks.crops import Crop
@@ -27,9 +28,10 @@ MASKED, OTHER = 0.8, 0.1  # shares of the chosen tokens that are masked, and tha
 MASK = "<mask>"
 SIZE = 64  # crops that are scored at once
 SHOWN = 40  # tokens of a sample that is shown
+FILL = FillMask("a text with <mask> in it")
 
 
-class Masking(Corpus, Filling):
+class Masking(Corpus):
     """Finds the tokens that are hidden in texts (BERT: Devlin et al., 2019); scored by how likely it finds them.
 
     Of the tokens that are chosen, 80 % are masked, 10 % are others by chance, and 10 % stay. Which are chosen follows
@@ -42,7 +44,7 @@ class Masking(Corpus, Filling):
     watch: ClassVar[str] = "log_likelihood"
     terms: ClassVar[frozenset[str]] = frozenset({"smoothing"})
     keys: ClassVar[frozenset[str]] = Corpus.keys | {"noise", "whole_words"}
-    input: ClassVar[str] = "a text with <mask> in it"
+    input: ClassVar[str] = FILL.input
     special_tokens: ClassVar[tuple[str, ...]] = (MASK,)
     usual: ClassVar[float] = 0.15
     hides: ClassVar[bool] = True
@@ -55,12 +57,23 @@ class Masking(Corpus, Filling):
         ids = {"pad": PAD, "begin": BEGIN, "end": END}
         return super().numbers() | {"output": "masked"} | ids
 
+    @property
+    def asked_with(self) -> MaskedText:
+        """What is kept of it for those who ask it."""
+        return MaskedText(self.tokenizer, longest=self.longest)
+
     def suits(self, spec: Spec) -> None:
-        longest = self.longest
-        Filling.suits(self, spec)
-        self.longest = longest
-        if self.letters:
+        if self.asked_with.suited(spec).letters:
             raise Refusal("model.letters: what is hidden is learned without knowing how tokens are spelt; leave it out")
+
+    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
+        return FILL.predict(model, inputs, self.asked_with, self.tell)
+
+    def doubt(self, text: str) -> str | None:
+        return FILL.warning(text, self.asked_with)
+
+    def look(self, model: nn.Module, text: str) -> Example:
+        return FILL.look(model, text, self.asked_with)
 
     def batch(self, samples: Sequence[Crop]) -> Batch:
         made = self.rows(samples, self.window)

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from torch import nn
+from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
+from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.results import Result, Text
@@ -41,6 +42,10 @@ class Use(ABC):
     @abstractmethod
     def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Result]:
         """One answer for each input, in order."""
+
+    def similar(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
+        """How near each input's vector is to each other's, where answers are vectors."""
+        raise Refusal("the answers of this model are no vectors that could be compared; leave --similar out")
 
     def best(
         self, model: nn.Module, inputs: Iterable[str], decoding: Decoding, best: int = 1, seed: int = 0

@@ -16,7 +16,7 @@ from heedful.data.splits import Splits
 from heedful.looking.page import Samples, Section
 from heedful.metrics.metric import evaluate
 from heedful.models import Spec
-from heedful.objectives.objective import Objective, combined
+from heedful.objectives.objective import Loss, Objective, combined, primary
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.use import Use
 from heedful.tasks.closed import PLAIN, Terms
@@ -132,9 +132,22 @@ class Work(Use):
         """Chooses on validation data, once the model has learned, what must be kept beside it."""
         self.learned = self.objective.calibrated(model, splits, self.learned)
 
+    def losses(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> dict[str, Loss]:
+        """The losses of a batch by name, the one that divides first."""
+        return with_terms(self.objective, terms).losses(model, batch, self.learned)
+
+    def loss_counts(self, batch: Batch) -> dict[str, Tensor]:
+        """How many there are of each loss in a batch, where they are not as many as of the first."""
+        return self.objective.counts(batch, self.learned)
+
+    def loss_names(self, terms: Terms) -> tuple[str, ...]:
+        """The names of the losses, the same for every batch."""
+        return with_terms(self.objective, terms).names
+
     def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
-        """The sum of the losses and how many there are."""
-        return combined(with_terms(self.objective, terms).losses(model, batch, self.learned))
+        """The weighted sum of the losses and how many there are of the first."""
+        found = self.losses(model, batch, terms)
+        return combined(found), primary(found).count
 
     # ------------------------------------------------------------------ scoring and showing
 

@@ -16,16 +16,18 @@ from torch import Tensor, nn
 from heedful.attention.mechanisms import Mechanism
 from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
+from heedful.engines import buckets
+from heedful.engines.cuda_graphs import Graphs
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
+from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.objective import SCALES, Loss, combined, primary
 from heedful.tasks import Task
 from heedful.tasks.closed import Terms
-from heedful.tasks.heads.told import judged
-from heedful.training import checkpoint, shapes
+from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import captures, layout, local, parted_all, together
-from heedful.training.graphs import Graphs
+from heedful.training.distributed.sharding import Losses, captures, layout, local, parted_all, together
 from heedful.training.microbatches import Portion, Portions
 from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
@@ -54,7 +56,8 @@ class Loop:
         self.device = next(model.parameters()).device
         captured = captures(self.training, self.device)
         self.portions = Portions(run, task, splits.train, self.shape(captured), ranks)
-        self.terms = Terms.of(self.training)
+        self.terms, self.heads = Terms.of(self.training), HeadTerms.of(self.training)
+        self.names = (*task.loss_names(self.terms), *self.heads.names)
         self.precision = Precision(self.training, self.device)
         self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
         self.optimiser = optimiser_of(model, self.training)
@@ -65,17 +68,19 @@ class Loop:
         self.progress = checkpoint.Progress()
         self.first_bad = torch.full((), -1, dtype=torch.long, device=self.device)  # step whose loss was not finite
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
-        self.learner = shapes.static(model) if self.training.compile else model
-        self.repeatable = shapes.repeatable if self.training.compile else contextlib.nullcontext
+        several = len(self.names) if len(self.names) > 1 else 0
+        self.each = torch.zeros(several, device=self.device)  # the same of each loss, where there are several
+        self.learner = buckets.static(model) if self.training.compile else model
+        self.repeatable = buckets.repeatable if self.training.compile else contextlib.nullcontext
         self.graphs = Graphs(model, self.judged, self.precision.backward, not task.even) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
-    def shape(self, captured: bool) -> shapes.Shape:
+    def shape(self, captured: bool) -> buckets.Shape:
         """How batches are filled up, where each of their shapes is a graph of its own."""
         if not self.task.filled or not (captured or self.training.compile):
             return lambda batch: batch
         longest: int = self.model.spec.length  # type: ignore[union-attr, assignment]
-        return partial(shapes.compiled if self.training.compile else shapes.captured, longest=longest)
+        return partial(buckets.compiled if self.training.compile else buckets.captured, longest=longest)
 
     # ------------------------------------------------------------------ saving
 
@@ -86,12 +91,16 @@ class Loop:
             "optimiser": optimiser_state(self.optimiser, self.model),
             "best": self.best,
         }
-        parts["log"] = {"losses": self.losses} | self.precision.state()
+        parts["log"] = self.log()
         if self.average:
             parts["average"] = self.average.weights
         parts = {name: together(tensors, self.ranks.first) for name, tensors in parts.items()}
         if self.ranks.first:
             self.saver.save(self.progress, parts)
+
+    def log(self) -> dict[str, Tensor]:
+        """What was summed since the last line of the log."""
+        return {"losses": self.losses} | ({"each": self.each} if len(self.each) else {}) | self.precision.state()
 
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
@@ -99,7 +108,7 @@ class Loop:
         own = {
             "best": state(self.model),
             "average": self.model.state_dict(),
-            "log": {"losses": self.losses} | self.precision.state(),
+            "log": self.log(),
         }
         for name, tensors in own.items():
             if parts.get(name):  # there may be none yet
@@ -108,6 +117,7 @@ class Loop:
         restore_optimiser(self.optimiser, self.model, parts["optimiser"])
         self.best = {name: tensor.to(self.device) for name, tensor in parts["best"].items()}
         self.losses = parts["log"]["losses"].to(self.device)
+        self.each = parts["log"].get("each", self.each).to(self.device)
         self.precision.restore(parts["log"])
         if self.average:
             self.average.weights = parted_all(parts["average"], self.average.weights, self.device)
@@ -127,7 +137,7 @@ class Loop:
             while self.progress.step < self.training.steps and not self.done():
                 with stage("data"):
                     portion = ahead.take()
-                self.losses += self.step(portion)
+                self.step(portion)
                 seen += portion.samples
                 self.progress.step += 1
                 step, last = self.progress.step, self.progress.step == self.training.steps
@@ -140,8 +150,8 @@ class Loop:
                     with stage("logging"):
                         count = (step - 1) % self.training.log_every + 1
                         speed = seen / (time.monotonic() - began)
-                        record.learned(step, float(self.losses) / count, rate(self.training, step - 1), speed)
-                    began, seen, self.losses = time.monotonic(), 0, torch.zeros_like(self.losses)
+                        record.learned(step, *self.means(count), rate(self.training, step - 1), speed)
+                    began, seen = time.monotonic(), 0
                 if score:
                     with stage("evaluation"):
                         self.evaluate(record)
@@ -153,25 +163,49 @@ class Loop:
                     self.saver.wait()
                     raise Interrupted
 
+    def means(self, steps: int) -> tuple[float, dict[str, float]]:
+        """The mean loss of the last steps, and that of each named one where there are several; they begin anew."""
+        loss = float(self.losses) / steps
+        each = {name: one / steps for name, one in zip(self.names, self.each.tolist(), strict=False) if name != "loss"}
+        self.losses, self.each = torch.zeros_like(self.losses), torch.zeros_like(self.each)
+        return loss, each
+
+    def scaled(self, portion: Portion) -> list[Batch]:
+        """The batches of a step, told how many of the first loss there are in all of it for one of each other.
+
+        Where losses have counts of their own, these must be known before the first gradient.
+        """
+        counts = [self.task.loss_counts(batch) for batch in portion.batches]
+        if not any(counts):
+            return list(portion.batches)
+        rows = [torch.stack([one[name].to(torch.float64) for name in self.names]) * there
+                for one, there in zip(counts, portion.there, strict=True)]  # fmt: skip
+        whole = self.ranks.sum(torch.stack(rows).sum(0))
+        scales = (whole[0] / whole.clamp(min=1)).to(torch.float32)
+        return [batch | {SCALES: scales} for batch in portion.batches]
+
     def step(self, portion: Portion) -> Tensor:
         """One step on its micro-batches, each counted as often as it is `there`; returns the loss before it."""
         learning_rate = rate(self.training, self.progress.step)
         for group in self.optimiser.param_groups:
             group["lr"] = learning_rate * group.get("scale", 1.0)
-        total, count = torch.zeros((), device=self.device), torch.zeros((), device=self.device)
-        for micro, (batch, there) in enumerate(zip(portion.batches, portion.there, strict=True)):
+        totals = self.nothing
+        for micro, (batch, there) in enumerate(zip(self.scaled(portion), portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
             self.model.train(bool(there))  # what a model hears or counts for itself is of samples that count
             with self.repeatable(), self.layout.adding(last=micro + 1 == len(portion.batches)):
-                loss, losses = self.backward(batch, there)
-            total, count = total + loss, count + losses.to(self.device)
-        total, count = self.ranks.sum(torch.stack((total, count.to(total.dtype))))
+                losses = self.backward(batch, there)
+            total, count, each = (old + new.to(self.device) for old, new in zip(totals, losses, strict=True))
+            totals = total, count, each
+        total, count, *others = self.ranks.sum(torch.cat([one.flatten().to(totals[0].dtype) for one in totals]))
         count = torch.where(count == 0, 1, count)  # nothing in it is judged: a step that moves nothing by it
         mean = total / count
         bad = (self.first_bad < 0) & ~mean.isfinite()
         self.first_bad = torch.where(bad, self.progress.step + 1, self.first_bad)
         with self.stages("optimiser"):
             self.move(count)
+        sums, counts = torch.stack(others).view(2, -1) if others else each
+        self.losses, self.each = self.losses + mean, self.each + sums / counts.clamp(min=1)
         return mean
 
     def move(self, count: Tensor) -> None:
@@ -189,23 +223,36 @@ class Loop:
         if self.average:
             self.average.update(self.model, self.progress.step)
 
-    def backward(self, batch: Batch, there: float) -> tuple[Tensor, Tensor]:
-        """The sum of a batch's losses and their count, times `there`; so are the gradients, added to the weights'."""
+    def backward(self, batch: Batch, there: float) -> Losses:
+        """The losses of a batch, times `there`; so are the gradients, added to the weights'."""
         if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
             batch = pinned(batch)
         if self.graphs is not None:
             with self.stages("forward and backward"):
-                return self.graphs(batch) if there else (torch.zeros_like(self.losses), torch.zeros_like(self.losses))
+                return self.graphs(batch) if there else self.nothing
         with self.stages("forward"):
-            loss, count = self.layout(to(batch, self.device))
+            loss, count, each = self.layout(to(batch, self.device))
         with self.stages("backward"):
             self.precision.backward(loss * there)
-        return loss.detach() * there, count * there
+        return loss.detach() * there, count * there, each * there
 
-    def judged(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The sum of a batch's losses and their count."""
+    def judged(self, batch: Batch) -> Losses:
+        """The weighted sum of a batch's losses, the count of the first, and the sum and count of each of several."""
         with self.precision.autocast():
-            return judged(self.task, self.learner, batch, self.terms)
+            found = self.heads.losses(lambda: self.task.losses(self.learner, batch, self.terms), self.learner)
+            return combined(found, batch.get(SCALES)), primary(found).count, self.apart(found)
+
+    @property
+    def nothing(self) -> Losses:
+        """The losses of no sample at all."""
+        none = torch.zeros((), device=self.device)
+        return none, none, torch.zeros(2, len(self.each), device=self.device)
+
+    def apart(self, losses: dict[str, Loss]) -> Tensor:
+        """The sum and the count of each loss, where there are several: 2 K."""
+        if not len(self.each):
+            return torch.zeros(2, 0, device=self.device)
+        return torch.stack([torch.stack((one.sum.detach(), one.count.to(one.sum))) for one in losses.values()], 1)
 
     def check_finite(self) -> None:
         """Stops the run where a loss or a weight is not finite, before it is scored or saved."""

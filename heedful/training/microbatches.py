@@ -9,10 +9,10 @@ from typing import Any
 
 from heedful.data.collate import Batch
 from heedful.data.splits import Plan
+from heedful.engines.buckets import Shape
 from heedful.tasks import Task
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.run_spec import RunSpec
-from heedful.training.shapes import Shape
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
+from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms
 from heedful.tasks import Task, task_of
 from heedful.tasks.closed import Terms
-from heedful.tasks.heads.told import KNOWN, LOOKING
 from heedful.tasks.task import Task as Record
 from heedful.tasks.work import Work
 from heedful.terminal import progress
@@ -104,7 +104,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
     """Refuses what the task's loss does not know."""
     for term in (field.name for field in fields(Terms)):
         value = getattr(run.training, term)
-        if value and term not in (*task.terms, *KNOWN):
+        if value and term not in (*task.terms, *(one.name for one in fields(HeadTerms))):
             raise Refusal(f"training.{term}={value} is nothing that task {task.name!r} knows; leave it out")
     looking = next((term for term in ("guidance", *LOOKING) if getattr(run.training, term)), "")
     if looking and run.training.compile:

@@ -73,12 +73,14 @@ class Record:
         """Moves the bar."""
         self.bar.update(self.task, completed=step)
 
-    def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
-        """What training came to at a step, and how many samples a second it took in."""
-        self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, "rate": rate})
+    def learned(self, step: int, loss: float, each: dict[str, float], rate: float, samples: float) -> None:
+        """What training came to at a step, each of several losses too, and how many samples a second it took in."""
+        self._write("metrics.jsonl", {"step": step, "split": "train", "loss": loss, **each, "rate": rate})
         spent = {"seconds": time.monotonic() - self.began, "samples_a_second": samples, "device": self.device}
         self._write("timing.jsonl", {"step": step, **spent})
         self.board.add_scalar("train/loss", loss, step)
+        for name, value in each.items():
+            self.board.add_scalar(f"train/{name}", value, step)
         self.board.add_scalar("train/rate", rate, step)
         said = f"loss {loss:.4f}{self.score}"
         self.bar.update(self.task, said=said)
@@ -127,7 +129,7 @@ class Quiet(Record):
     def advance(self, step: int) -> None:
         return
 
-    def learned(self, step: int, loss: float, rate: float, samples: float) -> None:
+    def learned(self, step: int, loss: float, each: dict[str, float], rate: float, samples: float) -> None:
         return
 
     def scored(self, step: int, split: str, scores: dict[str, float]) -> None:

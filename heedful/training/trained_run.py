@@ -71,7 +71,7 @@ def usable(folder: Path) -> tuple[nn.Module, Use]:
         if said != value and known:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
     suited(task, model.spec)  # type: ignore[arg-type]
-    task.adopt(model.spec)  # type: ignore[arg-type]
+    task.adopt(model.spec)
     return model, task
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from heedful.attention import Attention
 from heedful.looking.page import Figures, Samples, Section
 
 
@@ -42,3 +43,8 @@ class Deferred(Sequence[Any]):
 
 View = Callable[[nn.Module, Sequence[Any], Any, Any], Finding | None]  # a model, samples, results, what was learned
 Table = Callable[[Sequence[Any], Any, Any], Samples]  # samples, results, what was learned
+
+
+def last_attention(model: nn.Module) -> str:
+    """The path of the last attention, whose weights are shown where no other one says more."""
+    return ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]

@@ -10,7 +10,7 @@ import torch
 
 from heedful.bench import generate_bench
 from heedful.cli import main
-from heedful.decoding import captured
+from heedful.decoding import captured_search
 from heedful.errors import Failure
 
 SMALL: dict[str, Any] = {"vocab": 300, "width": 64, "heads": 4, "depth": 2, "length": 128, "end": None}
@@ -38,7 +38,7 @@ def test_a_table_and_every_round_are_told(tmp_path: Path, capsys: pytest.Capture
 
 @pytest.mark.parametrize("name", ["small", "other"])
 def test_what_runs_on_a_gpu_writes_the_same_there_and_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(captured, "check", lambda *asked: None)
+    monkeypatch.setattr(captured_search, "check", lambda *asked: None)
     torch.manual_seed(0)
     ours = generate_bench.model(name, on_gpu=False)
     prompts, other = generate_bench.prompts(ours, 3), generate_bench.in_transformers(ours)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from heedful.data.data_spec import DataSpec
-from heedful.data.formats.labelled_text import Sentence, labelled, read
+from heedful.data.formats.labelled_text import Sentence, read
+from heedful.data.readers.labelled_texts import SST, LabelledTexts
 from heedful.errors import Refusal
 
 ROWS = [("a fine film", "good"), ("a dull, long film", "bad"), ("neither", "none")]
@@ -67,7 +67,7 @@ def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_pat
     rows = [f"text {at}\t{'good' if at % 2 else 'bad'}\n" for at in range(100)]
     for at in range(12):
         (tmp_path / "a.tsv").write_text("".join([*rows, f"something else {at}\trare\n"]))
-        splits = labelled(DataSpec(name=str(tmp_path / "a.tsv")), 0)
+        splits = LabelledTexts(name=str(tmp_path / "a.tsv")).read(0)
         assert "rare" in {one.label for one in splits.train}
         assert "rare" not in {one.label for one in (*splits.valid, *splits.test)}
 
@@ -80,7 +80,7 @@ def test_where_each_text_has_a_class_of_its_own_nothing_is_left_to_choose_by(
     Path("a.tsv").write_text("".join(f"text number {at}\tclass{at}\n" for at in range(100)))
     said = r"(a\.tsv|data\.train) has too few texts of each class to hold some out; add more, or give data\.train"
     with pytest.raises(Refusal, match=said):
-        labelled(DataSpec(**given), 0)
+        LabelledTexts(**given).read(0)
 
 
 def test_a_text_in_quotes_is_told_by_its_first_line_and_one_without_an_end_too(tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ def halved(place: Path, **counts: int) -> Path:
 @pytest.mark.parametrize("names", ["train test", "Train Test", "train val", "TRAIN Dev"])
 def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path, names: str) -> None:
     learned, tested = names.split()
-    splits = labelled(DataSpec(name=str(halved(tmp_path, **{learned: 40, tested: 5}))), 1)
+    splits = LabelledTexts(name=str(halved(tmp_path, **{learned: 40, tested: 5}))).read(1)
     assert len(splits.test) == 10 and len(splits.train) + len(splits.valid) == 80 and len(splits.valid) > 1
     assert splits.test[0] == Sentence((f"{tested} neg 0",), "neg", str(tmp_path / tested / "neg" / "0.txt"))
     assert len(read(str(tmp_path / learned))) == 80
 
 
 def test_folders_of_three_halves_are_taken_as_they_are(tmp_path: Path) -> None:
-    splits = labelled(DataSpec(name=str(halved(tmp_path, Train=4, Valid=3, Test=2))), 1)
+    splits = LabelledTexts(name=str(halved(tmp_path, Train=4, Valid=3, Test=2))).read(1)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (8, 6, 4)
 
 
@@ -131,7 +131,7 @@ def test_a_class_of_one_text_is_learned_from_where_halves_leave_some_to_choose_b
     for at in range(12):
         (tmp_path / "train" / f"rare{at}").mkdir()
         (tmp_path / "train" / f"rare{at}" / "0.txt").write_text(f"something else {at}")
-    splits = labelled(DataSpec(name=str(tmp_path)), 1)
+    splits = LabelledTexts(name=str(tmp_path)).read(1)
     assert len({one.label for one in splits.train}) == 14
 
 
@@ -163,7 +163,7 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
 
     def learned(form: Any) -> list[str]:
-        splits = labelled(DataSpec(name="sst", form=form), 1)
+        splits = SST(name="sst", form=form).read(1)
         assert {one.label for one in splits.train} == {"negative", "positive"}
         return [one.texts[0] for one in splits.train]
 

@@ -12,11 +12,10 @@ from torch import nn
 
 import heedful
 from heedful.cli import main
-from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
 from heedful.formats import native
+from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.safe.sealed_folders import MANIFEST
-from heedful.tasks.tokenizing import tokenizer
 from heedful.training import recipes, run
 from tests.formats.crashes import crash_at, listing
 from tests.training.runs import CPU, short, train
@@ -80,12 +79,12 @@ def test_every_road_checks_the_sums(folder: Path, road: str, capsys: pytest.Capt
 
 
 def test_a_tokenizer_that_is_taken_from_a_model_is_checked(folder: Path) -> None:
-    named = DataSpec(name="toy", tokenizer=str(folder))
+    named = str(folder)
     flip(folder / "model" / "model.safetensors", -9)
-    tokenizer(named, [])  # what is not read need not be whole
+    tokenizer_for(named, [])  # what is not read need not be whole
     flip(folder / "model" / "tokenizer.json", 99)
     with pytest.raises(Refusal, match=SAID.format("tokenizer.json")):
-        tokenizer(named, [])
+        tokenizer_for(named, [])
 
 
 def test_the_check_can_be_left_out_and_what_is_changed_on_purpose_is_read(

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from heedful.attention import (
     ALiBi,
+    Attention,
     Axial,
     Bias,
     BigBird,
@@ -44,7 +45,6 @@ from heedful.attention import (
     Strided,
     Table,
     Window,
-    newest,
 )  # fmt: skip
 from heedful.attention.kv_cache import FixedMemory
 from heedful.attention.masks import sparse
@@ -52,10 +52,12 @@ from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softma
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.sight import Sight
 from heedful.decoding import generate
+from heedful.engines import decode_kernel
+from heedful.engines.cuda_graphs import Graphs
+from heedful.engines.decode_kernel import DecodeAttention, DecodeKernel
 from heedful.looking import look
 from heedful.models import build
-from heedful.tasks.reading import read
-from heedful.training.graphs import Graphs
+from heedful.models.encoder_call import encoder_output
 
 B, H, D = 2, 4, 64
 PARTS = ("out", "q", "k", "v", "own", "own", "own")
@@ -244,7 +246,6 @@ def bits(device: torch.device) -> list[dict[str, object]]:
 
 def recalls(device: torch.device) -> Iterator[dict[str, object]]:
     """The kernel of the newest token against the definition, whoever shares keys and wherever padding stands."""
-    newest.prepare(nn.Module(), FixedMemory(1))
     for dtype in (torch.float32, torch.float16, torch.bfloat16):
         for groups, width, before, padded, turned in itertools.product(
             (H, 2, 1), (64, 80, 256, 16), (1, 63, 200), (False, True), (False, True)
@@ -261,10 +262,11 @@ def recalls(device: torch.device) -> Iterator[dict[str, object]]:
                     sight = kept.sight(Causal(), past, None, positions if padded else None)
                     kept.keep(mechanism, *(one.to(kind) for one in project(past, sight)[1:]))
                     sight = kept.sight(Causal(), x)
-                    if kind is dtype and not newest.serves(project, mechanism, x, sight, kept):
-                        raise AssertionError("the kernel does not serve what it should")
                     if kind is dtype:
-                        made = newest.look(project, mechanism, x, kept)
+                        attention = DecodeKernel().runner(Attention(project, mechanism, nn.Identity()))
+                        if type(attention) is not DecodeAttention or not decode_kernel.serves(project, x, sight, kept):
+                            raise AssertionError("the kernel does not serve what it should")
+                        made = decode_kernel.look(project, mechanism, x, kept)
                 truth = mechanism.recall(*(one.double() for one in project(x, sight)), sight, exact)
             rounding = torch.finfo(dtype).eps
             ratio = error(made, truth) / (rounding * float(truth.abs().max()))
@@ -312,9 +314,10 @@ def learns(device: torch.device) -> list[dict[str, object]]:
         if letters:
             batch["letters"] = torch.randint(0, letters + 1, (192, 32, 24), device=device) * (tokens > 0)[..., None]
 
-        def losses(batch: dict[str, Tensor], model: nn.Module = model) -> tuple[Tensor, Tensor]:
-            said = read(model, batch)
-            return nn.functional.cross_entropy(said, batch["answer"], reduction="sum"), torch.tensor(len(said))
+        def losses(batch: dict[str, Tensor], model: nn.Module = model) -> tuple[Tensor, Tensor, Tensor]:
+            said = encoder_output(model, batch)
+            total = nn.functional.cross_entropy(said, batch["answer"], reduction="sum")
+            return total, torch.tensor(len(said)), torch.zeros(2, 0)
 
         losses(batch)[0].backward()
         called = [weight.grad for weight in model.parameters() if weight.grad is not None]

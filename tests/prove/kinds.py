@@ -23,9 +23,9 @@ from heedful.data.toys.series_sets import SYMBOLS
 from heedful.looking import look
 from heedful.models import part_words
 from heedful.models.attention_kinds import Kind
+from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.objective import Loss, combined
 from heedful.tasks import kinds
-from heedful.tasks.closed import Terms
-from heedful.tasks.heads.told import heads_told
 from heedful.training.optimiser import optimiser_of
 from heedful.training.run_spec import TrainingSpec
 
@@ -120,9 +120,9 @@ def judged(model: nn.Module, x: Tensor, y: Tensor, kind: Kind) -> Tensor:
     """The loss of a batch; where the kind is a loss on heads, with that."""
     if kind.role != "loss":
         return cross_entropy(model(x).flatten(0, 1), y.flatten())
-    with look(model) as found:
-        loss = cross_entropy(model(x).flatten(0, 1), y.flatten())
-    return loss + heads_told(found, Terms(**{kind.name: float(kind.word())}))
+    terms = HeadTerms(**{kind.name: float(kind.word())})
+    judge = lambda: {"loss": Loss(cross_entropy(model(x).flatten(0, 1), y.flatten()), torch.ones(()))}  # noqa: E731
+    return combined(terms.losses(judge, model))
 
 
 def learned(kind: Kind, seconds: float) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Answers that stand in a text: read as SQuAD has them, scored as its program does, and found where they stand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from heedful.data.formats.squad import Question, read
 from heedful.errors import Refusal
-from heedful.tasks.answer import Answer, judged
+from heedful.metrics.exact_answers import judged
+from heedful.tasks.text.question_answering import TASK
 from heedful.training import recipes
 from heedful.training.prepare import prepare
 from tests.tasks.encoders import folder
@@ -121,7 +123,7 @@ def test_an_answer_is_where_its_words_stand_and_none_is_the_first_token(tmp_path
     asked = {"question": "where ?", "context": context}
     made = ready(tmp_path, asked | {"answer": "mats sat"}, asked | {"answers": []})
     one, two = made.splits.train  # [CLS] where ? [SEP] the mat ##s sat on a cat [SEP]
-    assert (one.answer, two.answer) == ((5, 7), (0, 0)) and not made.task.always
+    assert (one.answer, two.answer) == ((5, 7), (0, 0)) and not made.task.learned.always
     assert made.task.noted(made.splits) == "questions 50.0 % without an answer"
     batch = made.task.batch([one, two])
     loss, count = made.task.loss(made.model.eval(), batch)
@@ -140,11 +142,12 @@ def test_questions_none_of_which_has_an_answer_are_refused(tmp_path: Path) -> No
 
 def test_where_every_question_has_an_answer_one_is_always_given(tmp_path: Path) -> None:
     made = ready(tmp_path, {"question": "where ?", "context": "on the mat", "answer": "mat"})
-    assert isinstance(made.task, Answer) and made.task.always
+    always = made.task.learned
+    assert always.always
     scores = torch.zeros(7, 2)
     scores[0] = 9.0
     scores[6], scores[5, 0], scores[5, 1] = -1.0, 1.0, 1.0
     (one,) = made.splits.train
-    assert made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]).text
-    made.task.always = False
-    assert not made.task.answer(one.joined, torch.cat((scores, scores[6:]))[: len(one.joined.ids)]).text
+    given = torch.cat((scores, scores[6:]))[: len(one.joined.ids)]
+    assert TASK.pipeline.answer(one.joined, given, always).text
+    assert not TASK.pipeline.answer(one.joined, given, replace(always, always=False)).text

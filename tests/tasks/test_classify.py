@@ -14,8 +14,9 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.looking import calibration, confusion
+from heedful.metrics.macro_f1 import f1
 from heedful.outputs.sentence_output import POOLS
-from heedful.tasks.classify import Classify, f1
+from heedful.tasks.text.text_classification import TASK
 from heedful.training import recipes, run
 from heedful.training.prepare import prepare
 from heedful.training.trained_run import trained
@@ -152,18 +153,18 @@ def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: 
     run.train(spec(place, *small), tmp_path / "one", False, CPU)
     result = run.train(spec(place, f"start={tmp_path / 'one'}", *small[:2]), tmp_path / "two", False, CPU)
     model, task = trained(tmp_path / "two")
-    assert isinstance(task, Classify)
+    assert task.name == TASK.name
     said = plain(task.predict(model, [line.split("\t")[0] for line in ROWS]))
     right = sum(one == line.split("\t")[1] for one, line in zip(said, ROWS, strict=True))
     assert result["scores"]["accuracy"] == right / len(ROWS)
 
 
 def test_a_class_that_was_not_learned_is_refused(tmp_path: Path) -> None:
-    task, splits = Classify.open(spec(rows(tmp_path)).data, 1)
+    task, splits = TASK.open(spec(rows(tmp_path)).data, 1)
     (tmp_path / "test.tsv").write_text("the cat\tperhaps\n")
     with pytest.raises(Refusal, match=r"test.tsv, line 1: class 'perhaps' is none that is trained on \(no, yes\)"):
-        Classify.open(spec(tmp_path).data, 1)
-    assert isinstance(splits, Splits) and task.labels == ["no", "yes"]
+        TASK.open(spec(tmp_path).data, 1)
+    assert isinstance(splits, Splits) and task.learned.labels == ("no", "yes")
 
 
 def test_a_model_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_a_model_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path)
             plain(task.predict(model, [unfit]))
         (place / "test.tsv").write_text(f"{unfit}\tyes\n")
         with pytest.raises(Refusal, match=r"test\.tsv, line 1: .* were learned from; give every sample as many texts"):
-            Classify.open(spec(place).data, 1)
+            TASK.open(spec(place).data, 1)
 
 
 def test_a_folder_that_tells_no_number_of_texts_is_asked_about_any(tmp_path: Path) -> None:
@@ -207,7 +208,7 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
     native.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
     (model, task), (same, again) = trained(tmp_path / "run"), trained(tmp_path / "hf")
-    assert isinstance(task, Classify) and isinstance(again, Classify)
+    assert task.name == again.name == TASK.name
     for texts in (("the cat sat",), ("the cat", "on the mat")):
         (ours,), found = task.tokenizer.join([texts]), theirs.encode(*texts)
         assert (ours.ids, ours.segments) == (found.ids, found.type_ids)
@@ -222,24 +223,24 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
 def test_noise_hides_its_share_of_words_while_learning_others_in_each_epoch_and_nothing_else(tmp_path: Path) -> None:
     lines = [f"{'a b c d e f g h ' * 4}{word}\t{word}" for word in ("yes", "no") * 40]
     run_of = spec(rows(tmp_path, lines), "data.noise=0.3", "data.tokenizer=words")
-    task, splits = Classify.open(run_of.data, run_of.seed)
+    task, splits = TASK.open(run_of.data, run_of.seed)
     plain = task.batch(splits.train)
     hidden = [task.batch(task.fresh(splits.train, epoch)) for epoch in (0, 0, 1)]
-    unknown = [made["tokens"] == task.unknown for made in hidden]
+    unknown = [made["tokens"] == task.learned.unknown for made in hidden]
     assert torch.equal(unknown[0], unknown[1]) and not torch.equal(unknown[0], unknown[2])
     for made, lost in zip(hidden, unknown, strict=True):
         assert torch.equal(made["tokens"][~lost], plain["tokens"][~lost])
         assert all(torch.equal(made[name], plain[name]) for name in ("lengths", "segments", "answer"))
         own = torch.tensor([[side >= 0 for side in one.joined.sides] for one in splits.train])
         assert not lost[~own].any() and 0.25 < float(lost[own].float().mean()) < 0.35
-    assert task.unknown not in plain["tokens"]
+    assert task.learned.unknown not in plain["tokens"]
 
 
 def test_noise_is_refused_where_no_token_stands_for_what_is_not_known(tmp_path: Path) -> None:
     model = folder(tmp_path / "model", "states")
-    task, _ = Classify.open(spec(rows(tmp_path), f"start={model}", "data.noise=0.1").data, 0)
-    assert task.unknown is not None
+    task, _ = TASK.open(spec(rows(tmp_path), f"start={model}", "data.noise=0.1").data, 0)
+    assert task.learned.unknown is not None
     parts = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1}, []))
     parts.save(str(model / "tokenizer.json"))
     with pytest.raises(Refusal, match="noise makes tokens unknown, and this tokenizer has none"):
-        Classify.open(spec(rows(tmp_path, ["a\tyes", "b\tno"]), f"start={model}", "data.noise=0.1").data, 0)
+        TASK.open(spec(rows(tmp_path, ["a\tyes", "b\tno"]), f"start={model}", "data.noise=0.1").data, 0)

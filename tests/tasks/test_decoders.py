@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import heedful
+from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.models.text.gpt import ReadingGPT
+from heedful.pipelines.encoder_text import output_of
 from heedful.training import recipes, run
 from heedful.training.prepare import prepare
 from heedful.training.trained_run import samples, trained, usable
@@ -90,7 +92,7 @@ def test_where_several_classes_may_hold_each_is_told_with_its_chance(tmp_path: P
     assert json.loads((place / "config.json").read_text())["problem_type"] == "multi_label_classification"
     model, use = usable(place)
     (answer,) = plain(use.predict(model, ["the cat sat"]))
-    ((_, given),) = use.read_by(model, [("the cat sat",)])
+    (given,) = output_of(model, use.learned.join([Sentence(("the cat sat",), "")]))
     chances = [float(part.split()[1]) for part in answer.split("\t")]
     assert [part.split()[0] for part in answer.split("\t")] == ["a", "b", "c"]
     torch.testing.assert_close(torch.tensor(chances), given.sigmoid(), rtol=0.0, atol=1e-4)

@@ -1,5 +1,7 @@
 """Losses on where heads look: disagreement and guided heads, by hand, with any task."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -8,11 +10,11 @@ from heedful import build
 from heedful.attention import AdaptiveSpan, Causal, Everything, Padding
 from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
-from heedful.tasks.closed import Terms
-from heedful.tasks.heads.disagreement import overlap
-from heedful.tasks.heads.guided import astray
-from heedful.tasks.heads.span import farness
-from heedful.tasks.heads.told import judged
+from heedful.objectives.head_losses.disagreement import overlap
+from heedful.objectives.head_losses.guided import astray
+from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.head_losses.span_loss import farness
+from heedful.objectives.objective import Loss, combined, primary
 from heedful.training import run
 from tests.training.runs import CPU, loop_of, short
 
@@ -52,14 +54,23 @@ def test_guided_heads_look_at_the_one_before_the_next_and_the_first():
     assert float(astray(hidden, over(Causal()))) == 0.0
 
 
+def of(losses):
+    """The weighted sum of losses, and the count that divides it."""
+    return combined(losses), primary(losses).count
+
+
+def judged(loop, batch, terms):
+    return of(terms.losses(lambda: loop.task.losses(loop.model, batch), loop.model))
+
+
 @pytest.mark.parametrize("term", ["disagreement", "guided"])
 @pytest.mark.parametrize("recipe", ["reverse", "sets", "series"])
 def test_any_task_learns_with_it_and_padding_counts_as_before(tmp_path, recipe, term):
     loop = loop_of(tmp_path, short(recipe, training__dtype="float64", **{f"training__{term}": 0.5}))
     batch = loop.portions.at(0).batches[0]
-    plain, count = judged(loop.task, loop.model, batch, Terms())
-    more, same = judged(loop.task, loop.model, batch, Terms(**{term: 0.5}))
-    twice, _ = judged(loop.task, loop.model, batch, Terms(**{term: 1.0}))
+    plain, count = judged(loop, batch, HeadTerms())
+    more, same = judged(loop, batch, HeadTerms(**{term: 0.5}))
+    twice, _ = judged(loop, batch, HeadTerms(**{term: 1.0}))
     assert int(count) == int(same)
     torch.testing.assert_close(twice - plain, 2 * (more - plain))
     assert float((more - plain).detach()) > 0
@@ -72,14 +83,14 @@ def test_edges_become_likelier_where_they_do_better_than_the_likeliest(tmp_path)
     spec = short("sets", training__dtype="float64", training__policy=0.5, model__mechanism="sac(edges=2)")
     loop = loop_of(tmp_path, spec)
     batch, (chooser, *_) = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, SAC)]
-    settled = judged(loop.task, loop.model, batch, Terms())[0]
+    settled = judged(loop, batch, HeadTerms())[0]
     torch.manual_seed(3)
-    total, count = judged(loop.task, loop.model, batch, Terms(policy=0.5))
+    total, count = judged(loop, batch, HeadTerms(policy=0.5))
     assert not chooser.draw.any()  # and then it chooses as before
-    torch.testing.assert_close(judged(loop.task, loop.model, batch, Terms())[0], settled)
+    torch.testing.assert_close(judged(loop, batch, HeadTerms())[0], settled)
     (given,) = torch.autograd.grad(total, [chooser.policy])
     torch.manual_seed(3)
-    (twice,) = torch.autograd.grad(judged(loop.task, loop.model, batch, Terms(policy=1.0))[0], [chooser.policy])
+    (twice,) = torch.autograd.grad(judged(loop, batch, HeadTerms(policy=1.0))[0], [chooser.policy])
     assert given.any() and int(count) == len(batch["answer"])
     torch.testing.assert_close(twice, 2 * given)
 
@@ -89,8 +100,8 @@ def test_what_a_span_costs_makes_it_shorter_whatever_the_task(tmp_path):
     far = {"model__bias": "span(farthest=40, ramp=4)", "training__dtype": "float64"}
     loop = loop_of(tmp_path, short("sort", training__span=0.25, **far))
     batch, spans = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, AdaptiveSpan)]
-    plain, count = judged(loop.task, loop.model, batch, Terms())
-    more, same = judged(loop.task, loop.model, batch, Terms(span=0.25))
+    plain, count = judged(loop, batch, HeadTerms())
+    more, same = judged(loop, batch, HeadTerms(span=0.25))
     assert int(count) == int(same)
     torch.testing.assert_close(more - plain, count * 0.25 * torch.cat([one.spans for one in spans]).mean())
     given = torch.autograd.grad(more - plain, [one.share for one in spans])
@@ -129,8 +140,9 @@ def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):
 class Marked:
     """Every place is asked which token is marked; one edge a row must find it."""
 
-    def loss(self, model, batch, terms):
-        return cross_entropy(model(batch["x"]).flatten(0, 1), batch["y"].flatten(), reduction="sum"), torch.tensor(512)
+    def losses(self, model, batch):
+        total = cross_entropy(model(batch["x"]).flatten(0, 1), batch["y"].flatten(), reduction="sum")
+        return {"loss": Loss(total, torch.tensor(512))}
 
     def batch(self, coins):
         tokens, at = torch.randint(0, 4, (64, 8), generator=coins), torch.randint(0, 8, (64, 1), generator=coins)
@@ -148,7 +160,8 @@ def test_the_policy_of_sac_learns_whom_to_see_by_policy_gradient_alone(policy, l
     optimiser, coins, task = torch.optim.AdamW(net.parameters(), 3e-3), torch.Generator().manual_seed(0), Marked()
     for _ in range(400):
         optimiser.zero_grad()
-        total, count = judged(task, net, task.batch(coins), Terms(policy=policy))
+        batch = task.batch(coins)
+        total, count = of(HeadTerms(policy=policy).losses(partial(task.losses, net, batch), net))
         (total / count).backward()
         optimiser.step()
     unseen = task.batch(coins)

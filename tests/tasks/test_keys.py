@@ -23,13 +23,14 @@ IGNORED = {
     "bart-text": ["apart=false", "whole_words=true"],
     "word2vec": ["apart=false", "noise=0", "whole_words=true"],
     "glove": ["apart=false", "noise=0.4", "negatives=3", "frequent=0.1", "longest=9", "stride=3"],
-    "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
-    "tag": ["form=raw"],
     "chat-text": ["noise=0.1", "merge_dropout=0.1"],
     "vit": ["longest=9", "tokenizer=words", "too_long=drop", "languages=en-de"],
     "mae": ["noise=0.1"],
 }
 UNKNOWN = {
+    "classify": ["document=line", "apart=false", "whole_words=true", "longest=9", "stride=3", "divide=share"],
+    "tag": ["form=raw"],
+    "answer": ["split_seed=1"],
     "listops": ["tokenizer=words", "noise=0.1"],
     "sets": ["tokenizer=words", "horizon=9"],
     "series": ["split_seed=3", "shortest=2", "too_long=drop", "dimensions=3"],
@@ -75,10 +76,12 @@ def test_a_task_knows_what_its_recipes_and_their_runs_say_of_data(recipe):
 
 
 def test_what_is_trained_first_takes_over_the_keys_that_it_knows():
-    spec = recipes.resolve("classify-sst", ["data.too_long=drop", "data.split_seed=7"])
+    mine = recipes.resolve("classify", ["data=mine.tsv", "data.too_long=drop", "data.split_seed=7", "data.noise=0.2"])
+    data = named("recipe:bert-text data.longest=30", mine).data
+    assert (data.name, data.noise, data.split_seed, data.longest) == ("mine.tsv", 0.2, 7, 30)
+    spec = recipes.resolve("classify-sst", ["data.too_long=drop"])
     data = named("recipe:bert-text data.longest=30", spec).data
-    assert (data.name, data.noise, data.split_seed, data.longest) == ("sst", 0.3, 7, 30)
-    assert (data.form, data.too_long) == (None, "refuse")
+    assert (data.name, data.noise, data.longest, data.long_samples) == ("sst", 0.3, 30, "refuse")
     assert named("recipe:classify-sst-phrases", spec).data.form == "sentences"
 
 

@@ -11,8 +11,8 @@ from heedful.data.readers.parallel_pairs import PairFiles, PublicPairs
 from heedful.data.sides import Sides
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
+from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.sequence_pairs import PairsLearned
-from heedful.tasks.tokenizing import tokenizer_of
 from heedful.tokenizers import SPECIAL
 
 SPLITS = {"train": 5, "val": 2, "test_2016_flickr": 3}
@@ -163,7 +163,7 @@ PAIRS = [Pair(f"the dog runs {at}", f"der Hund läuft {at}") for at in range(40)
 
 def chosen(reader: PairFiles, pairs: list[Pair]) -> text.Tokenizer:
     """The tokenizer that is learned with pairs."""
-    return PairsLearned.of(tokenizer_of, Splits(pairs, [], []), reader, 1).tokenizer
+    return PairsLearned.learn(tokenizer_of, Splits(pairs, [], []), reader, 1).tokenizer
 
 
 @pytest.mark.parametrize("kind", ["bpe", "bpe_characters", "wordpiece", "unigram", "words"])

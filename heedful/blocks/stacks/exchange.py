@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from heedful.attention import Attention, Context, Memory, Sight
+from heedful.attention import Attention, Memory, Sight
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.blocks.stack import Stack
@@ -23,12 +23,9 @@ class Exchange(Stack):
 
     def forward(self, x: Tensor, sight: Sight, *given: Any) -> Tensor:  # B T M -> B T M
         told: dict[str, Any] = {}  # of this forward
-        context = [one for one in given if isinstance(one, Context)]
-        memory = next((one for one in given if isinstance(one, Memory)), None)
         for number, block in enumerate(self.blocks):
             here: Any = block
-            attend = partial(self.attend, number, here.attention, sight=sight, memory=memory, told=told)
-            x = here.around(x, attend, sight, *context)
+            x = here(x, sight, *given, attend=partial(self.attend, number, here.attention, told=told))
         return self.norm(x)
 
     def attend(

@@ -6,15 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
-from heedful.data.public import download
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided, opened, taught
-from heedful.data.toys.entities import mentions
 from heedful.errors import Refusal
 
-SETS = ("mentions", "wnut17")  # by name
 OUTSIDE = "O"  # the tag of a word that belongs to no span
 BEGINS, GOES_ON = frozenset("BS"), frozenset("IE")
 DOCUMENT = "-DOCSTART-"  # a line that begins a text
@@ -39,23 +34,6 @@ class Tagged:
     def place(self) -> str:
         """Where its first word stands."""
         return f"{self.path}, line {self.line}" if self.line else "a sample"
-
-
-def tagged(data: DataSpec, seed: int) -> Splits[Tagged]:
-    """Sentences made on the fly, of a public set, or a user's own."""
-    if data.name == "mentions":
-        made = mentions(data, seed)
-        return Splits(*([Tagged(*row) for row in part] for part in (made.train, made.valid, made.test)))
-    if data.name == "wnut17":
-        home = download.home("wnut17")
-        return Splits(*(read(str(download.there(home / f"{split}.conll"))) for split in ("train", "dev", "test")))
-
-    def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
-        parts = divided(all, lambda one: one.words, what, data.split_seed, lambda one: one.texts[0])
-        few = f"{what} has too few sentences with each tag"
-        return taught(parts, lambda one: one.tags, lambda one: one.texts[0], few)
-
-    return opened(data, read, divide, SETS)
 
 
 def read(place: str | Sides) -> list[Tagged]:

@@ -1,23 +1,19 @@
-"""Sentences and pairs of them with a class each: TSV, CSV, JSONL, a folder for each class, or a public set."""
+"""Sentences and pairs of them with a class each: TSV, CSV, JSONL, or a folder for each class."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
-from heedful.data.formats.class_folders import Classes, sides_of
+from heedful.data.formats.class_folders import Classes
 from heedful.data.formats.documents import is_text
-from heedful.data.formats.sst import sst
 from heedful.data.near_duplicates import same_spelling
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided, opened, taught
-from heedful.data.toys import reviews
 from heedful.errors import Refusal
 
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")
@@ -49,52 +45,6 @@ class Sentence:
     def key(self) -> str:
         """Its texts as people would call them the same: whatever their blanks, case and Unicode form."""
         return same_spelling(*self.texts)
-
-
-def labelled(data: DataSpec, seed: int) -> Splits[Sentence]:
-    """Sentences made on the fly, of a public set, or a user's own."""
-    if data.name == "opinions":
-        return of_rows(reviews.opinions(data, seed))
-    if data.name == "asked-of-opinions":
-        return answerable(of_rows(reviews.asked(data, seed)), data.name)
-    if data.name == "sst":
-        return of_rows(sst(data.form or "phrases"))
-    if data.name != "files" and (sides := sides_of(Path(data.name))):
-        return of_halves(sides, data)
-
-    def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
-        return answerable(divided(all, lambda one: one.key, what, data.split_seed), what)
-
-    return opened(data, read, divide, SETS)
-
-
-SETS = ("opinions", "asked-of-opinions", "sst")  # by name
-
-
-def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
-    """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
-    few = f"{what} has too few texts of each class"
-    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
-
-
-def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
-    """Rows of a text, its class, and perhaps its task as sentences."""
-    parts = (splits.train, splits.valid, splits.test)
-    return Splits(*([Sentence((row[0],), row[1], task="".join(row[2:])) for row in part] for part in parts))
-
-
-def of_halves(sides: Sequence[Path | None], data: DataSpec) -> Splits[Sentence]:
-    """The folders of `sides_of`, each with a folder for each class.
-
-    Where there is but one beside that to learn from, whatever its name, it is tested on, and some of those to learn
-    from are held out to choose by.
-    """
-    train, valid, test = (list(in_folders(place)) if place else [] for place in sides)
-    if valid and test:
-        return Splits(train, valid, test)
-    parts = divided(train, lambda one: one.key, data.name, data.split_seed)
-    made = answerable(Splits([*parts.train, *parts.test], parts.valid, []), data.name)
-    return replace(made, test=valid or test)
 
 
 def read(place: str | Sides) -> list[Sentence]:

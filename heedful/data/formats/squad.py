@@ -1,28 +1,20 @@
-"""Questions, texts and the words of these that answer them: SQuAD's JSON, JSON lines, or made on the fly."""
+"""Questions, texts and the words of these that answer them: SQuAD's JSON, or JSON lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.labelled_text import parsed
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided, opened
-from heedful.data.toys.distinct import unlike
 from heedful.errors import Refusal
 from heedful.safe.plain_data import json_of
 
-SETS = ("facts",)  # by name
 HOW = '{"question": "...", "context": "...", "answers": [{"text": "...", "answer_start": 0}]}'
 SQUAD = '{"data": [{"paragraphs": [{"context": "...", "qas": [...]}]}]}'
-WHO = ("anna", "ben", "carla", "dora", "emil", "finn", "greta", "hugo", "ida", "jan")
-DOES = {"lives in": "live", "works in": "work", "was born in": "come from"}
-WHERE = ("aston", "bremen", "cairo", "dublin", "essen", "florence", "geneva", "hull", "izmir", "jena")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +36,6 @@ class Question:
     def place(self) -> str:
         """Where it stands."""
         return f"{self.path}, question {self.line}" if self.line else "a sample"
-
-
-def asked(data: DataSpec, seed: int) -> Splits[Question]:
-    """Questions made on the fly, or a user's own."""
-    if data.name == "facts":
-        return unlike(fact, lambda one: one.context, data, seed)
-
-    def divide(all: list[Question], what: str) -> Splits[Question]:
-        return divided(all, lambda one: one.context, what, data.split_seed)  # a text never stands on two sides
-
-    return opened(data, read, divide, SETS)
 
 
 def read(place: str | Sides) -> list[Question]:
@@ -127,11 +108,3 @@ def placed(answer: Any, question: Question) -> tuple[str, int]:
     if type(start) is not int or start < 0 or question.context[start : start + len(text)] != text:
         raise Refusal(f"{question.place}: {text[:60]!r} does not stand in the text where it should; mend answer_start")
     return text, start
-
-
-def fact(random: Random) -> Question:
-    """One text and a question about it."""
-    who, where, verbs = random.choice(WHO), random.sample(WHERE, len(DOES)), random.sample(sorted(DOES), len(DOES))
-    context = " ".join(f"{who} {verb} {place} ." for verb, place in zip(verbs, where, strict=True))
-    at = random.randrange(len(verbs))
-    return Question(f"where does {who} {DOES[verbs[at]]} ?", context, ((where[at], context.index(where[at])),))

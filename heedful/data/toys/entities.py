@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from heedful.data.data_spec import DataSpec
+from heedful.data.readers.reader import Made
 from heedful.data.splits import Splits
 from heedful.data.toys.distinct import unlike
 
@@ -36,7 +36,7 @@ FILLING = (
 )
 
 
-def mentions(data: DataSpec, seed: int) -> Splits[Row]:
+def mentions(data: Made, seed: int) -> Splits[Row]:
     """Messages no two of which are alike, so that most names to be found were never seen."""
     return unlike(message, lambda one: one, data, seed)
 

@@ -7,17 +7,17 @@ from functools import partial
 from heedful.data.readers.parallel_pairs import READERS
 from heedful.metrics.exact_match import ExactMatch
 from heedful.objectives.seq2seq import TeacherForcing
+from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.seq2seq import Seq2Seq
 from heedful.pipelines.sequence_pairs import KnownText, PairCollate, PairsLearned, as_ids
 from heedful.tasks.task import Task
-from heedful.tasks.tokenizing import tokenizer_of
 from heedful.views.antidiagonal import reversing
 from heedful.views.written_samples import WrittenSamples
 
 TASK = Task(
     name="pairs",
     readers=READERS,
-    fit=partial(PairsLearned.of, tokenizer_of),
+    fit=partial(PairsLearned.learn, tokenizer_of),
     learned=PairsLearned,
     encode=as_ids,
     collate=PairCollate(),

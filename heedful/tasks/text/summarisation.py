@@ -19,10 +19,10 @@ from heedful.metrics.rouge import Rouge
 from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.objectives.seq2seq import TeacherForcing
+from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.seq2seq import Seq2Seq
 from heedful.pipelines.sequence_pairs import KnownText, PairCollate, PairsLearned, as_ids
 from heedful.tasks.task import Task
-from heedful.tasks.tokenizing import tokenizer
 from heedful.tokenizers import hf_folders
 from heedful.views.lead_baseline import beside_first_words
 from heedful.views.written_samples import WrittenSamples
@@ -78,7 +78,7 @@ def encode(splits: Splits[Pair], learned: SummaryLearned) -> Splits[Encoded]:
 TASK = Task(
     name="summary",
     readers=READERS,
-    fit=partial(SummaryLearned.of, tokenizer),
+    fit=partial(SummaryLearned.learn, tokenizer_for),
     learned=SummaryLearned,
     encode=encode,
     collate=COLLATE,

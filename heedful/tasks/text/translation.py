@@ -15,10 +15,10 @@ from heedful.metrics.bleu import Bleu, ChrF
 from heedful.metrics.perplexity import Perplexity, TokenLosses
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.objectives.translation import GuidedTranslation
+from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.sequence_pairs import KnownText, as_ids
 from heedful.pipelines.translation import Translating, TranslationCollate, TranslationLearned
 from heedful.tasks.task import Task
-from heedful.tasks.tokenizing import tokenizer_of
 from heedful.views.word_alignments import word_alignments
 from heedful.views.written_samples import WrittenSamples
 
@@ -34,7 +34,7 @@ def scored(reader: type[Reader]) -> type[Reader]:
 
 def fit(splits: Splits[Pair], reader: Any, seed: int) -> TranslationLearned:
     """What is learned of pairs, and how they will be scored."""
-    return replace(TranslationLearned.of(tokenizer_of, splits, reader, seed), bleu=reader.bleu)
+    return replace(TranslationLearned.learn(tokenizer_of, splits, reader, seed), bleu=reader.bleu)
 
 
 def again(reader: Any, learned: TranslationLearned) -> tuple[Any, TranslationLearned]:

@@ -107,7 +107,7 @@ def named(word: str, run: RunSpec) -> RunSpec:
 def keys_of(run: RunSpec) -> set[str]:
     """The keys of a run's data that mean something to its task."""
     record = task_of(run.task)
-    return set(run.data.model_fields) if isinstance(record, Task) else set(ALL | record.keys)
+    return set(type(run.data).model_fields) if isinstance(record, Task) else set(ALL | record.keys)
 
 
 def like(run: RunSpec) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -18,13 +17,13 @@ from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
-from heedful.tasks.heads.policy import choosers
-from heedful.tasks.heads.span import farness
-from heedful.tasks.heads.told import LOOKING
+from heedful.objectives.head_losses.head_terms import LOOKING
+from heedful.objectives.head_losses.policy_gradient import choosers
+from heedful.objectives.head_losses.span_loss import farness
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.run_spec import Parallel, TrainingSpec
 
-Losses = tuple[Tensor, Tensor]
+Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
 
 
 def local(tensor: Tensor) -> Tensor:
@@ -73,12 +72,21 @@ def blocks(model: nn.Module) -> Iterator[nn.Module]:
             yield from part.blocks
 
 
-def recomputed(model: nn.Module) -> None:
-    """Lets every block keep only what it is given, and work out the rest again on the way back (Chen et al., 2016)."""
-    from torch.utils.checkpoint import checkpoint
+class Recomputed(nn.Module):
+    """Gradient checkpointing: a block keeps only what it is given, and works the rest out again (Chen et al., 2016)."""
 
+    def forward(self, *given: Any) -> Tensor:
+        from torch.utils.checkpoint import checkpoint
+
+        made: Tensor = checkpoint(super().forward, *given, use_reentrant=False)
+        return made
+
+
+def recomputed(model: nn.Module) -> None:
+    """Makes every block of a model one that is recomputed, as fully_shard does: by its class, under the same names."""
     for block in blocks(model):
-        vars(block)["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
+        kind = type(block)
+        block.__class__ = type(f"Recomputed{kind.__name__}", (Recomputed, kind), {})
 
 
 class Judge(nn.Module):
@@ -90,7 +98,7 @@ class Judge(nn.Module):
         vars(self)["judged"] = judged
 
     def forward(self, batch: Batch) -> Losses:
-        """The sum of a batch's losses and their count."""
+        """The losses of a batch."""
         return vars(self)["judged"](batch)
 
 
@@ -101,7 +109,7 @@ class Lone:
         self.model, self.judged = model, judged
 
     def __call__(self, batch: Batch) -> Losses:
-        """The sum of a batch's losses and their count."""
+        """The losses of a batch."""
         return self.judged(batch)
 
     def adding(self, last: bool) -> contextlib.AbstractContextManager[Any]:

@@ -231,7 +231,7 @@ def stretched(few: Need, spec: Spec, gpus: int) -> Need:
     """
     with torch.device("meta"):
         model = models.assemble(spec)
-    Sharded(model, lambda batch: (Tensor(), Tensor()), Imagined(gpus, gpus), low=False)
+    Sharded(model, lambda batch: (Tensor(), Tensor(), Tensor()), Imagined(gpus, gpus), low=False)
     weights = held(model)
     gradients, optimiser = (round(part * weights / few.weights) for part in (few.gradients, few.optimiser))
     peak = few.activations + weights + gradients + optimiser

@@ -1,0 +1,90 @@
+"""Readers of texts and pairs of them, each with a class: opinions made on the fly, SST, and a user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from heedful.data.formats.class_folders import sides_of
+from heedful.data.formats.labelled_text import Sentence, in_folders, read
+from heedful.data.formats.sst import sst
+from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader, Share, Tokenized
+from heedful.data.splits import Splits, divided, opened, taught
+from heedful.data.toys import reviews
+
+
+class EncoderTexts(Bounded, Tokenized):
+    """The keys of texts that an encoder is fitted to."""
+
+    noise: Share | None = None  # of tokens that are hidden while learning
+
+
+class Opinions(EncoderTexts, Made):
+    """Invented opinions of films, and whether they praise, blame or do neither."""
+
+    def read(self, seed: int) -> Splits[Sentence]:
+        return of_rows(reviews.opinions(self, seed))
+
+
+class AskedOfOpinions(EncoderTexts, Made):
+    """Such opinions, what is asked of each (the opinion, what it is of, whether it is over) and the answer."""
+
+    def read(self, seed: int) -> Splits[Sentence]:
+        return answerable(of_rows(reviews.asked(self, seed)), self.name)
+
+
+class SST(EncoderTexts, Reader):
+    """The Stanford Sentiment Treebank: sentences, phrases of them too, or as GLUE divides it."""
+
+    form: str | None = None  # sentences, phrases or glue
+
+    def read(self, seed: int) -> Splits[Sentence]:
+        return of_rows(sst(self.form or "phrases"))
+
+
+class LabelledTexts(EncoderTexts, Divided, Files):
+    """Texts of a user's own: one file, one for each split, or folders of classes, perhaps divided already."""
+
+    def read(self, seed: int) -> Splits[Sentence]:
+        if self.name != "files" and (sides := sides_of(Path(self.name))):
+            return of_halves(sides, self)
+
+        def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
+            return answerable(divided(all, lambda one: one.key, what, self.split_seed), what)
+
+        return opened(self, read, divide, ("opinions", "asked-of-opinions", "sst"))
+
+
+READERS: dict[str, type[Reader]] = {
+    "opinions": Opinions,
+    "asked-of-opinions": AskedOfOpinions,
+    "sst": SST,
+    "files": LabelledTexts,
+}
+
+
+def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
+    """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
+    few = f"{what} has too few texts of each class"
+    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
+
+
+def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
+    """Rows of a text, its class, and perhaps its task as sentences."""
+    parts = (splits.train, splits.valid, splits.test)
+    return Splits(*([Sentence((row[0],), row[1], task="".join(row[2:])) for row in part] for part in parts))
+
+
+def of_halves(sides: Sequence[Path | None], reader: LabelledTexts) -> Splits[Sentence]:
+    """The folders of `sides_of`, each with a folder for each class.
+
+    Where there is but one beside that to learn from, whatever its name, it is tested on, and some of those to learn
+    from are held out to choose by.
+    """
+    train, valid, test = (list(in_folders(place)) if place else [] for place in sides)
+    if valid and test:
+        return Splits(train, valid, test)
+    parts = divided(train, lambda one: one.key, reader.name, reader.split_seed)
+    made = answerable(Splits([*parts.train, *parts.test], parts.valid, []), reader.name)
+    return replace(made, test=valid or test)

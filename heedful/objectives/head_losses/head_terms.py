@@ -1,0 +1,78 @@
+"""Losses on heads, for any objective: they look while it judges, and what they see carries gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from heedful.looking import look
+from heedful.looking.look import Seen
+from heedful.objectives.head_losses.disagreement import overlap
+from heedful.objectives.head_losses.guided import astray
+from heedful.objectives.head_losses.policy_gradient import by_policy
+from heedful.objectives.head_losses.span_loss import farness
+from heedful.objectives.objective import Loss, primary
+
+LOOKING = ("disagreement", "guided", "policy")  # those that look into the model
+
+Losses = dict[str, Loss]
+
+
+@dataclass(frozen=True)
+class HeadTerms:
+    """What losses on heads weigh, whatever the task; 0 is nothing."""
+
+    disagreement: float = 0.0  # of heads with one another: what it costs that two look at the same (Li et al., 2018)
+    guided: float = 0.0  # what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
+    policy: float = 0.0  # how much mechanisms learn that choose whom to see, by policy gradient (SAC: Li et al., 2020)
+    span: float = 0.0  # of heads that learn how far they look: what a position costs (Sukhbaatar et al., 2019)
+
+    @classmethod
+    def of(cls, training: Any) -> Self:
+        """What a run's training asks for."""
+        return cls(**{one.name: getattr(training, one.name) for one in fields(cls)})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the losses that are asked for."""
+        return tuple(one.name for one in fields(self) if getattr(self, one.name))
+
+    def losses(self, judge: Callable[[], Losses], model: nn.Module) -> Losses:
+        """The losses that an objective finds in a batch, and beside them what heads cost."""
+        found = self.looked(judge, model)
+        if self.span:
+            count = primary(found).count
+            found["span"] = Loss(count * farness(model), count, self.span)
+        return found
+
+    def looked(self, judge: Callable[[], Losses], model: nn.Module) -> Losses:
+        """The same of those that look into the model, layer by layer."""
+        if self.policy:
+            return by_policy(judge, model, self.policy, self.patterns)
+        if not (self.disagreement or self.guided):
+            return judge()
+        with look(model) as seen:
+            found = judge()
+        return found | self.patterns(seen, primary(found).count)
+
+    def patterns(self, seen: Seen, count: Tensor) -> Losses:
+        """What heads cost that look at the same, or elsewhere than they are told to, as a mean over layers."""
+        made = {}
+        if self.disagreement:
+            apart = [overlap(seen.weights(path), seen.sight(path)) for path in seen.paths]
+            made["disagreement"] = Loss(count * torch.stack(apart).mean(), count, self.disagreement)
+        if self.guided:
+            away = [strayed(seen, path) for path in seen.paths]
+            made["guided"] = Loss(count * torch.stack(away).mean(), count, self.guided)
+        return made
+
+
+def strayed(seen: Seen, path: str) -> Tensor:
+    """How far the heads of a layer stray; those that look at another sequence are told nothing."""
+    sight = seen.sight(path)
+    found = astray(seen.weights(path), sight)
+    return found if sight.rows is sight.columns else torch.zeros_like(found)

@@ -1,0 +1,49 @@
+"""Filling masks (masked language modelling, asked): the text with the likeliest token behind each mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import Tensor
+
+from heedful.data.formats.labelled_text import Sentence
+from heedful.errors import Refusal
+from heedful.pipelines.encoder_text import EncoderText, TextLearned
+from heedful.pipelines.use import Usage
+from heedful.results import Text
+from heedful.tokenizers import Joined
+
+
+@dataclass(frozen=True)
+class MaskedText(TextLearned):
+    """A tokenizer that has a token for a mask."""
+
+    outputs: ClassVar[frozenset[str]] = frozenset({"masked"})
+
+    @property
+    def mask(self) -> tuple[str, int]:
+        """The name of the token that stands for another, and its id."""
+        for name, at in self.tokenizer.special.items():
+            if "mask" in name.casefold():
+                return name, at
+        raise Refusal("the tokenizer has no token for a mask; use one that has")
+
+
+@dataclass(frozen=True)
+class FillMask(EncoderText[MaskedText]):
+    """Filling masks; a text without one can be looked into all the same."""
+
+    def answerable(self, given: Any, learned: MaskedText) -> Sentence:
+        name, _ = learned.mask
+        if not any(name in text for text in ([given] if isinstance(given, str) else given)):
+            raise Refusal(f"the input has no {name}; put one where a token should be found")
+        return self.seen(given, learned)
+
+    def answer(self, joined: Joined, given: Tensor, learned: MaskedText) -> Text:
+        mask, best = learned.mask[1], given.argmax(-1).tolist()
+        ids = [new if at == mask else at for at, new in zip(joined.ids, best, strict=True)]
+        return Text(learned.tokenizer.decode(ids))
+
+
+FILLING = Usage(name="filling", pipeline=FillMask(), learned=MaskedText)

@@ -1,0 +1,78 @@
+"""Several losses, each with a count of its own: logged apart, and the same step however it is cut."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from heedful.objectives.objective import Loss, Objective
+from heedful.tasks.sets.set_classification import TASK
+from heedful.training.loop import Loop
+from tests.training.runs import CPU, loop_of, run, short
+
+PRECISE = {"training__dtype": "float64", "training__clip": 0, "model__norm": "layer", "training__warmup": 0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Both(Objective):
+    """The class of a set, and beside it a loss for each of its members, of which sets have unlike many."""
+
+    weight: float = 3.0
+
+    @property
+    def names(self):
+        return ("classes", "members")
+
+    def counts(self, batch, learned):
+        return {"classes": torch.tensor(len(batch["answer"])), "members": batch["lengths"].sum()}
+
+    def losses(self, model, batch, learned):
+        counts = self.counts(batch, learned)
+        logits = model(batch["vectors"], batch["lengths"])
+        classes = torch.nn.functional.cross_entropy(logits, batch["answer"], reduction="sum")
+        members = (logits.square().mean(-1) * batch["lengths"]).sum()
+        return {"classes": Loss(classes, counts["classes"]), "members": Loss(members, counts["members"], self.weight)}
+
+
+@pytest.fixture(autouse=True)
+def two_losses(monkeypatch):
+    monkeypatch.setattr("heedful.tasks.TASKS.known", {"sets": dataclasses.replace(TASK, objective=Both())})
+
+
+def moved(loop: Loop) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    portion = loop.portions.at(0)
+    sums = [loop.task.losses(loop.model, batch) for batch in portion.batches]
+    mean = loop.step(portion)
+    each = loop.each
+    by_hand = [sum(one[name].sum for one in sums) / sum(one[name].count for one in sums) for name in loop.names]
+    torch.testing.assert_close(each, torch.stack(by_hand).detach())
+    torch.testing.assert_close(mean, each[0] + 3 * each[1])
+    return mean, each, torch.cat([p.detach().flatten() for p in loop.model.parameters()])
+
+
+def test_a_step_in_micro_batches_is_the_step_of_the_whole_batch(tmp_path):
+    found = []
+    for cut in (1, 3):
+        spec = short("sets", training__batch=12, training__accumulate=cut, training__optimiser="sgd", **PRECISE)
+        found.append(moved(loop_of(tmp_path / str(cut), spec)))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=1e-12)
+
+
+def test_each_loss_is_logged_by_its_name_and_a_killed_run_goes_on_with_what_was_summed(tmp_path):
+    spec = short("sets", training__log_every=4, training__save_every=6, training__steps=8)
+    run.train(spec, tmp_path / "whole", False, CPU)
+    rows = [json.loads(line) for line in (tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()]
+    logged = [row for row in rows if row["split"] == "train"]
+    assert all(abs(row["loss"] - row["classes"] - 3 * row["members"]) < 1e-4 for row in logged) and len(logged) == 2
+    loop = loop_of(tmp_path / "killed", spec)
+    for step in range(6):
+        loop.step(loop.portions.at(step))
+        loop.progress.step = step + 1
+    with loop.saver:
+        loop.save()
+        loop.saver.wait()
+    again = loop_of(tmp_path / "killed", spec)
+    again.restore(next((tmp_path / "killed" / "checkpoints").iterdir()))
+    assert torch.equal(again.each, loop.each) and len(again.each) == 2 and again.each.all()
