@@ -22,7 +22,7 @@ from heedful.pipelines.written_text import WrittenText
 from heedful.safe.opening import inside
 from heedful.tokenizers import Broken, Tokenizer
 
-Chosen = Callable[[str, Iterable[str]], Tokenizer]  # by the word of the data, and of the texts to learn from
+Chosen = Callable[[str, Iterable[str]], Tokenizer]  # the tokenizer of a word, for texts
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class PairsLearned(WrittenText):
     broken: tuple[Broken, Broken] | None = field(default=None, compare=False)  # of sources and targets
 
     @classmethod
-    def learn(cls, chosen: Chosen, splits: Splits[Pair], reader: Paired, seed: int) -> Self:
-        """What is learned of pairs, with the tokenizer that is chosen for them."""
-        tokenizer = chosen(reader.tokens_of, (text for pair in splits.train for text in (pair.source, pair.target)))
+    def fit(cls, chosen: Chosen, splits: Splits[Pair], reader: Paired, seed: int) -> Self:
+        """What is learned of pairs, with the tokenizer that is chosen for their reader."""
+        tokenizer = chosen(reader.tokenizer, (text for pair in splits.train for text in (pair.source, pair.target)))
         if not reader.merge_dropout:
             return cls(tokenizer)
         sides = [pair.source for pair in splits.train], [pair.target for pair in splits.train]

@@ -163,7 +163,7 @@ PAIRS = [Pair(f"the dog runs {at}", f"der Hund läuft {at}") for at in range(40)
 
 def chosen(reader: PairFiles, pairs: list[Pair]) -> text.Tokenizer:
     """The tokenizer that is learned with pairs."""
-    return PairsLearned.learn(tokenizer_of, Splits(pairs, [], []), reader, 1).tokenizer
+    return PairsLearned.fit(tokenizer_of, Splits(pairs, [], []), reader, 1).tokenizer
 
 
 @pytest.mark.parametrize("kind", ["bpe", "bpe_characters", "wordpiece", "unigram", "words"])

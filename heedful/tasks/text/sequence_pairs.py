@@ -17,7 +17,7 @@ from heedful.views.written_samples import WrittenSamples
 TASK = Task(
     name="pairs",
     readers=READERS,
-    fit=partial(PairsLearned.learn, tokenizer_of),
+    fit=partial(PairsLearned.fit, tokenizer_of),
     learned=PairsLearned,
     encode=as_ids,
     collate=PairCollate(),

@@ -78,7 +78,7 @@ def encode(splits: Splits[Pair], learned: SummaryLearned) -> Splits[Encoded]:
 TASK = Task(
     name="summary",
     readers=READERS,
-    fit=partial(SummaryLearned.learn, tokenizer_for),
+    fit=partial(SummaryLearned.fit, tokenizer_for),
     learned=SummaryLearned,
     encode=encode,
     collate=COLLATE,

@@ -34,7 +34,7 @@ def scored(reader: type[Reader]) -> type[Reader]:
 
 def fit(splits: Splits[Pair], reader: Any, seed: int) -> TranslationLearned:
     """What is learned of pairs, and how they will be scored."""
-    return replace(TranslationLearned.learn(tokenizer_of, splits, reader, seed), bleu=reader.bleu)
+    return replace(TranslationLearned.fit(tokenizer_of, splits, reader, seed), bleu=reader.bleu)
 
 
 def again(reader: Any, learned: TranslationLearned) -> tuple[Any, TranslationLearned]:
