@@ -18,7 +18,8 @@ from heedful.tokenizers.sentencepiece.charsmap import ratio
 
 PARTS = 100  # of all kinds together
 GROWTH, DECODED = 128, 16  # how many times as many bytes a text can have once it is made ready, or decoded
-PUT, LARGEST_TEXT = 256, 1 << 27  # bytes that may be put before a text, and that one may become
+PUT, LARGEST_TEXT = 256, 1 << 23  # bytes that may be put before a text, and that one may become, of which
+# each can be a token of its own, and take the engine 300 bytes of memory
 ADDED = 32  # tokens around a text
 NAME = 1 << 12  # characters of a token, and of all else that is no pattern
 PATTERNS = 1 << 17  # characters of all regular expressions together: a class of characters takes 2 kB
@@ -42,10 +43,15 @@ class Bound:
         """How many bytes a text can become."""
         return self.times * (len(text.encode("utf-8", "surrogatepass")) + 1) + self.plus
 
+    @property
+    def room(self) -> int:
+        """How many characters a text can have, whatever they are."""
+        return (LARGEST_TEXT - self.plus) // self.times // 4 - 1
+
     def check(self, texts: Sequence[str]) -> None:
         """Refuses texts that could become longer than memory is."""
         for text in texts:
-            if (4 * len(text) + 1) * self.times + self.plus > LARGEST_TEXT and (size := self.size(text)) > LARGEST_TEXT:
+            if len(text) > self.room and (size := self.size(text)) > LARGEST_TEXT:
                 raise Refusal(
                     f"a text of {len(text)} characters can become {size} bytes in this tokenizer, which are more than "
                     f"{LARGEST_TEXT}; cut it into parts"

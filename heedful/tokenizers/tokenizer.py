@@ -63,6 +63,11 @@ class Tokenizer:
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def room(self) -> int:
+        """How many characters of a text it takes at once, whatever they are."""
+        return self._bound.room
+
     @cached_property
     def _size(self) -> int:
         return max(self.layout.known.values(), default=-1) + 1

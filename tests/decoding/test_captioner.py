@@ -9,7 +9,7 @@ import torch
 import heedful
 from heedful.attention import Context, Everything
 from heedful.decoding import Decoding, begin, search, stream
-from heedful.decoding.chat import Chat
+from heedful.decoding.chat_template import Chat
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.text.transformer import BEGIN, END, PAD, SPECIAL
