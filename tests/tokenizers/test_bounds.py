@@ -1,6 +1,7 @@
 """What a foreign tokenizer.json can do is bounded: how long it makes a text, and what it raises when it is damaged."""
 
 import copy
+import itertools
 import json
 import random
 import subprocess
@@ -131,6 +132,48 @@ def test_nothing_decoded_becomes_longer_than_it_is_said_to():
         assert len(made.encode()) <= sum(map(length_bounds.bound(row).size, tokens)), (row, tokens)
 
 
+def spelling(kind: str, **how: Any) -> tokenizers.Tokenizer:
+    """An engine of a model that knows few letters, and all bytes."""
+    vocab = {name: at for at, name in enumerate(["<unk>", "a", "##a", "b", *(f"<0x{at:02X}>" for at in range(256))])}
+    rows = [[name, -1.0] for name in vocab] if kind == "Unigram" else vocab
+    model = {"type": kind, "vocab": rows} | ({"unk_id": 0} if kind == "Unigram" else {"unk_token": "<unk>"})
+    pieces = {"max_input_chars_per_word": 9, "continuing_subword_prefix": "##"}
+    model |= {"BPE": {"merges": []}, "WordPiece": pieces}.get(kind, {})
+    return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", "added_tokens": [], "model": model | how}))
+
+
+def test_no_model_makes_more_tokens_than_a_text_is_said_to_have_bytes():
+    dice = random.Random(0)
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        ("WordPiece", {}),
+        ("WordLevel", {}),
+        ("Unigram", {"byte_fallback": True}),
+    ]
+    for before, behind, fallback in itertools.product((None, "##", "x" * 32), (None, "</w>", "日" * 9), (True, False)):
+        how = {"continuing_subword_prefix": before, "end_of_word_suffix": behind, "byte_fallback": fallback}
+        kinds.append(("BPE", how))
+    for kind, how in kinds:
+        made = spelling(kind, **how)
+        for _ in range(20):
+            text = "".join(dice.choices("ab xé日\N{GRINNING FACE}", k=dice.randrange(1, 9)))
+            assert len(made.encode(text).ids) <= length_bounds.Bound().spelt(made.model).size(text), (how, text)
+
+
+PUT = [("BPE", name) for name in length_bounds.AFFIXES] + [("WordPiece", length_bounds.AFFIXES[0])]
+PUT += [(kind, "unk_token") for kind in ("BPE", "WordPiece", "WordLevel")]
+
+
+@pytest.mark.parametrize(("kind", "name"), PUT)
+def test_what_a_model_puts_to_every_piece_of_a_text_is_short(kind, name, tmp_path):
+    made = json.loads(spelling(kind).to_str())
+    assert name in made["model"]
+    made["model"]["vocab"]["é" * 17] = len(made["model"]["vocab"])
+    made["model"][name] = "é" * 17
+    (tmp_path / "tokenizer.json").write_text(json.dumps(made))
+    with pytest.raises(Refusal, match="its model puts more than 32 bytes to every piece of a text"):
+        Tokenizer.read(tmp_path / "tokenizer.json")
+
+
 def test_a_text_that_could_become_longer_than_memory_is_refused_before_it_is_read(monkeypatch):
     made = Tokenizer(ENGINES["gpt2"])
     monkeypatch.setattr(length_bounds, "LARGEST_TEXT", 100)
@@ -144,7 +187,6 @@ def test_a_text_that_could_become_longer_than_memory_is_refused_before_it_is_rea
 
 LIMITED = r"""
 import resource, sys
-from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.tokenizers import Tokenizer
 made = Tokenizer.read(sys.argv[1])

@@ -187,6 +187,8 @@ def test_a_finished_run_is_asked_for_as_it_was_begun_too(done: tuple[Path, dict[
     for other in (short("reverse", training__steps=3), short("sort", training__steps=2)):
         with pytest.raises(Refusal, match=r"was begun with .*choose another --out"):
             train(other, done[0], resume=True)
+    with pytest.raises(Refusal, match="begun with start=, not x; leave start out, or choose"):  # `start=` is no change
+        train(short("reverse", training__steps=2, start="x"), done[0], resume=True)
     with pytest.raises(Refusal, match="was begun by another recipe"):
         run.train(short("sort", training__steps=2), done[0], True, CPU, ["training.steps"])
 
