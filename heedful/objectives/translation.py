@@ -30,6 +30,10 @@ class GuidedTranslation(TeacherForcing):
 
     guidance: float = 0.0  # of attention, by given alignments (Chen et al., 2016)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("loss", "guidance") if self.guidance else ("loss",)
+
     def losses(self, model: nn.Module, batch: Batch, learned: TranslationLearned) -> dict[str, Loss]:
         if not self.guidance:
             return super().losses(model, batch, learned)

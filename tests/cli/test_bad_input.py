@@ -24,6 +24,7 @@ from tests.cli.workshop import BROKEN, SMALL, listing, marks
 ROOT = Path(__file__).parents[2]
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 CUDA = "--device cuda was asked for and no GPU is found; leave it out or use --device cpu"
+BRIEF = [change for change in SMALL if not change.startswith("data")]  # for data that are not made
 Case = tuple[list[str], str]  # the words of a call, and the line that it gets
 
 
@@ -32,7 +33,7 @@ def table() -> dict[str, Case]:
     cases: dict[str, Case] = {}
     text = Path(__file__).with_name("bad_input.txt").read_text(encoding="utf-8")
     for wrong, call, said in re.findall(r"(?:^# (.+)\n)?^[$] (.+)\n(.+)", text, re.MULTILINE):
-        words = shlex.split(call.replace("{small}", " ".join(SMALL)))
+        words = shlex.split(call.replace("{small}", " ".join(SMALL)).replace("{brief}", " ".join(BRIEF)))
         assert (wrong or words[-1]) not in cases
         cases[wrong or words[-1]] = words, said
     return cases

@@ -38,7 +38,8 @@ FIRST = {
 def short(recipe: str, **changes: Any) -> RunSpec:
     """A recipe cut short; `training__rate=1.0` changes training.rate."""
     words = BY_TOKENS if recipes.values(recipe)["task"] == "translation" else {}
-    made = CHANGES if not any(key.startswith("data__train") for key in changes) else ON_FILES
+    files = isinstance(changes.get("data"), Path) or any(key.startswith("data__train") for key in changes)
+    made = ON_FILES if files else CHANGES
     asked = made | words | FIRST.get(recipe, {}) | {key.replace("__", "."): value for key, value in changes.items()}
     return recipes.resolve(recipe, ["data=toy", *(f"{key}={value}" for key, value in asked.items())])
 
