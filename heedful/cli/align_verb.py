@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,21 +16,10 @@ from heedful.errors import Refusal
 from heedful.terminal import note, say
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from heedful.data.formats.pharaoh import Links
     from heedful.looking.alignment import Alignment
 
 Asked = tuple[str, str | None]  # a source, and its target where that is given
-
-
-@runtime_checkable
-class Aligning(Protocol):
-    """A task whose models can say which words belong together."""
-
-    def align(self, model: nn.Module, pairs: Sequence[Asked]) -> Iterator[Alignment]:
-        """The alignment of each pair, in order; a source without a target is answered first."""
-        ...
 
 
 def align(
@@ -60,13 +49,15 @@ def align(
     """
     from heedful.data.formats import pharaoh
     from heedful.looking import draw
+    from heedful.pipelines.translation import Translating
+    from heedful.tasks.work import Work
     from heedful.training import run
 
     if out is not None:
         draw.known(out)
     given = pharaoh.read(gold, first) if gold is not None else None
     model, task = run.trained(folder)
-    if not isinstance(task, Aligning):
+    if not (isinstance(task, Work) and isinstance(task.pipeline, Translating)):
         raise Refusal(f"{folder} does not translate, its task is {task.name}; give a model whose task is translation")
     asked = [pair(text, number, gold is not None) for number, text in enumerate(inputs or lines_of_input(), 1)]
     if not asked:
@@ -75,7 +66,7 @@ def align(
         raise Refusal(f"{gold} has {len(given)} lines for {len(asked)} pairs; give each pair its line of links")
     warn_of(task, [source for source, _ in asked])
     found = []
-    for number, one in enumerate(task.align(model.to(run.device(device)), asked), 1):
+    for number, one in enumerate(task.pipeline.align(model.to(run.device(device)), asked, task.learned), 1):
         say(pharaoh.write(one.links))
         found.append(compared(one, given, f"{gold}", number))
     if out is not None:

@@ -14,7 +14,7 @@ from heedful.errors import Refusal
 from heedful.terminal import is_terminal, note, say
 
 if TYPE_CHECKING:
-    from heedful.decoding.chat import Chat
+    from heedful.decoding.chat_template import Chat
 
 HELP = "/reset forgets the conversation, /exit ends it, /help says this; anything else is said to the model"
 
@@ -38,7 +38,7 @@ def chat(
     standard input is answered line by line.
     """
     from heedful.decoding import Decoding
-    from heedful.decoding.chat import Chat
+    from heedful.decoding.chat_template import Chat
     from heedful.formats import native
     from heedful.training import run
 

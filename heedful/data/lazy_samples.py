@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.errors import Refusal
+from heedful.safe.opening import amount
+
+MOST = 1 << 32  # bytes of what is made at once and held
 Sample = TypeVar("Sample")
 
 
@@ -34,3 +38,10 @@ class Made(Sequence[Sample]):
     def chosen(self, places: NDArray[np.int64]) -> Made[Sample]:
         """Some of them, by where they stand among them."""
         return Made(self.make, self.places[places])
+
+
+def check_size(data: Any, size: int) -> None:
+    """Refuses samples that take more bytes than memory holds, before the first of them is made."""
+    if size > MOST:
+        given = f"data.samples={data.samples} and data.held_out={data.held_out}, of up to data.longest={data.longest}"
+        raise Refusal(f"{given}, would take {amount(size)}, which is more than {amount(MOST)}; lower them")

@@ -37,7 +37,7 @@ class Decoding(BaseModel):
     top_k: Whole = 0  # draws among so many of the likeliest; 0: all
     top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0  # draws among the likeliest that have this share together
     min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0  # draws among what has this share of the likeliest's chance
-    max_new_tokens: Annotated[Whole, Field(ge=1)] | None = None  # 50 more than the source has where not given
+    max_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None  # 50 more than the source has if not given
     repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0  # above 1: what stands there already is less likely
     no_repeat_ngram: Whole = 0  # no row of so many tokens is written twice; 0: it may be
     weights: Weights = "float32"  # float16: matrices rounded and packed, twice as fast on a CPU

@@ -88,7 +88,8 @@ def vacant(folder: str | Path, overwrite: bool = False) -> Path:
     names = {str(path.relative_to(place)) for path in everything(place)}
     if names and not overwrite:
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    if names and not (names & HEADS and names <= WRITTEN):
+    whole = names & set(onnx.FILES) or (WEIGHTS in names and names & HEADS)
+    if names - WRITTEN or (names and not whole):
         other = min(names - WRITTEN, default="no model")
         raise Refusal(f"{folder} holds {other}, and only a folder of a model alone is overwritten; choose another")
     if place == Path.cwd() or place.is_mount():

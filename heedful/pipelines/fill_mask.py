@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from torch import Tensor
 
@@ -30,17 +30,20 @@ class MaskedText(TextLearned):
         raise Refusal("the tokenizer has no token for a mask; use one that has")
 
 
+Kept = TypeVar("Kept", bound=MaskedText)
+
+
 @dataclass(frozen=True)
-class FillMask(EncoderText[MaskedText]):
+class FillMask(EncoderText[Kept]):
     """Filling masks; a text without one can be looked into all the same."""
 
-    def answerable(self, given: Any, learned: MaskedText) -> Sentence:
+    def answerable(self, given: Any, learned: Kept) -> Sentence:
         name, _ = learned.mask
         if not any(name in text for text in ([given] if isinstance(given, str) else given)):
             raise Refusal(f"the input has no {name}; put one where a token should be found")
         return self.seen(given, learned)
 
-    def answer(self, joined: Joined, given: Tensor, learned: MaskedText) -> Text:
+    def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Text:
         mask, best = learned.mask[1], given.argmax(-1).tolist()
         ids = [new if at == mask else at for at, new in zip(joined.ids, best, strict=True)]
         return Text(learned.tokenizer.decode(ids))

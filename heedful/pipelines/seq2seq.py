@@ -54,6 +54,10 @@ class Source(ABC, Generic[Kept]):
     def words(self, sample: Any, learned: Kept) -> Sequence[str]:
         """What is read, in words, for the axes of attention maps."""
 
+    @abstractmethod
+    def as_input(self, sample: Any, learned: Kept) -> str:
+        """A sample's source as `predict` and `look` take it."""
+
     def warning(self, given: Any, learned: Kept) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
         return None
@@ -80,9 +84,12 @@ class TextSource(Source[WrittenText]):
     def words(self, sample: Encoded, learned: WrittenText) -> Sequence[str]:
         return learned.tokenizer.pieces([*sample.source, learned.special.end])
 
+    def as_input(self, sample: Encoded, learned: WrittenText) -> str:
+        return sample.texts.source
+
     def warning(self, given: Any, learned: WrittenText) -> str | None:
         length = len(learned.ids([given])[0]) + 1
-        if length <= learned.longest:
+        if not 0 < learned.longest < length:
             return None
         return f"{given[:60]!r} and so on is {length:,} tokens long, and the model learned from {learned.longest:,}"
 
@@ -209,6 +216,9 @@ class Seq2SeqCollate(Collate[Kept]):
 
     def batch(self, samples: Sequence[Any], learned: Kept) -> Batch:
         return self.source.batch(samples, learned) | targets([one.target for one in samples], learned.special)
+
+    def as_input(self, sample: Any, learned: Kept) -> str:
+        return self.source.as_input(sample, learned)
 
 
 def targets(rows: Sequence[Ids], special: Special) -> Batch:

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from heedful.tasks.coding import Coding
     from heedful.tasks.guessing import Guessing
     from heedful.tasks.images import Images
-    from heedful.tasks.pairs import Pairs
     from heedful.tasks.rebuilding import Rebuilding
     from heedful.tasks.searching import Searching
-    from heedful.tasks.translation import Translation
     from heedful.tasks.use import Use
 
 __getattr__ = lazily(__name__)
@@ -34,18 +32,18 @@ TASKS: Registry[Any] = Registry(
     "task",
     "heedful.tasks",
     {
-        "pairs": "heedful.tasks.pairs:Pairs",
-        "translation": "heedful.tasks.translation:Translation",
-        "continuation": "heedful.tasks.continuation:Continuation",
-        "masking": "heedful.tasks.masking:Masking",
+        "pairs": "heedful.tasks.text.sequence_pairs:TASK",
+        "translation": "heedful.tasks.text.translation:TASK",
+        "continuation": "heedful.tasks.text.language_modelling:TASK",
+        "masking": "heedful.tasks.text.masked_lm:TASK",
         "spans": "heedful.tasks.infilling:Spans",
         "infilling": "heedful.tasks.infilling:Infilling",
         "classify": "heedful.tasks.text.text_classification:TASK",
         "classify-several": "heedful.tasks.text.multitask:TASK",
         "tag": "heedful.tasks.text.tagging:TASK",
         "answer": "heedful.tasks.text.question_answering:TASK",
-        "summary": "heedful.tasks.summary:Summary",
-        "conversation": "heedful.tasks.conversation:Conversation",
+        "summary": "heedful.tasks.text.summarisation:TASK",
+        "conversation": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
         "images": "heedful.tasks.images:Images",
         "rebuilding": "heedful.tasks.rebuilding:Rebuilding",
@@ -53,8 +51,8 @@ TASKS: Registry[Any] = Registry(
         "coding": "heedful.tasks.coding:Coding",
         "guessing": "heedful.tasks.guessing:Guessing",
         "searching": "heedful.tasks.searching:Searching",
-        "word2vec": "heedful.tasks.skip_gram:SkipGram",
-        "glove": "heedful.tasks.glove:Glove",
+        "word2vec": "heedful.tasks.text.word2vec:TASK",
+        "glove": "heedful.tasks.text.glove:TASK",
         "in-context": "heedful.tasks.series.in_context:TASK",
         "sets": "heedful.tasks.sets.set_classification:TASK",
         "series": "heedful.tasks.series.forecasting:TASK",
@@ -82,7 +80,7 @@ ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json,
         "answering": "heedful.pipelines.extractive_answers:ANSWERING",
         "filling": "heedful.pipelines.fill_mask:FILLING",
         "writing": "heedful.pipelines.writing:WRITING",
-        "continuing": "heedful.tasks.continuing:Continuing",
+        "continuing": "heedful.pipelines.text_generation:CONTINUING",
     },
 )
 USES: Mapping[str, Any] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
@@ -95,8 +93,8 @@ def task_of(name: str) -> Any:
 
 def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes."""
+    from heedful.pipelines.text_generation import CONTINUING
     from heedful.pipelines.writing import WRITING
-    from heedful.tasks.continuing import Continuing
 
     spec = model.spec
     word = asked(spec) if isinstance(spec, Spec) else NEXT
@@ -110,7 +108,7 @@ def use_of(model: nn.Module, folder: Path) -> Any:
         return seeing(spec)
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    return Continuing.read(folder, {})
+    return CONTINUING.of(folder)
 
 
 def suited(use: Any, spec: Spec) -> Any:
@@ -130,11 +128,9 @@ __all__ = [
     "Coding",
     "Guessing",
     "Images",
-    "Pairs",
     "Rebuilding",
     "Searching",
     "Task",
-    "Translation",
     "Use",
     "task_of",
     "use_of",

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from heedful.data.collate import Batch
+from heedful.data.crops import Crop, Crops, Stream, Whole, lines
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text, texts
 from heedful.data.formats.documents import lines as lines_of
@@ -25,7 +26,6 @@ from heedful.models.specs import END
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.safe.opening import inside
 from heedful.tasks.closed import Task
-from heedful.tasks.crops import Crop, Crops, Stream, Whole, lines
 from heedful.tokenizers import Tokenizer
 from heedful.tokenizers.chunks import by_lines, by_words
 

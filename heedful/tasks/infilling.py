@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, Ids, several, to
+from heedful.data.crops import Crop, Whole
 from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
@@ -23,7 +24,6 @@ from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.corpus import Corpus
-from heedful.tasks.crops import Crop, Whole
 from heedful.tasks.losses import written
 from heedful.tasks.writing import Writes
 

@@ -18,10 +18,13 @@ from heedful.tokenizers.sentencepiece.charsmap import ratio
 
 PARTS = 100  # of all kinds together
 GROWTH, DECODED = 128, 16  # how many times as many bytes a text can have once it is made ready, or decoded
-PUT, LARGEST_TEXT = 256, 1 << 27  # bytes that may be put before a text, and that one may become
+PUT, LARGEST_TEXT = 256, 1 << 23  # bytes that may be put before a text, and that one may become, of which
+# each can be a token of its own, and take the engine 300 bytes of memory
 ADDED = 32  # tokens around a text
+NAMED = 32  # bytes that a model puts to every piece of a text: a prefix, a suffix, the name of what is not known
 NAME = 1 << 12  # characters of a token, and of all else that is no pattern
 PATTERNS = 1 << 17  # characters of all regular expressions together: a class of characters takes 2 kB
+AFFIXES = ("continuing_subword_prefix", "end_of_word_suffix")
 INNER = ("normalizers", "pretokenizers", "processors", "decoders")
 NULLABLE = re.compile(r"[?*^$]|\{,|\{0|\(\)|\(\||\|\)|\|\||\A\||\|\Z|\A\Z|\\[bBAzZGKyYXkg\d]")
 
@@ -38,14 +41,26 @@ class Bound:
         times = TIMES[part["type"]](part)
         return Bound(self.times * times, (self.plus + len(part.get("prepend", "").encode())) * times)
 
+    def spelt(self, model: Any) -> Bound:
+        """The bound once a model has made tokens: BPE may spell a character, and what it puts to it, byte by byte."""
+        if not isinstance(model, tokenizers.models.BPE) or not model.byte_fallback:
+            return self
+        times = 1 + sum(len(name.encode()) for name in affixes(model))
+        return Bound(self.times * times, self.plus * times)
+
     def size(self, text: str) -> int:
         """How many bytes a text can become."""
         return self.times * (len(text.encode("utf-8", "surrogatepass")) + 1) + self.plus
 
+    @property
+    def room(self) -> int:
+        """How many characters a text can have, whatever they are."""
+        return (LARGEST_TEXT - self.plus) // self.times // 4 - 1
+
     def check(self, texts: Sequence[str]) -> None:
         """Refuses texts that could become longer than memory is."""
         for text in texts:
-            if (4 * len(text) + 1) * self.times + self.plus > LARGEST_TEXT and (size := self.size(text)) > LARGEST_TEXT:
+            if len(text) > self.room and (size := self.size(text)) > LARGEST_TEXT:
                 raise Refusal(
                     f"a text of {len(text)} characters can become {size} bytes in this tokenizer, which are more than "
                     f"{LARGEST_TEXT}; cut it into parts"
@@ -66,12 +81,18 @@ def check(engine: tokenizers.Tokenizer) -> None:
     """Refuses an engine whose parts are too many, or make too much of a text."""
     if max(map(len, engine.get_vocab()), default=0) > NAME:
         raise ValueError(f"a word in it has more than {NAME} characters")
+    if max((len(name.encode()) for name in (*affixes(engine.model), unknown(engine.model))), default=0) > NAMED:
+        raise ValueError(f"its model puts more than {NAMED} bytes to every piece of a text")
     before = [said(part) for part in (engine.normalizer, engine.pre_tokenizer)]
     around, decoder = said(engine.post_processor), said(engine.decoder)
     if sum(1 for part in (*before, around, decoder) for _ in flat(part)) > PARTS:
         raise ValueError(f"it has more than {PARTS} parts")
-    for name, many, most in (("normalizer or pre_tokenizer", before, GROWTH), ("decoder", [decoder], DECODED)):
-        made = bound(*many)
+    text, told = bound(*before), bound(decoder)
+    for name, made, most in (
+        ("normalizer or pre_tokenizer", text, GROWTH),
+        ("model", text.spelt(engine.model), GROWTH),
+        ("decoder", told, DECODED),
+    ):
         if made.times > most:
             raise ValueError(f"its {name} makes texts more than {most} times as long")
         if made.plus > PUT:
@@ -84,6 +105,17 @@ def check(engine: tokenizers.Tokenizer) -> None:
             check_template(part[side], part["special_tokens"])
     if max(engine.num_special_tokens_to_add(pair) for pair in (False, True)) > ADDED:
         raise ValueError(f"its post_processor puts more than {ADDED} tokens around a text")
+
+
+def affixes(model: Any) -> list[str]:
+    """What a model puts before and behind parts of a word before it looks for them."""
+    names = {tokenizers.models.BPE: AFFIXES, tokenizers.models.WordPiece: AFFIXES[:1]}.get(type(model), ())
+    return [getattr(model, name) or "" for name in names]
+
+
+def unknown(model: Any) -> str:
+    """What a model writes for what it does not know: Unigram that itself, all others a name."""
+    return "" if isinstance(model, tokenizers.models.Unigram) else model.unk_token or ""
 
 
 def put(part: dict[str, Any]) -> list[int]:

@@ -30,7 +30,8 @@ class Tokenizer:
     def __init__(self, engine: tokenizers.Tokenizer, text: str | None = None) -> None:
         self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
-        self._bound = length_bounds.bound(self.layout.parts["normalizer"], self.layout.parts["pre_tokenizer"])
+        before = (self.layout.parts["normalizer"], self.layout.parts["pre_tokenizer"])
+        self._bound = length_bounds.bound(*before).spelt(self.engine.model)
         self.kind = self.layout.kind
         self.special = self.layout.special
         self._silent = frozenset(self.special.values())
@@ -62,6 +63,11 @@ class Tokenizer:
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def room(self) -> int:
+        """How many characters of a text it takes at once, whatever they are."""
+        return self._bound.room
 
     @cached_property
     def _size(self) -> int:

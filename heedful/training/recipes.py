@@ -85,12 +85,11 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
         if known != TOY:
             put(base, *known)
-        base["data"] = known_to(base["task"], base["data"], named(version.get("data", base["data"])))
-        base = merged({**base, "expected": None}, version)
+        base = versioned({**base, "expected": None}, version)
     elif others and any(
         key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
     ):
-        base = merged(base, others)
+        base = versioned(base, others)
     whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
@@ -107,8 +106,7 @@ def toy_data(name: str) -> dict[str, Any] | None:
     """The small version of a set that is made on the fly, as the recipe that makes it says."""
     for base in map(values, names()):
         if base["data"]["name"] == name:
-            toy = base["toy"]["data"]
-            return merged(known_to(base["task"], base["data"], toy.get("name", name)), toy)
+            return dict(versioned(base, base["toy"])["data"])
     return None
 
 
@@ -136,12 +134,6 @@ def named(data: Any) -> Any:
     return data.get("name") if isinstance(data, dict) else data
 
 
-def known_to(task: str, data: Any, name: Any) -> Any:
-    """What data say by keys that the reader of a task's data of another name has too."""
-    known = reader_of(task, {"name": name} if name else data).model_fields
-    return {key: value for key, value in data.items() if key in known} if isinstance(data, dict) else data
-
-
 def put(base: dict[str, Any], key: str, value: Any) -> None:
     """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
     *path, last = key.split(".")
@@ -159,8 +151,8 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
         value = {k: old[k] for k in old if k in known and k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
     if key.startswith(FILES) and base["data"].get("name") != "files":
         known = reader_of(base["task"], {}).model_fields
-        for name in [name for name in base["data"] if name not in known or name in PUBLIC]:
-            del base["data"][name]
+        for lost in [k for k in base["data"] if k not in known or k in PUBLIC]:
+            del base["data"][lost]
         base["data"]["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
         if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
@@ -182,6 +174,15 @@ def decodes(folder: str) -> bool:
         return isinstance(native.load(folder, check=False).spec, DecoderSpec | WriterSpec)
     except Refusal:  # which is told when the run begins
         return False
+
+
+def versioned(base: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
+    """The values of a recipe with the version that it has of other data, which may not have all keys of the first."""
+    made, data = merged(base, version), version.get("data")
+    if isinstance(data, dict) and "name" in data:
+        known = {*reader_of(base["task"], data).model_fields, *data}
+        made["data"] = {key: value for key, value in made["data"].items() if key in known}
+    return made
 
 
 def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

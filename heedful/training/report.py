@@ -13,8 +13,8 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
+from heedful.metrics.rouge import NAMES as ROUGE
 from heedful.tasks import Task
-from heedful.tasks.rouge import NAMES as ROUGE
 from heedful.training.adapt.ablation import beside
 from heedful.training.prepare import Ready
 from heedful.training.record import rows

@@ -191,7 +191,7 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
     for key, value in now.items():
         told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
         if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
-            cure = f"give {key}={then[key]}" if then.get(key) is not None else f"leave {key} out"
+            cure = f"leave {key} out" if then.get(key) in (None, "") else f"give {key}={then[key]}"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
     anew = [key for key in HOW if keys is None or key in keys]
     how = {"parallel": still(begun.training.parallel)} | {key.removeprefix("training."): now[key] for key in anew}

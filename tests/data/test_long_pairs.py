@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from heedful.data import texts_on_disk
-from heedful.data.data_spec import DataSpec
 from heedful.data.lazy_samples import Made
 from heedful.data.sides import Sides
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models import build
-from heedful.tasks.translation import Translation
+from heedful.tasks.text.translation import TASK
 from heedful.training.data_checksum import sum_of
 from heedful.training.prepare import fitting
+
+FILES: Any = TASK.reader("files")
 
 
 def written(folder: Path, count: int) -> dict[str, Any]:
@@ -31,12 +32,12 @@ def written(folder: Path, count: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", ["one", "two"])
 def test_samples_that_stay_in_their_files_are_those_in_memory(form: str, tmp_path: Path) -> None:
-    data = DataSpec(**written(tmp_path, 300)[form], tokenizer="bpe(size=300)")
-    task, held = Translation.open(data, 1)
+    data = FILES(**written(tmp_path, 300)[form], tokenizer="bpe(size=300)")
+    task, held = TASK.open(data, 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts_on_disk, "HELD", 0)
         patch.setattr(texts_on_disk, "BLOCK", 100)
-        own, long = Translation.open(data, 1)
+        own, long = TASK.open(data, 1)
         assert own.tokenizer.layout.text == task.tokenizer.layout.text
         for one, two in zip((held.train, held.valid, held.test), (long.train, long.valid, long.test), strict=True):
             assert isinstance(one, list) and isinstance(two, Made) and one == list(two) == two[:]
@@ -52,16 +53,16 @@ def test_faults_of_long_files_are_told_with_their_lines(tmp_path: Path, monkeypa
     }.items():
         path.write_text(text)
         with pytest.raises(Refusal, match=said):
-            Translation.open(DataSpec(name=str(path)), 1)
+            TASK.open(FILES(name=str(path)), 1)
     (tmp_path / "two").write_text("a\nb\nc\n")
     with pytest.raises(Refusal, match=r"has 2 lines and .* has 3"):
-        Translation.open(DataSpec(train=Sides(source=str(path), target=str(tmp_path / "two"))), 1)
+        TASK.open(FILES(train=Sides(source=str(path), target=str(tmp_path / "two"))), 1)
 
 
 def test_long_pairs_take_a_few_bytes_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = DataSpec(**written(tmp_path, 3000)["one"])
+    data = FILES(**written(tmp_path, 3000)["one"])
     monkeypatch.setattr(texts_on_disk, "HELD", 0)
-    task = Translation.open(data, 1)[0]  # this imports what is needed
+    task = TASK.open(data, 1)[0]  # this imports what is needed
     tracemalloc.start()
     splits = task.reopen(data, 1)
     held = tracemalloc.get_traced_memory()[0]
@@ -76,7 +77,7 @@ def test_long_pairs_of_which_some_are_dropped_stay_in_their_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(texts_on_disk, "HELD", 0)
-    task, splits = Translation.open(DataSpec(**written(tmp_path, 300)["one"]), 1)
+    task, splits = TASK.open(FILES(**written(tmp_path, 300)["one"]), 1)
     longest = max(map(task.length, [*splits.train, *splits.valid, *splits.test]))
     spec = build("transformer", vocab=300, width=8, depth=1, heads=1, length=longest - 1).spec
     held_out = [[one for one in part if task.length(one) < longest] for part in (splits.valid, splits.test)]

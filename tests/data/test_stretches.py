@@ -4,7 +4,6 @@ import gzip
 import os
 import time
 import tracemalloc
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import terminal
-from heedful.data import texts_on_disk
-from heedful.data.data_spec import DataSpec
+from heedful.data import crops, texts_on_disk
+from heedful.data.crops import Stream
 from heedful.data.formats import line_files
-from heedful.data.formats.documents import Text, cut, lines, shared, texts
+from heedful.data.formats.documents import Text, cut, lines, shared
 from heedful.data.near_duplicates import digests
 from heedful.data.texts_on_disk import Stretch, is_blank, text_of
 from heedful.errors import Refusal
-from heedful.tasks import crops
-from heedful.tasks.continuation import Continuation
-from heedful.tasks.crops import Stream
+from heedful.tasks.text.cropping import CropLearned, cropped
+from heedful.tasks.text.language_modelling import TASK
 from heedful.tokenizers import train
-from heedful.tokenizers.chunks import by_tokens
 
 PIECES = ["a", "bc ", "\n", "\r\n", "\r", "日本", "é", "😀", "\n\n", " \n \n", "word " * 5, "\ufeff"]
 contents = st.lists(st.sampled_from(PIECES), min_size=1).map("".join).filter(lambda text: text.strip("\ufeff").strip())
@@ -66,7 +63,7 @@ def test_a_text_in_its_file_is_divided_and_has_tokens_as_in_memory(kind, tmp_pat
     path = tmp_path / "text"
     path.write_text("".join(f"The {at} of a book, é.{' ' * (at % 3)}\n" for at in range(300)), encoding="utf-8")
     tokenizer = train([line_files.text(path)], kind, size=300)
-    monkeypatch.setattr(crops, "by_tokens", partial(by_tokens, long=1100))
+    monkeypatch.setattr(crops, "LONG", 1100)
     monkeypatch.setattr(crops, "TOGETHER", 100)
     made = []
     for text in (line_files.text(path), long_text(path, 1000)):
@@ -107,9 +104,9 @@ def test_memory_grows_with_the_bytes_of_tokens_alone(tmp_path, monkeypatch):
     path.write_text("".join(f"This is the line {at} of a long book.\n" for at in range(15_000)), encoding="utf-8")
     monkeypatch.setattr(texts_on_disk, "HELD", 1 << 14)
     monkeypatch.setattr(texts_on_disk, "BLOCK", 1 << 14)
-    monkeypatch.setattr(crops, "by_tokens", partial(by_tokens, long=1 << 12))
+    monkeypatch.setattr(crops, "LONG", 1 << 12)
     tracemalloc.start()
-    made = Continuation.made(tokenizer, 32).cropped(texts(DataSpec(train=str(path)), 1), 0)
+    made = cropped(TASK.reader("files")(train=str(path)).read(1), CropLearned(tokenizer, longest=32))
     held, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     stream = made.train[0].stream

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.data_spec import DataSpec
-from heedful.data.formats.documents import WORD, Text, cut, divided, read, shared, texts
+from heedful.data.formats.documents import WORD, Text, cut, divided, read, shared
+from heedful.data.readers.corpus import Captions, TextFiles, TextSets
 from heedful.data.sides import Sides
 from heedful.errors import Refusal
 
@@ -20,8 +20,8 @@ def book(lines: int = 300) -> str:
 def test_one_file_is_divided_by_share_at_the_ends_of_lines(tmp_path: Path) -> None:
     path = tmp_path / "book.txt"
     path.write_text(book(), encoding="utf-8")
-    for data in (DataSpec(name=str(path)), DataSpec(train=str(path))):
-        splits = texts(data, 1)
+    for data in (TextFiles(name=str(path)), TextFiles(train=str(path))):
+        splits = data.read(1)
         parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
         assert "".join(parts) == book() and all(part.endswith("\n") for part in parts)
         assert [round(10 * len(part) / len(book())) for part in parts] == [8, 1, 1]
@@ -36,12 +36,12 @@ def test_a_folder_of_many_files_is_divided_by_file_and_a_file_keeps_its_side(tmp
     (tmp_path / "0" / "picture.png").write_bytes(b"\x89PNG")
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "not.txt").write_text("no", encoding="utf-8")
-    splits = texts(DataSpec(name=str(tmp_path)), 1)
+    splits = TextFiles(name=str(tmp_path)).read(1)
     sides = [{one.place for one in part} for part in (splits.train, splits.valid, splits.test)]
     assert [len(side) for side in sides] == [23, 4, 4] and len(set.union(*sides)) == 31
-    assert splits == texts(DataSpec(name=str(tmp_path)), 2)
-    assert splits != texts(DataSpec(name=str(tmp_path), split_seed=1), 1)
-    every = texts(DataSpec(name=str(tmp_path), divide="share"), 1)
+    assert splits == TextFiles(name=str(tmp_path)).read(2)
+    assert splits != TextFiles(name=str(tmp_path), split_seed=1).read(1)
+    every = TextFiles(name=str(tmp_path), divide="share").read(1)
     assert len(every.train) == 31
 
 
@@ -80,7 +80,7 @@ def test_shares_join_to_the_text_and_no_word_is_cut(text: str) -> None:
 @pytest.mark.parametrize("text", ["天地玄黃宇宙洪荒" * 6000, "x" * 300_000])
 def test_a_text_without_blanks_is_cut_between_characters(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
-    splits = texts(DataSpec(name=str(tmp_path / "a.txt")), 1)
+    splits = TextFiles(name=str(tmp_path / "a.txt")).read(1)
     parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
     assert "".join(parts) == text and [round(10 * len(part) / len(text)) for part in parts] == [8, 1, 1]
 
@@ -96,11 +96,11 @@ def test_what_cannot_be_read_or_divided_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="are pairs, and this task reads texts"):
         read(Sides(source="a", target="b"))
     with pytest.raises(Refusal, match="does not exist"):
-        texts(DataSpec(name="captoins"), 1)
+        TextFiles(name="captoins").read(1)
 
 
 def test_captions_that_are_tested_are_never_learned_from() -> None:
-    splits = texts(DataSpec(name="captions", samples=300, held_out=40), 1)
+    splits = Captions(name="captions", samples=300, held_out=40).read(1)
     train, valid, test = ({one.text for one in part} for part in (splits.train, splits.valid, splits.test))
     assert (len(train), len(valid), len(test)) == (300, 10, 40) and not train & test and not train & valid
 
@@ -109,13 +109,13 @@ def test_public_sets_are_divided_as_their_scores_are_told(tmp_path: Path, monkey
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path))
     (tmp_path / "tinyshakespeare").mkdir()
     (tmp_path / "tinyshakespeare" / "input.txt").write_text("a" * 905 + "b" * 100, encoding="utf-8")
-    splits = texts(DataSpec(name="tinyshakespeare"), 1)
+    splits = TextSets(name="tinyshakespeare").read(1)
     assert (len(splits.train[0].text), splits.valid) == (904, splits.test)
     (tmp_path / "wikitext-2").mkdir()
     for split in ("train", "valid", "test"):
         (tmp_path / "wikitext-2" / f"{split}.txt.gz").write_bytes(gzip.compress(f" \n = {split} = \n".encode()))
-    splits = texts(DataSpec(name="wikitext-2"), 1)
+    splits = TextSets(name="wikitext-2").read(1)
     assert splits.test[0].text == " \n = test = \n"
     (tmp_path / "wikitext-2" / "valid.txt.gz").unlink()
     with pytest.raises(Refusal, match=r"has no valid\.txt"):
-        texts(DataSpec(name="wikitext-2"), 1)
+        TextSets(name="wikitext-2").read(1)

@@ -9,7 +9,7 @@ import torch
 import heedful
 from heedful.attention import Context, Everything
 from heedful.decoding import Decoding, begin, search, stream
-from heedful.decoding.chat import Chat
+from heedful.decoding.chat_template import Chat
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.text.transformer import BEGIN, END, PAD, SPECIAL
@@ -29,6 +29,9 @@ class Captioner(Writer):
         self.text = writer(4, **words)
         self.eye = build("vit", channels=1, high=16, wide=16, patch=4, width=16, heads=2, depth=1, classes=3).double()
         self.outputs = self.text.outputs
+
+    def forward(self, image, target):
+        return self.decode(target, self.begin({"image": image}))
 
     def begin(self, batch):
         states = 9 * self.eye.encode(batch["image"])  # so that images differ by more than what is written

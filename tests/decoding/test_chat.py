@@ -11,7 +11,7 @@ from torch import nn
 import heedful
 from heedful.cli import main
 from heedful.decoding import Decoding
-from heedful.decoding.chat import KNOWN, Chat
+from heedful.decoding.chat_template import KNOWN, Chat
 from heedful.errors import Refusal
 from heedful.tokenizers.training.train import train
 from tests.decoding.test_continuing import speaker, with_letters

@@ -118,6 +118,17 @@ def test_no_other_folder_is_overwritten(tmp_path: Path, also: str, name: str | N
     assert listing(tmp_path) == before
 
 
+@pytest.mark.parametrize("name", ["config.json", "spec.json", "manifest.json"])
+def test_a_folder_whose_files_have_names_as_those_of_a_model_and_no_weights_is_not_overwritten(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / name).write_text("{}")  # as many programs keep their settings
+    with pytest.raises(Refusal, match="holds no model, and only a folder of a model alone is overwritten"):
+        heedful.save(build("transformer"), tmp_path / "folder", overwrite=True)
+    assert (tmp_path / "folder" / name).read_text() == "{}"
+
+
 def test_the_folder_that_a_program_runs_in_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Refusal, match="cannot be replaced while it is in use"):

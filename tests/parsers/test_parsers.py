@@ -1,5 +1,6 @@
 """Whatever a file or a key holds, it is read or refused with a line: by seeded damage at every door, and by hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ import torch
 
 import heedful
 from heedful import models
+from heedful.data.data_spec import DataSpec
+from heedful.data.toys import linear_maps, listops, series_sets
 from heedful.errors import Refusal
 from heedful.models import part_tables
 from heedful.safe import plain_data
@@ -101,6 +104,7 @@ ABSURD = [
     *("training.save_every=" + "9" * 20, "training.accumulate=" + "9" * 12, "training.tokens=" + "9" * 14),
     *("data.split_seed=" + "9" * 23, "data.stride=" + "9" * 15, "data.samples=100000000", "decoding.top_k=" + "9" * 12),
     *("decoding.max_new_tokens=" + "9" * 12, "training.warmup=" + "9" * 12, "training.lora={rank: " + "9" * 12 + "}"),
+    "decoding.max_new_tokens=999999999",
 ]
 
 
@@ -108,6 +112,20 @@ ABSURD = [
 def test_an_absurd_number_is_refused_where_it_is_said(change: str) -> None:
     with pytest.raises(Refusal, match=r"does not fit: it should be (less than|a whole number)"):
         recipes.resolve("reverse", [change])
+
+
+MADE: dict[str, Callable[[DataSpec, int], object]] = {
+    **{name: getattr(series_sets, name) for name in ("reverse", "sort", "clouds", "waves")},
+    "listops": listops.listops,
+    "maps": linear_maps.maps,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_samples_that_no_memory_holds_are_refused_before_the_first_is_made(name: str) -> None:
+    data = DataSpec(name=name, samples=10_000_000, longest=9_999_999)
+    with pytest.raises(Refusal, match=r"^data.samples=10000000 .* would take \d+ MB, which is more than 4096 MB"):
+        MADE[name](data, 1)
 
 
 @pytest.mark.parametrize("length", [2**31, 99999999999999, 10**30])

@@ -20,12 +20,13 @@ from heedful.data.collate import pick
 from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
+from heedful.metrics.alignment_error import Gaze
 from heedful.models import BEiT
 from heedful.models.specs import PAD
+from heedful.pipelines.translation import TranslationLearned
 from heedful.results import Result
-from heedful.tasks import TASKS, Task, Translation
+from heedful.tasks import TASKS, Task
 from heedful.tasks.corpus import Corpus
-from heedful.tasks.gaze import Gaze
 from heedful.training import recipes, run
 from heedful.training.microbatches import Portions
 from heedful.training.report import SHARES, is_share
@@ -84,7 +85,7 @@ def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
     for versions in ("sets", "others"):
         said.pop(versions, None)
     resolved = spec.model_dump(mode="json")
-    assert recipes.merged(resolved, recipes.merged(said, toy) if changes else said) == resolved
+    assert recipes.merged(resolved, recipes.versioned(said, toy) if changes else said) == resolved
     assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
 
 
@@ -315,10 +316,11 @@ def given_to_the_end(example: dict[str, Any], gaze: Gaze) -> torch.Tensor:
 
 
 def test_the_report_of_a_translation_shows_first_which_words_belong_together(opened: Opened, page: Page) -> None:
-    if not isinstance(opened.task, Translation):
+    learned = getattr(opened.task, "learned", None)
+    if not isinstance(learned, TranslationLearned):
         return
     (viewer,), (lines,) = page.data["viewer"], page.data["aligned"]
-    assert opened.task.gaze is not None
+    assert learned.gaze is not None
     for example in viewer["examples"]:
         (shown,) = [one for one in example["maps"] if one["path"] == "alignment"]
         source, _, target = example["name"].partition(" → ")
@@ -326,7 +328,7 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(ope
         weights = torch.tensor(shown["weights"], dtype=torch.float64) / 10_000
         assert weights.shape == (1, len(shown["rows"]) * len(shown["columns"]))
         rows = weights.view(len(shown["rows"]), -1).sum(-1)
-        lacks = given_to_the_end(example, opened.task.gaze)  # all of it, where a full stop looks at the end alone
+        lacks = given_to_the_end(example, learned.gaze)  # all of it, where a full stop looks at the end alone
         torch.testing.assert_close(rows + lacks, torch.ones(len(rows)).double(), rtol=0, atol=0.005)
         assert rows.max() > 0.5
     assert all({"source", "target", "links", "sure"} <= one.keys() for one in lines["examples"])

@@ -1,14 +1,17 @@
 """The recipe `translate`, trained on its toy once for all tests that ask for it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from torch import nn
 
+from heedful.data.encoded_pairs import Encoded
 from heedful.data.splits import Splits
-from heedful.tasks import Translation
-from heedful.tasks.pairs import Encoded
+from heedful.looking.alignment import Alignment
+from heedful.pipelines.translation import Translating, TranslationLearned
+from heedful.tasks.work import Work
 from heedful.training import run
 from tests.recipes.toys import toy
 
@@ -19,8 +22,24 @@ class Translator:
 
     out: Path
     model: nn.Module
-    task: Translation
+    task: Work
     splits: Splits[Encoded]
+
+    @property
+    def learned(self) -> TranslationLearned:
+        """What is kept beside the model."""
+        assert isinstance(self.task.learned, TranslationLearned)
+        return self.task.learned
+
+    @property
+    def pipeline(self) -> Translating:
+        """How the model is asked."""
+        assert isinstance(self.task.pipeline, Translating)
+        return self.task.pipeline
+
+    def align(self, pairs: Sequence[tuple[str, str | None]]) -> Iterator[Alignment]:
+        """Which words belong together in each pair."""
+        return self.pipeline.align(self.model, pairs, self.learned)
 
     @property
     def sources(self) -> list[str]:
@@ -37,5 +56,5 @@ class Translator:
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     trained = toy("translate", tmp_path_factory)
     model, task = run.trained(trained.out)
-    assert isinstance(task, Translation)
+    assert isinstance(task, Work)
     return Translator(trained.out, model, task, task.reopen(trained.spec.data, trained.spec.seed))

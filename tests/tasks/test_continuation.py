@@ -10,24 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
-from heedful.data.data_spec import DataSpec
+from heedful.data.crops import Stream
 from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
+from heedful.objectives.next_token import blanked
 from heedful.tasks.closed import Terms
-from heedful.tasks.continuation import Continuation, blanked
-from heedful.tasks.crops import Stream
+from heedful.tasks.text.cropping import CropLearned, crops
+from heedful.tasks.text.language_modelling import TASK
+from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer, train
 from heedful.training import run
 
 LETTERS = Tokenizer.of_characters("abc\n ")
 
 
-def task(longest: int = 8, noise: float = 0.0) -> Continuation:
-    made = Continuation.made(LETTERS, longest)
-    made.noise = noise
-    return made
+def task(longest: int = 8, noise: float = 0.0) -> Work:
+    return Work(TASK, CropLearned(LETTERS, longest=longest, noise=noise))
 
 
 def stream(*found: str, room: int = 40) -> Stream:
@@ -43,10 +43,10 @@ def gpt(longest: int = 8) -> torch.nn.Module:
 @settings(max_examples=60, deadline=None)
 def test_crops_judge_every_token_once(found: list[str], longest: int, stride: int) -> None:
     step, own = min(stride, longest), stream(*found)
-    crops = task(longest).crops(own, step)
-    judged = [at for one in crops for at in range(one.start + longest - one.judged + 1, one.start + longest + 1)]
+    found_in = crops(own, longest, step)
+    judged = [at for one in found_in for at in range(one.start + longest - one.judged + 1, one.start + longest + 1)]
     assert [at for at in judged if at < own.count] == list(range(1, own.count))
-    assert len(crops) == 1 or crops[-1].start + longest - one_before(crops[-1].judged) < own.count
+    assert len(found_in) == 1 or found_in[-1].start + longest - one_before(found_in[-1].judged) < own.count
 
 
 def one_before(judged: int) -> int:
@@ -57,7 +57,7 @@ def one_before(judged: int) -> int:
 @pytest.mark.parametrize("stride", [8, 3, 1])
 def test_the_score_is_the_mean_over_all_tokens_given_what_stands_before_them(stride: int) -> None:
     model, own, asked = gpt(), stream("abcabccbaabcbcabacb"), task()
-    scores = asked.score(model, asked.crops(own, stride))
+    scores = asked.score(model, crops(own, 8, stride))
     ids, total = torch.from_numpy(own.tokens(slice(own.count))), 0.0
     for at in range(1, own.count):
         first = 0 if at <= 8 else 8 + stride * -(-(at - 8) // stride) - 8  # of the crop that judges it
@@ -73,7 +73,7 @@ def test_texts_that_are_packed_are_scored_as_each_alone() -> None:
     model, asked = gpt(24), task(24)
     found = ["abca", "cba", "bb"]
     packed = stream(*found)
-    loss, count = asked.loss(model, asked.batch(asked.crops(packed, 24)))
+    loss, count = asked.loss(model, asked.batch(crops(packed, 24, 24)))
     position = 0
     alone, tokens = 0.0, 0
     for text in found:  # each where it stands, and nothing before it
@@ -89,7 +89,7 @@ def test_texts_that_are_packed_are_scored_as_each_alone() -> None:
 @torch.no_grad()
 def test_padding_counts_nothing() -> None:
     model, asked = gpt(), task()
-    batch = asked.batch(asked.crops(stream("ab"), 8))
+    batch = asked.batch(crops(stream("ab"), 8, 8))
     more = {name: torch.nn.functional.pad(tensor, (0, 0, 0, 3)) for name, tensor in batch.items()}
     one, two = asked.loss(model, batch), asked.loss(model, more)
     assert float(one[0]) == pytest.approx(float(two[0]), abs=1e-12) and int(one[1]) == int(two[1]) == 3
@@ -97,22 +97,22 @@ def test_padding_counts_nothing() -> None:
 
 def test_crops_are_moved_from_epoch_to_epoch_and_follow_from_seed_epoch_and_place() -> None:
     asked, own = task(noise=0.5), stream("abc" * 40)
-    crops = asked.crops(own, 8)
-    starts = [[one.start for one in asked.fresh(crops, epoch)] for epoch in range(30)]
+    found = crops(own, 8, 8)
+    starts = [[one.start for one in asked.fresh(found, epoch)] for epoch in range(30)]
     assert len({row[0] for row in starts}) > 4 and max(map(max, starts)) + 8 < own.count
     assert all(np.diff(row[:-2]).tolist() == [8] * (len(row) - 3) for row in starts)
-    assert asked.fresh(crops, 3)[4] == asked.fresh(crops[4:5], 3)[0]
-    assert asked.fresh(crops, 3)[4].dice != asked.fresh(crops, 4)[4].dice
+    assert asked.fresh(found, 3)[4] == asked.fresh(found[4:5], 3)[0]
+    assert asked.fresh(found, 3)[4].dice != asked.fresh(found, 4)[4].dice
 
 
 def test_noise_hides_its_share_while_learning_and_nothing_else() -> None:
     asked, own = task(noise=0.3), stream("abc" * 3000)
-    crops = asked.crops(own, 8)
-    batch = asked.batch(asked.fresh(crops, 1))
+    found = crops(own, 8, 8)
+    batch = asked.batch(asked.fresh(found, 1))
     hidden = blanked(batch, 0.3) == UNKNOWN
     assert 0.27 < float(hidden.float().mean()) < 0.33
     assert torch.equal(blanked(batch, 0.3)[~hidden], batch["tokens"][~hidden]) and not (batch["answer"] == 3).any()
-    assert "dice" not in asked.batch(crops)  # what is scored is read whole
+    assert "dice" not in asked.batch(found)  # what is scored is read whole
 
 
 def test_whole_words_end_their_lines_and_blanks_are_nothing() -> None:
@@ -125,14 +125,14 @@ def test_whole_words_end_their_lines_and_blanks_are_nothing() -> None:
 @torch.no_grad()
 def test_two_passes_that_agree_are_one() -> None:
     model, asked = gpt(), task()
-    batch = asked.batch(asked.crops(stream("abcabc", "cc"), 8))
+    batch = asked.batch(crops(stream("abcabc", "cc"), 8, 8))
     one, two = (asked.loss(model, batch, Terms(0.1, consistency))[0] for consistency in (0.0, 2.0))
     assert float(one) == pytest.approx(float(two), abs=1e-9)
 
 
 def test_a_stride_beyond_the_context_is_refused() -> None:
     with pytest.raises(Refusal, match=r"data\.stride=9 is beyond data\.longest=8"):
-        Continuation.open(DataSpec(name="captions", samples=20, held_out=4, longest=8, stride=9), 1)
+        TASK.open(TASK.reader("captions")(name="captions", samples=20, held_out=4, longest=8, stride=9), 1)
 
 
 def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
     spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     model, own = run.trained(tmp_path / "run")
-    assert isinstance(own, Continuation) and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
+    assert own.name == "continuation" and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
     asked = own.decoding.but(temperature=0.0, max_new_tokens=5)
     (found,) = own.best(model, ["The cat"], asked)
     assert found[0].text == heedful.generate(model, "The cat", 5)

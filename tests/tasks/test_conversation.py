@@ -12,7 +12,7 @@ import heedful
 from heedful import tokenizers
 from heedful.data.formats.chat_jsonl import read
 from heedful.decoding import Decoding
-from heedful.decoding.chat import Chat
+from heedful.decoding.chat_template import Chat
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.training import recipes, run
@@ -60,8 +60,8 @@ def test_a_run_chats_as_it_answers(tmp_path: Path) -> None:
     model, task = trained(tmp_path / "run")
     how = Decoding(max_new_tokens=5)
     said = "".join(Chat(model, how).say("where is the cat"))
-    assert said == next(iter(task.best(model, ["where is the cat"], how)))[0].text  # type: ignore[attr-defined]
-    assert said == "".join(task.stream(model, "where is the cat", how))  # type: ignore[attr-defined]
+    assert said == next(iter(task.best(model, ["where is the cat"], how)))[0].text
+    assert said == "".join(task.stream(model, "where is the cat", how))
 
 
 def test_a_decoder_that_knows_no_roles_learns_the_tokens_of_them(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_decoder_that_knows_no_roles_learns_the_tokens_of_them(tmp_path: Path)
     rows = len(tokenizer)
     assert ready.model.spec.vocab == rows + 2 == len(ready.task.tokenizer)
     assert torch.equal(ready.model.inputs.table.weight[:rows], native.load(tmp_path / "gpt").inputs.table.weight)
-    assert ready.task.script.ends == (rows,)
+    assert ready.task.learned.script.ends == (rows,)
     assert ready.task.tokenizer.encode("the cat") == tokenizer.encode("the cat")
 
 
@@ -105,7 +105,7 @@ def test_of_a_long_conversation_the_end_is_learned_where_the_answers_are(tmp_pat
     (one,) = whole.splits.train
     ready = prepare(spec(tmp_path, f"model.length={len(one.ids) - 5}", "data.too_long=cut"), CPU)
     (cut,) = ready.splits.train
-    begun = len(ready.task.script.begun)
+    begun = len(ready.task.learned.script.begun)
     assert len(cut.ids) == len(one.ids) - 4
     assert (cut.ids[begun:], cut.answer[begun:]) == (one.ids[begun + 4 :], one.answer[begun + 4 :])
     assert cut.ids[:begun] == one.ids[:begun] and cut.answer[-1]

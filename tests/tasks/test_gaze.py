@@ -1,19 +1,23 @@
 """Word alignments of a trained toy: links between words that are there, by the head that brute force finds best."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.data.encoded_pairs import Encoded
 from heedful.data.formats import pharaoh
 from heedful.data.formats.parallel_text import Pair
+from heedful.data.splits import Splits
 from heedful.looking import look
+from heedful.metrics.alignment_error import Gaze
 from heedful.models.text.transformer import BEGIN, END
-from heedful.tasks import Translation
-from heedful.tasks.gaze import Gaze
-from heedful.tasks.pairs import Encoded
+from heedful.pipelines.translation import aligned
+from heedful.tasks.text.translation import TASK
+from heedful.tasks.work import Work
 from tests.answered import plain
 from tests.tasks.conftest import Translator
 
@@ -67,26 +71,27 @@ def test_the_gaze_that_was_chosen_is_the_best_of_all_on_validation_data(translat
     sure = [set(sample.texts.links.sure) for sample in samples if sample.texts.links]
     rates = {gaze: error_rate([one[gaze] for one in found], sure) for gaze in found[0]}
     assert len(rates) == 2 * 5 * 2  # layers, heads and their mean, rows
-    assert translator.task.gaze is not None
-    assert rates[translator.task.gaze] == pytest.approx(min(rates.values()), abs=1e-3)
+    assert translator.learned.gaze is not None
+    assert rates[translator.learned.gaze] == pytest.approx(min(rates.values()), abs=1e-3)
     assert sorted(rates.values())[-1] > 0.5  # and it matters which
 
 
 def test_settling_again_chooses_the_same_and_needs_no_alignments(translator: Translator) -> None:
-    task, other = translator.task, Translation(translator.task.tokenizer)
+    other = Work(TASK, replace(translator.learned, gaze=None))
     other.settle(translator.model, translator.splits)
-    assert other.gaze == task.gaze
+    assert other.learned == translator.learned
     bare = [Pair(sample.texts.source, sample.texts.target) for sample in translator.splits.valid]
     taught = [Pair(sample.texts.source, sample.texts.target) for sample in translator.splits.train[:1500]]
-    splits = task.encoded(type(translator.splits)(taught, bare, bare))
+    splits = TASK.encode(Splits(taught, bare, bare), translator.learned)
     other.settle(translator.model, splits)  # by a lexicon, learned from the pairs
     sure = [set(s.texts.links.sure) for s in translator.splits.test if s.texts.links]
-    assert error_rate([set(one.links) for one in other.aligned(translator.model, translator.splits.test)], sure) < 0.25
+    found = aligned(translator.model, translator.splits.test, other.learned)  # type: ignore[arg-type]
+    assert error_rate([set(one.links) for one in found], sure) < 0.25
 
 
 def test_alignments_of_the_toy_are_seldom_wrong(translator: Translator) -> None:
     pairs = list(zip(translator.sources, translator.targets, strict=True))
-    found = [set(one.links) for one in translator.task.align(translator.model, pairs)]
+    found = [set(one.links) for one in translator.align(pairs)]
     sure = [set(sample.texts.links.sure) for sample in translator.splits.test if sample.texts.links]
     assert error_rate(found, sure) < 0.25
     shifted = [{(s, (t + 1) % 4) for s, t in links} for links in found]
@@ -98,7 +103,7 @@ def test_alignments_of_the_toy_are_seldom_wrong(translator: Translator) -> None:
 def test_links_are_between_words_that_are_there_for_any_pairs(
     translator: Translator, pairs: list[tuple[str, str | None]]
 ) -> None:
-    found = list(translator.task.align(translator.model, pairs))
+    found = list(translator.align(pairs))
     assert len(found) == len(pairs)
     for (source, target), one in zip(pairs, found, strict=True):
         assert list(one.source) == source.split()
@@ -113,29 +118,30 @@ def test_pairs_are_aligned_in_order_and_as_they_are_alone(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = list(zip(translator.sources[:30], translator.targets[:30], strict=True))
-    together = list(translator.task.align(translator.model, pairs))
-    monkeypatch.setattr("heedful.tasks.translation.LOOKED_AT", 7)
-    monkeypatch.setattr("heedful.tasks.translation.ROOM", 100)
-    for one, other in zip(together, translator.task.align(translator.model, pairs), strict=True):
+    together = list(translator.align(pairs))
+    monkeypatch.setattr("heedful.pipelines.translation.TOGETHER", 7)
+    monkeypatch.setattr("heedful.pipelines.translation.ROOM", 100)
+    for one, other in zip(together, translator.align(pairs), strict=True):
         assert (one.source, one.target, one.links) == (other.source, other.target, other.links)
         torch.testing.assert_close(one.matrix, other.matrix, rtol=0, atol=1e-5)
     for pair, one in zip(pairs[:6], together, strict=False):
-        assert next(translator.task.align(translator.model, [pair])).links == one.links
+        assert next(translator.align([pair])).links == one.links
 
 
 def test_a_source_without_a_target_is_translated_first(translator: Translator) -> None:
     source = translator.sources[0]
     (written,) = plain(translator.task.predict(translator.model, [source]))
-    mixed = list(translator.task.align(translator.model, [(source, None), (source, "bate ."), (source, None)]))
+    mixed = list(translator.align([(source, None), (source, "bate ."), (source, None)]))
     assert [" ".join(one.target) for one in mixed] == [written, "bate .", written]
-    (given_target,) = translator.task.align(translator.model, [(source, written)])
+    (given_target,) = translator.align([(source, written)])
     assert mixed[0].links == mixed[2].links == given_target.links
 
 
 def test_without_a_gaze_the_mean_of_the_last_layer_is_looked_at(translator: Translator) -> None:
-    bare = Translation(translator.task.tokenizer)
-    meant = Translation(translator.task.tokenizer)
-    meant.gaze = Gaze("decoder.blocks.1.cross", None, False)
     pairs = list(zip(translator.sources[:3], translator.targets[:3], strict=True))
-    for one, other in zip(bare.align(translator.model, pairs), meant.align(translator.model, pairs), strict=True):
+    bare, meant = (
+        translator.pipeline.align(translator.model, pairs, replace(translator.learned, gaze=gaze))
+        for gaze in (None, Gaze("decoder.blocks.1.cross", None, False))
+    )
+    for one, other in zip(bare, meant, strict=True):
         assert torch.equal(one.matrix, other.matrix)

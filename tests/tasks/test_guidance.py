@@ -1,5 +1,6 @@
 """Attention that learns from given alignments: what it adds to the loss, where its gradient goes, and that it helps."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +9,15 @@ import torch
 from torch import Tensor
 
 from heedful.data.collate import Batch
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import pharaoh
 from heedful.data.toys.invented_language import sentences
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import agreement
+from heedful.metrics.alignment_error import Gaze
+from heedful.pipelines.translation import aligned
 from heedful.tasks import TASKS
 from heedful.tasks.closed import Terms
-from heedful.tasks.gaze import Gaze
 from heedful.training import run
 from heedful.training.loop import Loop
 from tests.training.runs import CPU, first_samples, loop_of, short
@@ -137,9 +138,9 @@ def rate_after(steps: int, folder: Path, guidance: float) -> float:
     for step in range(steps):
         loop.step(loop.portions.of(loop.portions.samples(step)))
         loop.progress.step += 1
-    loop.task.gaze = Gaze(GUIDED, 0, False)  # type: ignore[attr-defined]
-    shown = list(loop.task.aligned(loop.model, loop.splits.test))  # type: ignore[attr-defined]
-    return agreement([one.links for one in shown], [one.gold.sure for one in shown]).error_rate
+    learned = replace(loop.task.learned, gaze=Gaze(GUIDED, 0, False))  # type: ignore[attr-defined]
+    shown = list(aligned(loop.model, loop.splits.test, learned))
+    return agreement([one.links for one in shown], [one.gold.sure for one in shown if one.gold]).error_rate
 
 
 def test_a_guided_head_aligns_better_after_as_many_steps(tmp_path: Path) -> None:
@@ -194,10 +195,11 @@ def test_a_compiled_model_cannot_be_guided() -> None:
 
 @pytest.mark.parametrize("kind", ["words(size=60)", "characters", "unigram(size=120)", "wordpiece(size=150)"])
 def test_guidance_means_the_words_of_the_text_whatever_the_tokenizer(tmp_path: Path, kind: str) -> None:
-    task, splits = TASKS["translation"].open(DataSpec(name="invented", samples=200, held_out=40, tokenizer=kind), 1)
+    reader = TASKS["translation"].reader("invented")(name="invented", samples=200, held_out=40, tokenizer=kind)
+    task, splits = TASKS["translation"].open(reader, 1)
     task.asked(Terms(guidance=1.0), splits)
     for sample in (*splits.train[:60], *splits.valid):
-        source, target = task.words(sample)  # type: ignore[attr-defined]
+        source, target = task.learned.words(sample)
         assert max(source) + 1 == len(sample.texts.source.split())
         assert max(target) + 1 == len(sample.texts.target.split())
     assert torch.isfinite(task.batch(splits.train[:60])["guide"]).all()

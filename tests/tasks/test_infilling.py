@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from heedful.data.crops import Stream
 from heedful.data.data_spec import DataSpec
 from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.tasks.crops import Stream
 from heedful.tasks.infilling import MARKS, MASK, Corruption, Infilling, Spans
 from heedful.tokenizers import train
 

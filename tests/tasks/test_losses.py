@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy as torchs
 from torch.nn.functional import kl_div
 
-from heedful.tasks import losses
+from heedful.objectives import cross_entropy as losses
 
 PAD = 0
 

@@ -1,25 +1,30 @@
 """Merges left out while learning: other sub-words in each epoch, the same text, by seed, epoch and sample alone."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heedful.data.data_spec import DataSpec
+from heedful.data.encoded_pairs import Encoded
 from heedful.data.splits import Plan, Splits
 from heedful.errors import Refusal
-from heedful.tasks import Translation
-from heedful.tasks.pairs import Encoded
+from heedful.tasks.text.translation import TASK
+from heedful.tasks.work import Work
 from tests.training.runs import loop_of, short
 
-DATA = DataSpec(name="invented", samples=150, held_out=40, tokenizer="bpe(size=400)", merge_dropout=0.2)
+DATA = TASK.reader("invented")(name="invented", samples=150, held_out=40, tokenizer="bpe(size=400)", merge_dropout=0.2)
 
 
-def opened(seed: int = 1, **changes: object) -> tuple[Translation, Splits[Encoded]]:
-    task, splits = Translation.open(DATA.model_copy(update=changes), seed)
-    task.longest = 1000
-    return task, splits
+def opened(seed: int = 1, **changes: object) -> tuple[Work, Splits[Encoded]]:
+    task, splits = TASK.open(DATA.model_copy(update=changes), seed)
+    return taking(1000, task), splits
+
+
+def taking(longest: int, task: Work) -> Work:
+    """The task with a model of another length."""
+    return Work(TASK, replace(task.learned, longest=longest))  # type: ignore[call-arg]
 
 
 def ids(samples: object) -> list[tuple[list[int], list[int]]]:
@@ -54,8 +59,8 @@ def test_other_epochs_and_other_seeds_are_broken_otherwise() -> None:
     for at, one in enumerate(made):
         for another in made[:at]:
             assert sum(a != b for a, b in zip(one, another, strict=True)) > 0.9 * len(one)
-    assert other.broken is not None and task.broken is not None
-    assert list(other.broken[0].lengths(0)) != list(task.broken[0].lengths(0))
+    first, second = (list(one.learned.broken[0].lengths(0)) for one in (task, other))  # type: ignore[attr-defined]
+    assert first != second
 
 
 @pytest.mark.parametrize("epoch", [0, 1, 6])
@@ -76,9 +81,10 @@ def test_samples_that_were_left_out_do_not_shift_the_others() -> None:
 
 def test_what_would_be_longer_than_the_model_is_learned_from_as_it_is_and_so_counted() -> None:
     task, splits = opened()
-    task.longest = max(map(task.length, splits.train))
+    longest = max(map(task.length, splits.train))
+    task = taking(longest, task)
     fresh = task.fresh(splits.train, 1)
-    assert max(map(task.length, fresh)) <= task.longest
+    assert max(map(task.length, fresh)) <= longest
     unbroken = [at for at, one in enumerate(fresh) if one is splits.train[at]]
     assert unbroken  # some would have been longer
     wanted = [(len(one.source) + 1, len(one.target) + 1) for one in fresh]
@@ -106,7 +112,7 @@ def test_what_is_chosen_and_tested_by_is_left_whole_and_so_is_everything_without
     _, splits = opened()
     plain, same = opened(merge_dropout=0.0)
     assert ids(splits.valid) == ids(same.valid) and ids(splits.test) == ids(same.test)
-    assert plain.broken is None and plain.fresh(same.train, 3) is same.train
+    assert plain.learned.broken is None and plain.fresh(same.train, 3) is same.train
 
 
 @pytest.mark.parametrize("tokenizer", ["characters", "words(size=90)", "unigram(size=120)"])

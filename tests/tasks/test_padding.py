@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.splits import Plan
-from heedful.tasks import Translation
+from heedful.tasks.text.translation import TASK
 
 HOME = os.environ.get("HEEDFUL_DATA", "")
 HERE = pytest.mark.skipif(
@@ -20,8 +19,10 @@ TOKENS = 4096
 @HERE
 @pytest.mark.parametrize("languages", ["en-de", "en-fr"])
 def test_less_than_a_tenth_of_multi30k_is_padding_with_and_without_merges_left_out(languages: str) -> None:
-    data = DataSpec(name="multi30k", languages=languages, form="tok", tokenizer="bpe(size=8000)", merge_dropout=0.05)
-    task, splits = Translation.open(data, 1)
+    data = TASK.reader("multi30k")(
+        name="multi30k", languages=languages, form="tok", tokenizer="bpe(size=8000)", merge_dropout=0.05
+    )
+    task, splits = TASK.open(data, 1)
     whole = [(len(sample.source) + 1, len(sample.target) + 1) for sample in splits.train]
     for lengths in (np.asarray(task.lengths(splits.train, 0)), np.array(whole)):
         sides = [lengths]

@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from heedful import tokenizers as text
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats.parallel_text import Pair
+from heedful.data.readers.parallel_pairs import PairFiles, PublicPairs
 from heedful.data.sides import Sides
+from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.tasks import parallel
+from heedful.pipelines.choose_tokenizer import tokenizer_of
+from heedful.pipelines.sequence_pairs import PairsLearned
 from heedful.tokenizers import SPECIAL
 
 SPLITS = {"train": 5, "val": 2, "test_2016_flickr": 3}
@@ -38,13 +40,13 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def opened(languages: str = "en-de", form: str = "tok") -> list[list[Pair]]:
-    splits = parallel.texts(DataSpec(name="multi30k", languages=languages, form=form), seed=1)  # type: ignore[arg-type]
+    splits = PublicPairs(name="multi30k", languages=languages, form=form).read(seed=1)  # type: ignore[arg-type]
     return [list(splits.train), list(splits.valid), list(splits.test)]
 
 
 def refused(**data: object) -> str:
     with pytest.raises(Refusal) as refusal:
-        parallel.texts(DataSpec(name="multi30k", **data), seed=1)  # type: ignore[arg-type]
+        PublicPairs(name="multi30k", **data).read(seed=1)  # type: ignore[arg-type]
     return str(refusal.value)
 
 
@@ -127,7 +129,7 @@ def test_one_file_is_divided_by_source_and_another_seed_divides_it_otherwise(tmp
     path = file(tmp_path, "a.tsv", [f"source {at % 150}\ttarget {at}" for at in range(300)])
     made = []
     for seed in (0, 1, 1):
-        splits = parallel.texts(DataSpec(name=path, split_seed=seed), seed=9)
+        splits = PairFiles(name=path, split_seed=seed).read(seed=9)
         parts = [{pair.source for pair in part} for part in (splits.train, splits.valid, splits.test)]
         assert not parts[0] & parts[1] and not parts[0] & parts[2] and not parts[1] & parts[2]
         assert sum(map(len, (splits.train, splits.valid, splits.test))) == 300
@@ -137,7 +139,7 @@ def test_one_file_is_divided_by_source_and_another_seed_divides_it_otherwise(tmp
 
 def test_the_seed_of_a_run_does_not_divide_a_file(tmp_path: Path) -> None:
     path = file(tmp_path, "a.tsv", [f"source {at}\ttarget {at}" for at in range(300)])
-    assert parallel.texts(DataSpec(name=path), seed=1) == parallel.texts(DataSpec(name=path), seed=2)
+    assert PairFiles(name=path).read(seed=1) == PairFiles(name=path).read(seed=2)
 
 
 def test_two_files_are_divided_as_one_with_tabs_and_keep_their_alignments(tmp_path: Path) -> None:
@@ -145,7 +147,7 @@ def test_two_files_are_divided_as_one_with_tabs_and_keep_their_alignments(tmp_pa
     links = file(tmp_path, "a.links", [f"{at % 2}-0" for at in range(300)])
     sides = Sides(source=file(tmp_path, "a.en", source), target=file(tmp_path, "a.de", target), alignment=links)
     tabs = file(tmp_path, "a.tsv", [f"{s}\t{t}" for s, t in zip(source, target, strict=True)])
-    two, one = parallel.texts(DataSpec(train=sides), seed=1), parallel.texts(DataSpec(name=tabs), seed=1)
+    two, one = PairFiles(train=sides).read(seed=1), PairFiles(name=tabs).read(seed=1)
     for part in ("train", "valid", "test"):
         pairs = getattr(two, part)
         assert [pair.source for pair in pairs] == [pair.source for pair in getattr(one, part)]
@@ -159,16 +161,21 @@ def test_two_files_are_divided_as_one_with_tabs_and_keep_their_alignments(tmp_pa
 PAIRS = [Pair(f"the dog runs {at}", f"der Hund läuft {at}") for at in range(40)]
 
 
+def chosen(reader: PairFiles, pairs: list[Pair]) -> text.Tokenizer:
+    """The tokenizer that is learned with pairs."""
+    return PairsLearned.fit(tokenizer_of, Splits(pairs, [], []), reader, 1).tokenizer
+
+
 @pytest.mark.parametrize("kind", ["bpe", "bpe_characters", "wordpiece", "unigram", "words"])
 def test_a_tokenizer_is_trained_on_both_sides_of_what_is_learned_from(kind: str) -> None:
-    made = parallel.tokenizer(DataSpec(tokenizer=f"{kind}(size=350)"), PAIRS)
+    made = chosen(PairFiles(tokenizer=f"{kind}(size=350)"), PAIRS)
     both = [text for pair in PAIRS for text in (pair.source, pair.target)]
     assert made.layout.text == text.train(both, kind, 350).layout.text
     assert SPECIAL.index("<unknown>") not in made.encode("the Hund läuft")
 
 
 def test_a_tokenizer_of_characters_is_the_default() -> None:
-    made = parallel.tokenizer(DataSpec(), PAIRS)
+    made = chosen(PairFiles(), PAIRS)
     assert made.kind == "characters"
     assert len(made) == len(SPECIAL) + len({sign for pair in PAIRS for sign in pair.source + pair.target})
 
@@ -176,7 +183,7 @@ def test_a_tokenizer_of_characters_is_the_default() -> None:
 def test_a_tokenizer_is_read_from_a_file(tmp_path: Path) -> None:
     made = text.train(["the dog runs"] * 3, "bpe", 300)
     made.write(tmp_path / "mine.json")
-    read = parallel.tokenizer(DataSpec(tokenizer=str(tmp_path / "mine.json")), PAIRS)
+    read = chosen(PairFiles(tokenizer=str(tmp_path / "mine.json")), PAIRS)
     assert read.encode("the dog") == made.encode("the dog") and len(read) == len(made)
 
 
@@ -185,7 +192,7 @@ def test_a_file_whose_first_tokens_are_others_is_refused(tmp_path: Path) -> None
     path = tmp_path / "other.json"
     path.write_text(made.layout.text.replace("<begin>", "<s>"), encoding="utf-8")
     with pytest.raises(Refusal, match=r"does not begin with <pad> <begin> <end> <unknown>; train one with") as refusal:
-        parallel.tokenizer(DataSpec(tokenizer=str(path)), PAIRS)
+        chosen(PairFiles(tokenizer=str(path)), PAIRS)
     assert str(path) in str(refusal.value)
 
 
@@ -211,7 +218,7 @@ def test_a_tokenizer_that_cannot_be_had_is_refused_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Refusal, match=BAD[said]) as refusal:
-        parallel.tokenizer(DataSpec(tokenizer=said), PAIRS)
+        chosen(PairFiles(tokenizer=said), PAIRS)
     assert "\n" not in str(refusal.value)
 
 
@@ -219,7 +226,7 @@ def test_a_file_that_is_no_tokenizer_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     path.write_text("{}", encoding="utf-8")
     with pytest.raises(Refusal, match=r"^data\.tokenizer: .*notes\.json is no tokenizer: .*; train one with"):
-        parallel.tokenizer(DataSpec(tokenizer=str(path)), PAIRS)
+        chosen(PairFiles(tokenizer=str(path)), PAIRS)
 
 
 def test_sources_that_differ_in_blanks_case_or_form_stay_on_one_side(tmp_path: Path) -> None:
@@ -229,6 +236,6 @@ def test_sources_that_differ_in_blanks_case_or_form_stay_on_one_side(tmp_path: P
     ]
     path = tmp_path / "pairs.tsv"
     path.write_text("".join(f"{line}\tx\n" for line in (*lines, *others)), encoding="utf-8")
-    splits = parallel.texts(DataSpec(name=str(path)), 0)
+    splits = PairFiles(name=str(path)).read(0)
     numbers = [{pair.source.split()[-1] for pair in part} for part in (splits.train, splits.valid, splits.test)]
     assert sum(map(len, numbers)) == 200 and all(numbers)

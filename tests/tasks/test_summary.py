@@ -10,8 +10,8 @@ from torch.nn.functional import cross_entropy
 
 import heedful
 from heedful import tokenizers as text
-from heedful.tasks import rouge
-from heedful.tasks.summary import Summary
+from heedful.metrics import rouge
+from heedful.tasks.text.summarisation import SummaryLearned
 from heedful.training import recipes, run
 from heedful.training.prepare import prepare
 from heedful.training.trained_run import trained
@@ -28,7 +28,7 @@ def test_rouge_is_what_the_package_rouge_score_says_of_its_own_example() -> None
     assert found["rouge_l"] == pytest.approx(0.5882352941176471)
     assert found["rouge_2"] == pytest.approx(2 * 2 / (7 + 8))  # the quick, quick brown
     assert rouge.rouge("", known) == rouge.rouge(said, "") == dict.fromkeys(rouge.NAMES, 0.0)
-    assert rouge.mean([(known, known), ("", known)]) == dict.fromkeys(rouge.NAMES, 0.5)
+    assert rouge.mean([rouge.rouge(known, known), rouge.rouge("", known)]) == dict.fromkeys(rouge.NAMES, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -96,5 +96,5 @@ def test_what_was_learned_from_elsewhere_is_kept_and_scored_the_same(tmp_path: P
     asked = spec(tmp_path, elsewhere, *short)
     result = run.train(asked, tmp_path / "run", False, CPU)
     model, task = trained(tmp_path / "run")
-    assert isinstance(task, Summary) and task.special.pad == 3
+    assert isinstance(task.learned, SummaryLearned) and task.learned.special.pad == 3
     assert task.score(model, task.reopen(asked.data, asked.seed).test) == result["scores"]

@@ -11,17 +11,20 @@ import sacrebleu
 import torch
 from torch.nn.functional import cross_entropy
 
+from heedful.data.encoded_pairs import Encoded
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
+from heedful.metrics.alignment_error import Gaze
 from heedful.models.text.transformer import BEGIN, END
-from heedful.tasks import Translation
-from heedful.tasks.gaze import Gaze
-from heedful.tasks.pairs import Encoded
+from heedful.pipelines.translation import Translating, TranslationLearned
+from heedful.tasks.text.translation import TASK
+from heedful.tasks.work import Work
 from heedful.training import run
 from tests.answered import plain
 from tests.tasks.conftest import Translator
 
 ASKED = ["A dog runs .", "The old men watched two birds .", "Three cats sleep near the house ."]
+BEAMS = Decoding(beams=4)
 SPLITS = ("13a", "none", "char", "intl")  # of words, by sacrebleu
 
 
@@ -37,14 +40,11 @@ def otherwise(sample: Encoded, at: int) -> Encoded:
 
 
 @pytest.mark.parametrize("tokenize", SPLITS)
-def test_the_score_is_what_sacrebleu_says_of_what_predict_writes(
-    translator: Translator, monkeypatch: pytest.MonkeyPatch, tokenize: str
-) -> None:
-    monkeypatch.setattr(translator.task, "bleu", tokenize)
+def test_the_score_is_what_sacrebleu_says_of_what_predict_writes(translator: Translator, tokenize: str) -> None:
     samples = [otherwise(sample, at) for at, sample in enumerate(translator.splits.test)]  # it writes its own perfectly
     written = plain(translator.task.predict(translator.model, translator.sources))
     references = [[sample.texts.target for sample in samples]]
-    said = translator.task.score(translator.model, samples)
+    said = Work(TASK, replace(translator.learned, bleu=tokenize)).score(translator.model, samples)
     bleu = {split: sacrebleu.BLEU(tokenize=split, force=True).corpus_score(written, references) for split in SPLITS}
     assert len({found.score for found in bleu.values()}) == len(SPLITS), "every split of words has a score of its own"
     assert said["bleu"] == bleu[tokenize].score and 50 < said["bleu"] < 99
@@ -83,8 +83,8 @@ def test_answers_come_in_order_and_are_those_that_come_alone(translator: Transla
 
 def test_more_lines_than_a_window_keep_their_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = plain(translator.task.predict(translator.model, translator.sources[:40]))
-    monkeypatch.setattr("heedful.tasks.writing.WINDOW", 7)
-    monkeypatch.setattr("heedful.tasks.writing.ROWS", 90)  # a few sources at once
+    monkeypatch.setattr("heedful.pipelines.seq2seq.WINDOW", 7)
+    monkeypatch.setattr("heedful.pipelines.seq2seq.ROWS", 90)  # a few sources at once
     assert plain(translator.task.predict(translator.model, translator.sources[:40])) == whole
 
 
@@ -117,8 +117,9 @@ def test_the_best_are_as_many_as_were_asked_for_and_their_scores_fall(translator
 
 
 def test_a_score_is_the_log_probability_of_the_answer(translator: Translator) -> None:
-    ids = translator.task.tokenizer.encode(ASKED[1])
-    for answer in next(translator.task.searched(translator.model, [ids], Decoding(beams=4), 4)):
+    ids = translator.learned.tokenizer.encode(ASKED[1])
+    sample = translator.pipeline.accepts(ASKED[1], translator.learned)
+    for answer in next(translator.pipeline.searched(translator.model, [sample], translator.learned, BEAMS, 4)):
         written = [*answer.tokens, END]
         target = torch.tensor([[BEGIN, *answer.tokens]])
         with torch.no_grad():
@@ -137,17 +138,16 @@ def test_samples_are_shown_with_their_reference_and_what_was_written(translator:
 
 
 def test_a_task_comes_back_as_it_was_written(translator: Translator, tmp_path: Path) -> None:
-    task = translator.task
-    assert task.gaze is not None and task.decoding == Decoding(beams=2, length_penalty=1.0)
-    for gaze, bleu in ((task.gaze, "13a"), (Gaze("decoder.blocks.0.cross", 3, True), "none"), (None, "zh")):
-        one = Translation(task.tokenizer)
-        one.gaze, one.bleu, one.decoding = gaze, bleu, Decoding(temperature=0.5, top_k=3)
-        one.write(tmp_path)
+    learned = translator.learned
+    assert learned.gaze is not None and learned.decoding == Decoding(beams=2, length_penalty=1.0)
+    for gaze, bleu in ((learned.gaze, "13a"), (Gaze("decoder.blocks.0.cross", 3, True), "none"), (None, "zh")):
+        one = replace(learned, gaze=gaze, bleu=bleu, search=Decoding(temperature=0.5, top_k=3))
+        Work(TASK, one).write(tmp_path)
         state = json.loads((tmp_path / "task.json").read_text())
         assert state.pop("task") == "translation"
-        other = Translation.read(tmp_path, state)
+        other = TranslationLearned.read(tmp_path, state)
         assert (other.gaze, other.bleu, other.decoding) == (gaze, bleu, one.decoding)
-        assert other.tokenizer.encode_all(ASKED) == task.tokenizer.encode_all(ASKED)
+        assert other.tokenizer.encode_all(ASKED) == learned.tokenizer.encode_all(ASKED)
 
 
 BROKEN: dict[str, dict[str, Any]] = {
@@ -182,9 +182,9 @@ def test_a_gaze_that_the_model_does_not_have_is_refused(
     translator: Translator, tmp_path: Path, layer: str, head: int
 ) -> None:
     model, task = run.trained(copied(translator, tmp_path, gaze={"layer": layer, "head": head, "read": True}))
-    assert isinstance(task, Translation)
+    assert isinstance(task, Work) and isinstance(task.pipeline, Translating)
     with pytest.raises(Refusal, match=f"{layer}, head {head}"):
-        list(task.align(model, [(ASKED[0], None)]))
+        list(task.pipeline.align(model, [(ASKED[0], None)], task.learned))
 
 
 # ---------------------------------------------------------------------- looked into
@@ -193,7 +193,7 @@ def test_a_gaze_that_the_model_does_not_have_is_refused(
 def test_looking_shows_first_which_words_belong_together_and_then_every_layer(translator: Translator) -> None:
     example = translator.task.look(translator.model, ASKED[0])
     (answer,) = plain(translator.task.predict(translator.model, ASKED[:1]))
-    (found,) = translator.task.align(translator.model, [(ASKED[0], answer)])
+    (found,) = translator.align([(ASKED[0], answer)])
     assert example.name == f"{ASKED[0]} → {answer}"
     first, *rest = example.maps
     assert (first.path, first.heads) == ("alignment", 1)
@@ -213,7 +213,7 @@ def test_there_is_nothing_to_be_seen_in_a_blank_line(translator: Translator, bla
 
 def test_what_the_words_are_is_in_the_figures_of_a_report(translator: Translator) -> None:
     finding = translator.task.finding(translator.model, translator.splits.test)
-    gaze = translator.task.gaze
+    gaze = translator.learned.gaze
     assert finding is not None and gaze is not None
     assert (finding.layer, finding.head) == (gaze.layer, "mean" if gaze.head is None else str(gaze.head))
     rows = {name: (value, note) for name, value, note in finding.figures.rows}

@@ -8,27 +8,27 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from heedful.data.data_spec import DataSpec
+from heedful.data.crops import Crop, Stream
 from heedful.data.formats.documents import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors
-from heedful.tasks.crops import Crop, Stream
-from heedful.tasks.glove import Glove, Pairs
-from heedful.tasks.skip_gram import SkipGram
-from heedful.tasks.words import Words
+from heedful.tasks.task import Task
+from heedful.tasks.text import glove, word2vec
+from heedful.tasks.text.cropping import crops
+from heedful.tasks.text.glove import Pairs, chunks
+from heedful.tasks.work import Work
 from heedful.tokenizers import train
 from tests.answered import plain
 
 TEXT = "a b c a b d e f a c b e d f"
 WORDS = train([TEXT], "words", size=20)
+KINDS = [word2vec.TASK, glove.TASK]
 
 
-def task(kind: type[Words], **asked: Any) -> Any:
-    made = kind.made(WORDS, 8)
-    made.noise = kind.usual
-    made.asks(DataSpec(**{"near": 2, "negatives": 1, "frequent": 0.0} | asked))
-    return made
+def task(kind: Task, **asked: Any) -> Any:
+    told = {"near": 2, "negatives": 1, "frequent": 0.0, "noise": 0.5, "counts": torch.ones(len(WORDS))} | asked
+    return Work(kind, kind.learned(WORDS, longest=8, **told))  # type: ignore[call-arg]
 
 
 def vectors(biased: bool) -> WordVectors:
@@ -43,9 +43,9 @@ def vectors(biased: bool) -> WordVectors:
 
 @torch.no_grad()
 def test_skip_grams_are_told_from_words_by_chance_as_the_paper_says() -> None:
-    own, model = task(SkipGram, near=1), vectors(False)
+    own, model = task(word2vec.TASK, near=1), vectors(False)
     stream = Stream.of([Text("a b c", "x"), Text("d e", "y")], WORDS, 20)
-    batch = own.batch(own.crops(stream, 8))
+    batch = own.batch(crops(stream, 8, 8))
     loss, count = own.loss(model, batch)
     a, b, c, d, e = (WORDS.encode(letter)[0] for letter in "abcde")
     pairs = [(a, b), (b, a), (b, c), (c, b), (d, e), (e, d)]
@@ -53,21 +53,21 @@ def test_skip_grams_are_told_from_words_by_chance_as_the_paper_says() -> None:
     assert int(count) == len(pairs) and float(loss) > near
     model.near.weight.zero_()  # all scores are 0: each pair and each word by chance is a coin
     assert float(own.loss(model, batch)[0]) == pytest.approx(len(pairs) * 2 * math.log(2))
-    assert own.score(model, own.crops(stream, 8))["skill"] == pytest.approx(0.0, abs=1e-9)
+    assert own.score(model, crops(stream, 8, 8))["skill"] == pytest.approx(0.0, abs=1e-9)
 
 
 @torch.no_grad()
 def test_words_by_chance_are_drawn_by_their_counts_to_the_three_quarters() -> None:
-    own, model = task(SkipGram, near=1), vectors(False)
+    model = vectors(False)
     ids = [WORDS.encode(letter)[0] for letter in "ab"]
     model.counts.zero_()
     model.counts[ids] = torch.tensor([16.0, 1.0]).double()
+    own = task(word2vec.TASK, near=1, counts=model.counts)
     model.table.weight.fill_(1.0)
     model.near.weight.zero_()
     model.near.weight[ids[0]] = 30.0 / 5  # a score of 30 for the first word, so that its share is the loss
     stream = Stream.of([Text("b " * 4000, "x")], WORDS, 20)
-    crops = own.crops(stream, 8)
-    lost = own.loss(model, own.batch(crops))
+    lost = own.loss(model, own.batch(crops(stream, 8, 8)))
     share = (float(lost[0] / lost[1]) - 2 * math.log(2)) / (30 - math.log(2))
     assert share == pytest.approx(8 / 9, abs=0.02)
 
@@ -77,9 +77,9 @@ def test_frequent_words_are_left_out_now_and_then() -> None:
     model, stream = vectors(False), Stream.of([Text("a b " * 2000, "x")], WORDS, 20)
     model.counts.zero_()
     model.counts[[WORDS.encode(letter)[0] for letter in "ab"]] = 1.0
-    every, some = (task(SkipGram, near=1, frequent=share) for share in (0.0, 0.125))
-    crops = every.crops(stream, 8)
-    ratio = float(some.loss(model, some.batch(crops))[1]) / float(every.loss(model, every.batch(crops))[1])
+    every, some = (task(word2vec.TASK, near=1, frequent=share, counts=model.counts) for share in (0.0, 0.125))
+    found = crops(stream, 8, 8)
+    ratio = float(some.loss(model, some.batch(found))[1]) / float(every.loss(model, every.batch(found))[1])
     assert ratio == pytest.approx(0.25, abs=0.04)  # each of the two stays in half of all cases
 
 
@@ -99,12 +99,12 @@ def test_counts_of_pairs_are_those_of_a_plain_loop() -> None:
 
 @torch.no_grad()
 def test_vectors_whose_products_are_the_logarithms_lose_nothing() -> None:
-    own, model = task(Glove), vectors(True)
+    own, model = task(glove.TASK), vectors(True)
     stream = Stream.of([Text(TEXT, "x")], WORDS, 5)
-    chunks = own.crops(stream, 8)
+    found = chunks(stream, own.learned)
     assert model.bias is not None
-    batch = own.batch(chunks)
-    again = own.batch([own.fresh(chunks, 1)[0]])
+    batch = own.batch(found)
+    again = own.batch([own.fresh(found, 1)[0]])
     assert not np.array_equal(batch["counts"], again["counts"])
     assert batch["counts"].sum() == pytest.approx(float(again["counts"].sum()))
     model.table.weight.zero_()
@@ -115,9 +115,9 @@ def test_vectors_whose_products_are_the_logarithms_lose_nothing() -> None:
     assert float(own.loss(model, batch)[0]) == pytest.approx(float(plain), rel=1e-5)
 
 
-@pytest.mark.parametrize("kind", [SkipGram, Glove])
-def test_neighbours_and_analogies_are_found(kind: type[Words]) -> None:
-    own, model = task(kind), vectors(kind.biased)
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_and_analogies_are_found(kind: Task) -> None:
+    own, model = task(kind), vectors(kind is glove.TASK)
     a, b, c, d, *_ = (WORDS.encode(letter)[0] for letter in "abcdef")
     model.table.weight.data.normal_(std=0.01)
     model.near.weight.data.zero_()
@@ -131,9 +131,9 @@ def test_neighbours_and_analogies_are_found(kind: type[Words]) -> None:
 
 
 @pytest.mark.parametrize("far", [1e30, 3e38])
-@pytest.mark.parametrize("kind", [SkipGram, Glove])
-def test_vectors_of_no_finite_length_have_no_neighbours(kind: type[Words], far: float) -> None:
-    own, model = task(kind), vectors(kind is Glove).float()
+@pytest.mark.parametrize("kind", KINDS)
+def test_vectors_of_no_finite_length_have_no_neighbours(kind: Task, far: float) -> None:
+    own, model = task(kind), vectors(kind is glove.TASK).float()
     torch.nn.init.constant_(model.table.weight, far)
     for asked in (own.predict, lambda model, texts: [own.look(model, *texts)]):
         with pytest.raises(Failure, match="not numbers"):
@@ -141,9 +141,9 @@ def test_vectors_of_no_finite_length_have_no_neighbours(kind: type[Words], far: 
 
 
 def test_a_word_is_shown_once_where_there_are_others() -> None:
-    own, model = task(SkipGram), vectors(SkipGram.biased)
-    crops = [Crop(Stream.of([Text(words, "")], WORDS, 8), 0, 2) for words in ("a b", "a b", "a c", "c")]
-    assert [word for word, _ in own.show(model, crops).rows] == ["a", "b", "c", "c"]
+    own, model = task(word2vec.TASK), vectors(False)
+    found = [Crop(Stream.of([Text(words, "")], WORDS, 8), 0, 2) for words in ("a b", "a b", "a c", "c")]
+    assert [word for word, _ in own.show(model, found).rows] == ["a", "b", "c", "c"]
 
 
 @pytest.mark.parametrize(
@@ -151,9 +151,11 @@ def test_a_word_is_shown_once_where_there_are_others() -> None:
 )
 def test_what_is_no_word_or_three_is_refused(text: str, fault: str) -> None:
     with pytest.raises(Refusal, match=fault):
-        task(SkipGram).known(text)
+        next(task(word2vec.TASK).predict(vectors(False), [text]))
 
 
 def test_parts_of_words_have_no_vectors_here() -> None:
     with pytest.raises(Refusal, match=r"data\.tokenizer=bpe\(size=300\) makes parts of words; use words"):
-        SkipGram.open(DataSpec(name="captions", samples=30, held_out=8, tokenizer="bpe(size=300)"), 1)
+        word2vec.TASK.open(
+            word2vec.TASK.reader("captions")(name="captions", samples=30, held_out=8, tokenizer="bpe(size=300)"), 1
+        )

@@ -1,17 +1,23 @@
 """What a foreign tokenizer.json can do is bounded: how long it makes a text, and what it raises when it is damaged."""
 
 import copy
+import itertools
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import tokenizers
 from tokenizers import decoders, normalizers, pre_tokenizers, processors
 
+from heedful.data.crops import Stream
+from heedful.data.formats.documents import Text
 from heedful.errors import Refusal
-from heedful.tokenizers import Broken, Tokenizer, length_bounds
+from heedful.tokenizers import Broken, Tokenizer, chunks, length_bounds, train
 from heedful.tokenizers.read_tokenizer import panicked
 from heedful.tokenizers.sentencepiece.convert import converted
 from heedful.tokenizers.sentencepiece.proto import parse
@@ -19,6 +25,7 @@ from tests.tokenizers.corpus import tokenizer
 from tests.tokenizers.foreign import ENGINES
 from tests.tokenizers.test_symbols import learned
 
+ROOT = Path(__file__).parents[2]
 BLANK = {"prepend_scheme": "always", "split": True}
 CUT = {"behavior": "Isolated", "invert": False}
 BYTES = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
@@ -125,6 +132,48 @@ def test_nothing_decoded_becomes_longer_than_it_is_said_to():
         assert len(made.encode()) <= sum(map(length_bounds.bound(row).size, tokens)), (row, tokens)
 
 
+def spelling(kind: str, **how: Any) -> tokenizers.Tokenizer:
+    """An engine of a model that knows few letters, and all bytes."""
+    vocab = {name: at for at, name in enumerate(["<unk>", "a", "##a", "b", *(f"<0x{at:02X}>" for at in range(256))])}
+    rows = [[name, -1.0] for name in vocab] if kind == "Unigram" else vocab
+    model = {"type": kind, "vocab": rows} | ({"unk_id": 0} if kind == "Unigram" else {"unk_token": "<unk>"})
+    pieces = {"max_input_chars_per_word": 9, "continuing_subword_prefix": "##"}
+    model |= {"BPE": {"merges": []}, "WordPiece": pieces}.get(kind, {})
+    return tokenizers.Tokenizer.from_str(json.dumps({"version": "1.0", "added_tokens": [], "model": model | how}))
+
+
+def test_no_model_makes_more_tokens_than_a_text_is_said_to_have_bytes():
+    dice = random.Random(0)
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        ("WordPiece", {}),
+        ("WordLevel", {}),
+        ("Unigram", {"byte_fallback": True}),
+    ]
+    for before, behind, fallback in itertools.product((None, "##", "x" * 32), (None, "</w>", "日" * 9), (True, False)):
+        how = {"continuing_subword_prefix": before, "end_of_word_suffix": behind, "byte_fallback": fallback}
+        kinds.append(("BPE", how))
+    for kind, how in kinds:
+        made = spelling(kind, **how)
+        for _ in range(20):
+            text = "".join(dice.choices("ab xé日\N{GRINNING FACE}", k=dice.randrange(1, 9)))
+            assert len(made.encode(text).ids) <= length_bounds.Bound().spelt(made.model).size(text), (how, text)
+
+
+PUT = [("BPE", name) for name in length_bounds.AFFIXES] + [("WordPiece", length_bounds.AFFIXES[0])]
+PUT += [(kind, "unk_token") for kind in ("BPE", "WordPiece", "WordLevel")]
+
+
+@pytest.mark.parametrize(("kind", "name"), PUT)
+def test_what_a_model_puts_to_every_piece_of_a_text_is_short(kind, name, tmp_path):
+    made = json.loads(spelling(kind).to_str())
+    assert name in made["model"]
+    made["model"]["vocab"]["é" * 17] = len(made["model"]["vocab"])
+    made["model"][name] = "é" * 17
+    (tmp_path / "tokenizer.json").write_text(json.dumps(made))
+    with pytest.raises(Refusal, match="its model puts more than 32 bytes to every piece of a text"):
+        Tokenizer.read(tmp_path / "tokenizer.json")
+
+
 def test_a_text_that_could_become_longer_than_memory_is_refused_before_it_is_read(monkeypatch):
     made = Tokenizer(ENGINES["gpt2"])
     monkeypatch.setattr(length_bounds, "LARGEST_TEXT", 100)
@@ -134,6 +183,43 @@ def test_a_text_that_could_become_longer_than_memory_is_refused_before_it_is_rea
             Refusal, match=r"^a text of 51 characters can become 104 bytes in this tokenizer, .*; cut it"
         ):
             ask("a" * 51)
+
+
+LIMITED = r"""
+import resource, sys
+from heedful.errors import Refusal
+from heedful.tokenizers import Tokenizer
+made = Tokenizer.read(sys.argv[1])
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (5 << 29),) * 2)
+print(len(made.encode("\N{GRINNING FACE}" * made.room)))
+try:
+    made.encode("é" * 400_000)
+except Refusal:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
+def test_a_foreign_tokenizer_makes_of_no_text_more_than_memory_holds(tmp_path):
+    split = {"type": "Split", "pattern": {"Regex": "."}, **CUT}
+    parts = {"normalizer": in_row("normalizer", [{"type": "ByteLevel"}] * 7), "pre_tokenizer": split}
+    path = tmp_path / "tokenizer.json"
+    path.write_text(engine(**parts).to_str())
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.split() == [str(4 * 2**6 * Tokenizer.read(path).room), "refused"], done.stderr[-500:]
+
+
+def test_long_texts_to_learn_from_are_given_to_a_tokenizer_in_parts_that_it_takes(monkeypatch):
+    tokenizer = train(["The cat sat on the mat. "], "bpe", size=280)
+    texts = [Text("The cat sat on the mat.\n" * count, "here") for count in (3, 40, 2)]
+    whole = [Stream.of([one], tokenizer, 5).ids.tolist() for one in texts]
+    monkeypatch.setattr(length_bounds, "LARGEST_TEXT", 1000)
+    monkeypatch.setattr(chunks, "NEAR", 20)
+    with pytest.raises(Refusal, match="cut it into parts"):
+        tokenizer.encode(str(texts[1].text))
+    assert [Stream.of([one], tokenizer, 5).ids.tolist() for one in texts] == whole
+    assert len(Stream.of(texts, tokenizer, 5).ids) > len(whole[1])
 
 
 JUNK = [None, -1, 0, 1, 3, 2**31, 2**70, 1.5, 1e308, "", "a", "▁", "\0", "<pad>", "[UNK]", [], {}, [[]], [0], ["a"]]

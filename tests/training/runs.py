@@ -23,6 +23,7 @@ CHANGES = {
     "training.evaluate_every": 4,
     "training.save_every": 7,
 }  # no two of these fall together: a checkpoint lies inside an epoch, a line of the log, and between evaluations
+ON_FILES = {key: value for key, value in CHANGES.items() if key not in ("data.samples", "data.held_out")}
 BY_TOKENS = {"training.tokens": 220, "data.tokenizer": "bpe(size=300)", "decoding.max_new_tokens": 8}  # for words
 
 FEW = "data=toy training.steps=2 training.batch=8"
@@ -37,7 +38,8 @@ FIRST = {
 def short(recipe: str, **changes: Any) -> RunSpec:
     """A recipe cut short; `training__rate=1.0` changes training.rate."""
     words = BY_TOKENS if recipes.values(recipe)["task"] == "translation" else {}
-    asked = CHANGES | words | FIRST.get(recipe, {}) | {key.replace("__", "."): value for key, value in changes.items()}
+    made = CHANGES if not any(key.startswith("data__train") for key in changes) else ON_FILES
+    asked = made | words | FIRST.get(recipe, {}) | {key.replace("__", "."): value for key, value in changes.items()}
     return recipes.resolve(recipe, ["data=toy", *(f"{key}={value}" for key, value in asked.items())])
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.formats.native import load
-from heedful.tasks import Pairs
+from heedful.tasks.work import Work
 from heedful.training.loop import Loop
 from tests.training.runs import Silent, loop_of, short, train
 
@@ -80,7 +80,7 @@ def test_the_best_weights_are_kept_and_of_equals_the_last(tmp_path: Path, scores
 
 def test_the_model_of_a_run_has_its_best_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     score = Told(0.1, 0.7, 0.2, 0.3, 0.25)  # four times on validation data, then the test
-    monkeypatch.setattr(Pairs, "score", lambda self, model, samples: score(model, samples))
+    monkeypatch.setattr(Work, "score", lambda self, model, samples: score(model, samples))
     result = train(short("reverse", training__steps=4, **EACH_STEP), tmp_path / "run")
     assert (result["step"], result["best_step"], result["scores"]) == (4, 2, {"exact": 0.25})
     assert equal(load(tmp_path / "run").state_dict(), score.shown[1])

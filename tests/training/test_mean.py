@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.errors import Refusal
 from heedful.formats.native import load
 from heedful.formats.weights import restore
-from heedful.tasks import Pairs
+from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
 from tests.training.runs import Silent, loop_of, short, train
@@ -71,7 +71,7 @@ def test_the_model_that_is_tested_and_written_is_the_one_that_was_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
 ) -> None:
     score = Told(0.1, 0.5, 0.3, 0.9 if taken else 0.4, 0.25)  # on the way, the mean, the test
-    monkeypatch.setattr(Pairs, "score", lambda self, model, samples: score(model, samples))
+    monkeypatch.setattr(Work, "score", lambda self, model, samples: score(model, samples))
     result = train(short("reverse", training__average_last=2, **EACH), tmp_path / "run")
     assert result["scores"] == {"exact": 0.25} and len(score.shown) == 5
     assert equal(score.shown[4], score.shown[3 if taken else 1])

@@ -11,7 +11,7 @@ import torch
 
 from heedful import cli
 from heedful.errors import Failure
-from heedful.tasks import Pairs
+from heedful.tasks.work import Work
 from heedful.training.loop import Loop
 from heedful.training.microbatches import Portions
 from heedful.training.observe.out_of_memory import answered, room
@@ -46,7 +46,7 @@ def said(tmp_path: Path, owner: Any, name: str, error: Exception, **changes: Any
     return str(failure.value)
 
 
-FIRST = [(Pairs, "loss", "a first try of the model")]
+FIRST = [(Work, "loss", "a first try of the model")]
 SAME = "which makes the same step in smaller pieces"
 PARTS = [(Portions, "at", "data"), (Loop, "judged", "forward"), (Precision, "backward", "backward")]
 MORE = [

@@ -13,7 +13,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.safe import sealed_folders
 from heedful.safe.json_and_tensors import read_tensors
-from heedful.tasks import Pairs
+from heedful.tasks.work import Work
 from heedful.training import checkpoint, lock, precision, recipes, run
 from heedful.training.adapt.pretraining_stages import settled
 from heedful.training.loop import Loop
@@ -122,7 +122,7 @@ def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
         [(Loop, "step", 17), (Loop, "step", 2), (Loop, "step", 8)],  # again and again
         [(Loop, "evaluate", 4)],
         [(Loop, "save", 2)],
-        [(Pairs, "score", 6)],  # in the last evaluation
+        [(Work, "score", 6)],  # in the last evaluation
         [(sealed_folders, "save_file", 8)],  # inside a checkpoint
         [(Path, "rename", 2)],  # before one is moved into place
         [(checkpoint, "remove_folder", 1)],  # before an old one is dropped
@@ -187,6 +187,8 @@ def test_a_finished_run_is_asked_for_as_it_was_begun_too(done: tuple[Path, dict[
     for other in (short("reverse", training__steps=3), short("sort", training__steps=2)):
         with pytest.raises(Refusal, match=r"was begun with .*choose another --out"):
             train(other, done[0], resume=True)
+    with pytest.raises(Refusal, match="begun with start=, not x; leave start out, or choose"):  # `start=` is no change
+        train(short("reverse", training__steps=2, start="x"), done[0], resume=True)
     with pytest.raises(Refusal, match="was begun by another recipe"):
         run.train(short("sort", training__steps=2), done[0], True, CPU, ["training.steps"])
 

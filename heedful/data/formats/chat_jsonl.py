@@ -7,15 +7,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats import line_files
 from heedful.data.formats.labelled_text import parsed
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided, opened
-from heedful.data.toys.distinct import unlike
 from heedful.errors import Refusal
 
-SETS = ("smalltalk",)  # by name
 HOW = '{"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}'
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 GREETINGS = ("hello , i am", "it is me ,", "this is", "good day from", "here is")
@@ -40,17 +36,6 @@ class Dialogue:
     def place(self) -> str:
         """Where it stands."""
         return f"{self.path}, line {self.line}" if self.line else "a sample"
-
-
-def dialogues(data: DataSpec, seed: int) -> Splits[Dialogue]:
-    """Conversations made on the fly, or a user's own."""
-    if data.name == "smalltalk":
-        return unlike(smalltalk, lambda one: one.turns[0], data, seed)
-
-    def divide(all: list[Dialogue], what: str) -> Splits[Dialogue]:
-        return divided(all, lambda one: one.turns, what, data.split_seed, lambda one: one.opening)
-
-    return opened(data, read, divide, SETS)
 
 
 def read(place: str | Sides) -> list[Dialogue]:

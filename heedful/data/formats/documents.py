@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,8 @@ class Text:
 
 def texts(data: DataSpec, seed: int) -> Splits[Text]:
     """Texts made on the fly, of a public set, or a user's own, each of them as `data.document` says."""
-    if data.name in MADE:
-        return MADE[data.name](data, seed)
+    if data.name == MADE:
+        return captions(data, seed)
     if data.name in SETS:
         made = SETS[data.name](download.home(data.name))
     else:
@@ -54,14 +55,14 @@ def texts(data: DataSpec, seed: int) -> Splits[Text]:
             running = data.document == "file" and not by_file(found, data.divide)  # ends of texts have no duplicates
             return made if running else held(made, what, data.split_seed)
 
-        made = opened(data, read, divide, (*MADE, *SETS))
+        made = opened(data, read, divide, KNOWN)
     return documents(made, data.document)
 
 
 # ---------------------------------------------------------------------- made and public
 
 
-def captions(data: DataSpec, seed: int) -> Splits[Text]:
+def captions(data: Any, seed: int) -> Splits[Text]:
     """Captions in English, each a text of its own; no two are alike."""
     counts = [max(data.held_out // 4, 1), data.held_out, data.samples]
     made = [Text(phrase.source, "a caption") for phrase in invented_language.sentences(sum(counts), seed)]
@@ -92,8 +93,9 @@ def plain(home: Path, name: str) -> Path:
     return found
 
 
-MADE: dict[str, Callable[[DataSpec, int], Splits[Text]]] = {"captions": captions}
 SETS: dict[str, Callable[[Path], Splits[Text]]] = {"tinyshakespeare": shakespeare, "wikitext-2": wikitext}
+MADE = "captions"
+KNOWN = (MADE, *SETS)
 
 
 # ---------------------------------------------------------------------- a user's own

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heedful.data.lazy_samples import check_size
 from heedful.data.splits import Splits
 from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
@@ -45,6 +46,7 @@ def maps(data: Any, seed: int) -> Splits[Prompt]:
     if data.name != "maps":
         raise Refusal(f"data={data.name}: maps are drawn by chance and read from no file; leave data out")
     counts = {"train": data.samples, "valid": max(1, data.held_out // 4), "test": data.held_out}
+    check_size(data, 4 * (data.dimensions + 1) * data.longest * sum(counts.values()))
     parts = (drawn(seed, -1 - SIDES[side], range(counts[side]), data.longest, data.dimensions) for side in SIDES)
     return Splits(*parts)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.formats.labelled_line import Line
+from heedful.data.lazy_samples import check_size
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 
@@ -57,7 +58,8 @@ def listops(data: Any, seed: int) -> Splits[Line]:
     As Long Range Arena makes them (Tay et al., 2021), where lengths are 501 to 1,999: brackets are counted.
     """
     valid, test = max(data.held_out // 4, 1), data.held_out
-    lines = made(valid + test + data.samples, data.shortest, data.longest, seed)
+    check_size(data, data.longest * (count := valid + test + data.samples))
+    lines = made(count, data.shortest, data.longest, seed)
     return Splits(lines[valid + test :], lines[:valid], lines[valid : valid + test])
 
 

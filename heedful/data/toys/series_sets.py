@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.formats.pharaoh import Links
+from heedful.data.lazy_samples import check_size
 from heedful.data.splits import Sample, Splits
 from heedful.data.toys import invented_language
 from heedful.errors import Refusal
@@ -41,6 +42,7 @@ def sort(data: Any, seed: int) -> Splits[Pair]:
 def _pairs(data: Any, seed: int, answer: Callable[[str], str]) -> Splits[Pair]:
     random = np.random.default_rng([seed, 0])
     counts = _counts(data)
+    check_size(data, 2 * data.longest * sum(counts))
     texts: dict[str, None] = {}  # in the order of making, each once: what is tested was never seen
     tries = 0
     while len(texts) < sum(counts) and tries < 20 * sum(counts):
@@ -69,6 +71,7 @@ def clouds(data: Any, seed: int) -> Splits[Labelled]:
     """Sets of points on a plane that lie in one to four heaps, and how many heaps there are."""
     random = np.random.default_rng([seed, 1])
     counts = _counts(data)
+    check_size(data, 8 * data.longest * sum(counts))
     return _cut([_cloud(random, data) for _ in range(sum(counts))], counts)
 
 
@@ -89,6 +92,7 @@ def waves(data: Any, seed: int) -> Splits[Any]:
     """A series of two channels: a daily wave whose strength drifts, a weekly one, and a little noise (T C)."""
     random = np.random.default_rng([seed, 2])
     counts = [data.samples, max(data.held_out // 4, 4 * data.longest), max(data.held_out, 4 * data.longest)]
+    check_size(data, 100 * sum(counts))  # while they are made
     at = np.arange(sum(counts))
     drift = 1 + 0.3 * np.sin(at[:, None] / np.array([97.0, 143.0]) + random.uniform(0, 6, 2))
     daily = np.sin(2 * np.pi * at[:, None] / 24 + random.uniform(0, 6, 2)) * drift

@@ -11,10 +11,11 @@ import heedful
 from heedful.formats import native
 from heedful.models import build
 from heedful.pipelines.scaled_series import ScaledSeries
+from heedful.pipelines.sequence_pairs import PairsLearned
 from heedful.tasks import Task
-from heedful.tasks.pairs import Pairs
 from heedful.tasks.series import forecasting
 from heedful.tasks.sets import set_classification
+from heedful.tasks.text import sequence_pairs
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
 from heedful.training import recipes, record, run, table, trained_run
@@ -51,7 +52,10 @@ class Bad:
 def task(name: str) -> tuple[Task | Work, dict[str, object]]:
     tokenizer = Tokenizer.of_characters(["abc"])
     return {
-        "pairs": (Pairs(tokenizer), {"family": "transformer", "vocab": len(tokenizer)}),
+        "pairs": (
+            Work(sequence_pairs.TASK, PairsLearned(tokenizer)),
+            {"family": "transformer", "vocab": len(tokenizer)},
+        ),
         "sets": (
             Work(set_classification.TASK, set_classification.SetLearned(("even", "odd"), 2)),
             {"family": "predictor", "channels": 2, "classes": 2, "norm": "batch"},
@@ -80,8 +84,6 @@ def make(place: Path, name: str) -> None:
     made, numbers = task(name)
     model = build(**SMALL | numbers)  # type: ignore[arg-type]
     native.write_model(model, place)
-    if isinstance(made, Pairs):
-        made.tokenizer.write(place / "tokenizer.json")
     made.write(place)
 
 

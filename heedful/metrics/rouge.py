@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from typing import Any, ClassVar, Self
 from unicodedata import category
+
+from heedful.metrics.metric import Metric
+from heedful.results import Text
 
 UNSPACED = re.compile(  # scripts without blanks between words, from Thai to Chinese
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -61,7 +66,26 @@ def rouge(said: str, known: str) -> dict[str, float]:
     return made
 
 
-def mean(pairs: Sequence[tuple[str, str]]) -> dict[str, float]:
-    """The mean of each over pairs of what was said and what is known."""
-    found = [rouge(said, known) for said, known in pairs]
+@dataclass
+class Rouge(Metric[Any]):
+    """ROUGE-1, -2 and -L: the mean over samples with a target in `texts`."""
+
+    names: ClassVar[tuple[str, ...]] = NAMES
+    share: ClassVar[bool] = True
+
+    found: list[dict[str, float]] = field(default_factory=list)
+
+    def update(self, samples: Sequence[Any], seen: Sequence[Text], learned: Any) -> None:
+        pairs = zip(samples, seen, strict=True)
+        self.found = [*self.found, *(rouge(said.text, sample.texts.target) for sample, said in pairs)]
+
+    def merge(self, other: Self) -> None:
+        self.found = self.found + other.found
+
+    def compute(self) -> dict[str, float]:
+        return mean(self.found)
+
+
+def mean(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The mean of each over several texts."""
     return {name: sum(one[name] for one in found) / max(1, len(found)) for name in NAMES}

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, to
+from heedful.data.encoded_pairs import Encoded
 from heedful.looking import look
 from heedful.looking.page import Figures
 from heedful.models.numerics import device_of
+from heedful.models.writer import teacher_forced
+from heedful.pipelines.sequence_pairs import PairCollate, PairsLearned
 from heedful.views.finding import Finding
+
+
+def reversing(model: nn.Module, samples: Sequence[Encoded], results: Any, learned: PairsLearned) -> Finding | None:
+    """Where a model looks that learned to reverse; nothing where any target is another than its source backwards."""
+    if not all(sample.target == sample.source[::-1] for sample in samples):
+        return None
+    collate: PairCollate[PairsLearned] = PairCollate()
+    lengths = sorted({len(sample.source) for sample in samples})
+    groups = [[sample for sample in samples if len(sample.source) == length] for length in lengths]
+    return antidiagonal(model, [collate.batch(group, learned) for group in groups])
 
 
 def antidiagonal(model: nn.Module, batches: Iterable[Batch]) -> Finding:
@@ -42,7 +56,7 @@ def mean_maps(model: nn.Module, batch: Batch) -> dict[tuple[str, str], Tensor]:
     batch = to(batch, device_of(model))
     model.eval()
     with look(model) as seen:
-        model(batch["source"], batch["target"])
+        teacher_forced(model, batch)
     maps: dict[tuple[str, str], Tensor] = {}
     for path in seen.paths:
         if path.endswith("cross"):

@@ -1,4 +1,4 @@
-"""Conversations: turns between roles, written as the tokens that a model learned them by."""
+"""Chat template: turns between roles, written as the tokens that a model learned them by; and talking with a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which layer and head looks at the word that it translates: chosen on validation data, and what it then shows."""
+"""Alignment error rate of attention: which layer and head looks at the word that it translates."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from heedful.data.formats.pharaoh import Link
 from heedful.looking import look
 from heedful.looking.alignment import agreement, links, words_map
 from heedful.models.numerics import device_of
+from heedful.models.writer import teacher_forced
 
 Words = tuple[list[int], list[int]]  # the word of each sub-word of a source and of its target, without begin and end
 
@@ -50,7 +51,7 @@ def crossings(model: nn.Module, batch: Batch) -> dict[str, Tensor]:
     batch = to(batch, device_of(model))
     model.eval()
     with look(model) as seen:
-        model(batch["source"], batch["target"])
+        teacher_forced(model, batch)
     found = {path: seen.weights(path).float().cpu() for path in seen.paths if path.endswith("cross")}
     return {path: torch.cat((weights, weights.mean(1, keepdim=True)), 1) for path, weights in found.items()}
 

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from heedful.data.formats.documents import Text
 from heedful.data.id_rows import Row
 from heedful.errors import Refusal
-from heedful.models.specs import BEGIN, END, PAD
 from heedful.terminal import progress
-from heedful.tokenizers import Tokenizer
-from heedful.tokenizers.chunks import by_lines, by_tokens
+from heedful.tokenizers import SPECIAL, Tokenizer
+from heedful.tokenizers.chunks import LONG, by_lines, by_tokens
 
 Whole = NDArray[np.int64]
 Part = tuple[Sequence[int], Sequence[bool]]  # ids, and whether each begins a word, where that is asked for
+PAD, BEGIN, END = map(SPECIAL.index, ("<pad>", "<begin>", "<end>"))
+FIRST = 8  # tokens of a crop, among which a word stands for it
 NONE = np.zeros(0, dtype=bool)
 TOGETHER, AT_ONCE = 1 << 23, 4  # characters of texts that are encoded together, and parts of one that is longer
 
@@ -85,7 +86,7 @@ def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> I
         return zip(tokenizer.encode_all(texts), flags, strict=True)
 
     with progress("texts become tokens", sum(len(one.text) for one in found)) as heard:
-        for group in groups(found):
+        for group in groups(found, tokenizer.room):
             if tokenizer.kind == "words":
                 yield from (in_lines(one, tokenizer, heard) for one in group)
             elif len(group) > 1:
@@ -95,11 +96,12 @@ def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> I
                 yield in_parts(group[0], tokenizer, of, heard)
 
 
-def groups(found: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Texts in order, as many at once as are encoded together."""
+def groups(found: Sequence[Text], longest: int) -> Iterator[Sequence[Text]]:
+    """Texts in order, as many at once as are encoded together; one beyond the longest stands alone."""
     start = room = 0
     for at, one in enumerate(found):
-        if at > start and room + len(one.text) > TOGETHER:
+        alone = max(len(one.text), len(found[start].text)) > longest
+        if at > start and (alone or room + len(one.text) > TOGETHER):
             yield found[start:at]
             start, room = at, 0
         room += len(one.text)
@@ -111,7 +113,7 @@ def in_parts(
     one: Text, tokenizer: Tokenizer, of: Callable[[Sequence[str]], Iterator[Part]], heard: Callable[[int], object]
 ) -> Iterator[Part]:
     """The ids of a text that may be too long to be encoded at once."""
-    parts = by_tokens(one.pieces(), tokenizer.encode_all)
+    parts = by_tokens(one.pieces(), tokenizer.encode_all, min(LONG, tokenizer.room // 2))
     while some := list(islice(parts, AT_ONCE)):
         yield from of(some)
         heard(sum(map(len, some)))
@@ -119,7 +121,7 @@ def in_parts(
 
 def in_lines(one: Text, tokenizer: Tokenizer, heard: Callable[[int], object]) -> Iterator[Part]:
     """The ids of a text's lines, END behind each."""
-    for block in by_lines(one.pieces()):
+    for block in by_lines(one.pieces(), min(16 * LONG, tokenizer.room)):
         yield [at for ids in tokenizer.encode_all(lines(block)) for at in (*ids, END)], ()
         heard(len(block))
 
@@ -143,6 +145,11 @@ class Crop:
     judged: int
     place: int = 0  # among the crops of its stream
     dice: int | None = None
+
+    @property
+    def first(self) -> Whole:
+        """Its first tokens, a few."""
+        return self.stream.tokens(slice(self.start, min(self.start + FIRST, self.stream.count)))
 
 
 @dataclass(frozen=True, eq=False)

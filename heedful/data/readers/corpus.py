@@ -1,0 +1,79 @@
+"""Readers of texts as one stream of tokens (corpus): captions made on the fly, public sets, and a user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, cast
+
+from pydantic import BaseModel, Field, create_model
+
+from heedful.data.formats import documents
+from heedful.data.formats.documents import Text
+from heedful.data.public import download
+from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader, Share, Tokenized
+from heedful.data.splits import Splits, opened
+
+Stride = Annotated[int, Field(ge=0, lt=2**31)]
+
+
+class Cropped(BaseModel):
+    """The keys of the crops that texts are cut into."""
+
+    longest: Many = 24
+    stride: Stride = 0  # tokens between two crops that are scored; 0: they do not overlap
+
+
+class Noisy(BaseModel):
+    """The key of how many tokens are hidden while learning."""
+
+    noise: Share | None = None  # a share; where not given, as the task's paper has it
+
+
+class Neighbourly(BaseModel):
+    """The key of how far the neighbours of a word reach."""
+
+    near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from
+
+
+class OfDocuments(BaseModel):
+    """The key of what is a text of its own."""
+
+    document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
+
+
+class Captions(Tokenized, Made):
+    """Captions in English, each a text of its own."""
+
+    def read(self, seed: int) -> Splits[Text]:
+        return documents.captions(self, seed)
+
+
+class TextSets(OfDocuments, Tokenized, Reader):
+    """Public texts, divided as others divide them."""
+
+    def read(self, seed: int) -> Splits[Text]:
+        return documents.documents(documents.SETS[self.name](download.home(self.name)), self.document)
+
+
+class TextFiles(OfDocuments, Tokenized, Divided, Files):
+    """A user's own texts: files, or folders of them."""
+
+    divide: Literal["auto", "file", "share"] = "auto"  # one path: by file (auto: from 20 files on) or by share
+
+    def read(self, seed: int) -> Splits[Text]:
+        def divide(found: Sequence[Text], what: str) -> Splits[Text]:
+            divided = documents.divided(found, what, self.divide, self.split_seed)
+            made = documents.documents(divided, self.document)
+            running = self.document == "file" and not documents.by_file(found, self.divide)
+            return made if running else documents.held(made, what, self.split_seed)  # ends of texts have no duplicates
+
+        return documents.documents(opened(self, documents.read, divide, documents.KNOWN), self.document)
+
+
+def readers_of_texts(*keys: type[BaseModel]) -> dict[str, type[Reader]]:
+    """The readers of texts by the names of data, each with the keys of a task beside its own."""
+    made, public, files = (
+        cast(type[Reader], create_model(kind.__name__, __base__=(*keys, kind), __doc__=kind.__doc__))
+        for kind in (Captions, TextSets, TextFiles)
+    )
+    return {documents.MADE: made, **dict.fromkeys(documents.SETS, public), FILES: files}

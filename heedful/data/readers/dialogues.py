@@ -1,0 +1,31 @@
+"""Readers of conversations: small talk made on the fly, and a user's JSON lines."""
+
+from __future__ import annotations
+
+from heedful.data.formats import chat_jsonl
+from heedful.data.formats.chat_jsonl import Dialogue
+from heedful.data.readers.reader import FILES, Bounded, Divided, Files, Made, Reader, Tokenized
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys.distinct import unlike
+
+SMALLTALK = "smalltalk"
+
+
+class SmallTalk(Bounded, Tokenized, Made):
+    """Conversations of small sums and opposites, no two of which begin alike."""
+
+    def read(self, seed: int) -> Splits[Dialogue]:
+        return unlike(chat_jsonl.smalltalk, lambda one: one.turns[0], self, seed)
+
+
+class Dialogues(Bounded, Tokenized, Divided, Files):
+    """A user's own conversations: a line each."""
+
+    def read(self, seed: int) -> Splits[Dialogue]:
+        def divide(found: list[Dialogue], what: str) -> Splits[Dialogue]:
+            return divided(found, lambda one: one.turns, what, self.split_seed, lambda one: one.opening)
+
+        return opened(self, chat_jsonl.read, divide, (SMALLTALK,))
+
+
+READERS: dict[str, type[Reader]] = {SMALLTALK: SmallTalk, FILES: Dialogues}

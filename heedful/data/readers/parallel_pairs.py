@@ -1,0 +1,108 @@
+"""Readers of pairs of texts (parallel text): made on the fly, of a public set, or of a user's own files."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from heedful.data.formats import parallel_text
+from heedful.data.formats.parallel_text import Pair
+from heedful.data.near_duplicates import same_spelling
+from heedful.data.public import download
+from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
+from heedful.data.sides import Sides
+from heedful.data.splits import Splits, divided, opened
+from heedful.data.toys import series_sets
+from heedful.data.toys.summaries import news
+from heedful.errors import Refusal, unknown
+
+PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
+FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{language}"}
+
+
+class Paired(Tokenized, Bounded):
+    """The keys of pairs of texts that become tokens."""
+
+    merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
+
+
+class Scored(BaseModel):
+    """The key of how translations are scored."""
+
+    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
+
+
+class Reversed(Paired, Ranged, Made):
+    """Sequences of digits and letters, and the same backwards."""
+
+    def read(self, seed: int) -> Splits[Pair]:
+        return series_sets.reverse(self, seed)
+
+
+class Sorted(Paired, Ranged, Made):
+    """Sequences of digits and letters, and the same in order."""
+
+    def read(self, seed: int) -> Splits[Pair]:
+        return series_sets.sort(self, seed)
+
+
+class Invented(Paired, Made):
+    """Captions in English and in an invented language, and which of their words belong together."""
+
+    def read(self, seed: int) -> Splits[Pair]:
+        return series_sets.invented(self, seed)
+
+
+class News(Paired, Made):
+    """Invented reports and their headlines."""
+
+    def read(self, seed: int) -> Splits[Pair]:
+        return news(self, seed)
+
+
+class PublicPairs(Paired, Reader):
+    """A public set of translations, which lies here in several languages."""
+
+    languages: str = ""  # from which to which: en-de
+    form: Literal["raw", "tok"] | None = None  # as written (raw, where not given), or lower-cased and tokenised (tok)
+
+    def read(self, seed: int) -> Splits[Pair]:
+        return Splits(*(parallel_text.read(public(self, split)) for split in ("train", "valid", "test")))
+
+
+class PairFiles(Paired, Divided, Files):
+    """Pairs of a user's own files: one with tabs, or two that belong together line by line."""
+
+    def read(self, seed: int) -> Splits[Pair]:
+        def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
+            return divided(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
+
+        return opened(self, parallel_text.read, divide, tuple(name for name in READERS if name != "files"))
+
+
+READERS: dict[str, type[Reader]] = {
+    "reverse": Reversed,
+    "sort": Sorted,
+    "invented": Invented,
+    "news": News,
+    "multi30k": PublicPairs,
+    "files": PairFiles,
+}
+
+
+def public(reader: PublicPairs, split: str) -> Sides:
+    """The two files of a public set of translations."""
+    home, name, form = download.home(reader.name), PARALLEL[reader.name][split], reader.form or "raw"
+    languages = reader.languages.split("-")
+    if len(languages) != 2 or languages[0] == languages[1]:
+        raise Refusal(f"data.languages={reader.languages!r} names no two languages; write data.languages=en-de")
+    paths = []
+    for language in languages:
+        plain = home / FORMS[form].format(split=name, language=language)
+        path = next((path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()), None)
+        if path is None:
+            there = {file.name.removesuffix(".gz").split(".")[-1] for file in plain.parent.glob(f"{name}.*")}
+            raise unknown(f"language of {reader.name} ({form})", language, there)
+        paths.append(str(path))
+    return Sides(source=paths[0], target=paths[1])
