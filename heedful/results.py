@@ -33,6 +33,10 @@ class Result(ABC):
     def plain(self) -> str:
         """The answer in one line, for a terminal."""
 
+    def scored(self) -> str:
+        """The answer in one line, as one of several: with its score, where it has one."""
+        return self.plain()
+
     def json(self) -> dict[str, Any]:
         """The answer for a program: its kind, and all that it holds."""
         return {"kind": self.kind, **asdict(self)}
@@ -71,6 +75,9 @@ class Text(Result):
 
     def plain(self) -> str:
         return self.text
+
+    def scored(self) -> str:
+        return self.text if self.score is None else f"{self.text}\t{self.score:.4f}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -173,7 +173,7 @@ def lines(answers: Sequence[Result], best: int, as_json: bool) -> list[str]:
     """The answers to one input as they are printed: with their scores where there are several."""
     if as_json:
         return [json.dumps(one.json(), ensure_ascii=False) for one in answers]
-    return [f"{one.plain()}\t{cast(Any, one).score:.4f}" if best > 1 else one.plain() for one in answers]
+    return [one.scored() if best > 1 else one.plain() for one in answers]
 
 
 def tell(answers: Iterable[list[str]], count: int) -> None:

@@ -96,7 +96,8 @@ class EncoderText(Pipeline[Kept]):
 
     def texts(self, given: str | Sequence[str]) -> tuple[str, ...]:
         """The sentence or sentences of an input."""
-        found = tuple(nonempty(given, self.input).split("\t")) if isinstance(given, str) else tuple(given)
+        found = tuple(given.split("\t")) if isinstance(given, str) else tuple(given)
+        nonempty(" ".join(found), self.input)
         if len(found) > 2:
             raise Refusal(f"the input has {len(found) - 1} tabs; give {self.input}")
         return found

@@ -101,6 +101,14 @@ def test_the_second_sentence_of_a_pair_is_told_from_the_first(tmp_path):
     torch.testing.assert_close(states, model(torch.tensor([joined[0].ids]), **given)[0])
 
 
+def test_a_pair_may_be_given_as_two_texts_or_in_a_line(tmp_path):
+    model, use = usable(folder(tmp_path / "model", "classes", classes=3))
+    one, other = use.predict(model, ["the cat\ta mat", ("the cat", "a mat")])
+    assert one == other and one.chance > 1 / 3
+    with pytest.raises(Refusal, match="the input is empty"):
+        plain(use.predict(model, [("", "")]))
+
+
 def test_what_sentence_transformers_wrote_is_followed(tmp_path):
     place = modules(folder(tmp_path / "model", "states"), "Transformer", "Pooling")
     model, use = usable(place)
