@@ -81,9 +81,8 @@ def inference(name: str) -> InferenceEngine:
     return engine
 
 
-def refresh(runner: nn.Module) -> None:
-    """Has a runner know the parameters as they are now, after somebody may have learned."""
-    parts = list(runner.modules())
+def refresh(parts: Sequence[nn.Module]) -> None:
+    """Has all parts of a runner know the parameters as they are now, after somebody may have learned."""
     for name in ("prepacked", "fused_block"):
         inference(name).refresh(parts)
 
