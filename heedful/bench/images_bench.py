@@ -80,12 +80,13 @@ def asking(model: nn.Module, images: Tensor, dtype: torch.dtype) -> Callable[[],
     """A pass forwards; heedful's as its tasks answer, with matrices that are packed on a CPU."""
     compiled, ours = ready(model.eval()), hasattr(model, "spec") and not images.is_cuda
     running = runner(model) if ours else compiled
+    parts = list(running.modules())
 
     def call() -> None:
         low = torch.autocast(images.device.type, dtype, enabled=dtype != torch.float32)
         with quiet(running) if ours else torch.inference_mode(), low:
             if ours:
-                refresh(running)
+                refresh(parts)
             running(images)
         if images.is_cuda:
             torch.cuda.synchronize()

@@ -88,11 +88,11 @@ def stream(
 
 
 def _stream(steps: Steps, choose: Choose, limit: int) -> Iterator[int]:
-    going = torch.zeros(1, dtype=torch.long)
+    going, parts = torch.zeros(1, dtype=torch.long), list(steps.model.modules())
     for step in range(limit):
         # and not around the yield: who reads the tokens may train meanwhile
         with quiet(steps.model):
-            refresh(steps.model)
+            refresh(parts)
             tokens = choose(steps.chances(), going, step)
             steps.write(tokens)
             ended = bool(steps.ended())

@@ -1,5 +1,15 @@
 """Engines: fast paths that stand beside a model and answer what it answers, each by its name."""
 
-from heedful.engines.engine import ENGINES, Engine, Weights, chosen, refresh, refusals, runner
+from heedful.engines.engine import (
+    ENGINES,
+    Engine,
+    InferenceEngine,
+    Weights,
+    chosen,
+    inference,
+    refresh,
+    refusals,
+    runner,
+)
 
-__all__ = ["ENGINES", "Engine", "Weights", "chosen", "refresh", "refusals", "runner"]
+__all__ = ["ENGINES", "Engine", "InferenceEngine", "Weights", "chosen", "inference", "refresh", "refusals", "runner"]

@@ -9,11 +9,21 @@ from torch import Tensor, nn
 
 from heedful.attention.kept import LASTING
 from heedful.engines.buckets import Batch
+from heedful.engines.engine import Engine
 from heedful.errors import Refusal
 
 WARM = 3  # passes before a capture, in which the libraries choose their kernels
 
 Losses = tuple[Tensor, Tensor, Tensor]  # of a batch: the sum, the count, and each of several
+
+
+class CudaGraphs(Engine):
+    """Steps of learning as CUDA graphs: on a GPU, where they are asked for."""
+
+    def refuses(self, model: nn.Module) -> str:
+        if any(one.device.type != "cuda" for one in model.parameters()):
+            return "cuda_graphs are a GPU's, and the model lies on a CPU; take its steps as they are called"
+        return ""
 
 
 class Graphs:

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from heedful.attention.kv_cache import FixedMemory
 from heedful.engines import decode_kernel
+from heedful.engines.engine import Engine
 from heedful.engines.tree import copied
+from heedful.models.writer import Writer
 from heedful.outputs import Rounded
 
 LEAST = 64  # columns that a step looks at; twice as many where they do not do, and again
@@ -22,6 +24,17 @@ TUNED = {
     "coordinate_descent_tuning": True,  # with it inductor reads a matrix for one row at the speed of the memory
     "realize_opcount_threshold": 6,  # and what it is multiplied with is made once, not anew for each of its columns
 }
+
+
+class DecodeGraphs(Engine):
+    """Steps of writing as CUDA graphs: of a decoder alone on a GPU, where they are asked for."""
+
+    def refuses(self, model: nn.Module) -> str:
+        if not isinstance(model, Writer) or model.reads:
+            return "decode_graphs is for a decoder alone, without a source to read; call the model as it is"
+        if any(one.device.type != "cuda" for one in model.parameters()):
+            return "decode_graphs is a GPU's, and the model lies on a CPU; call the model as it is"
+        return ""
 
 
 class Way(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module, util
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from heedful.attention.mask_and_bias import Causal
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.attention.projections import MultiHead, split
 from heedful.attention.sight import Sight
-from heedful.engines.engine import Engine
+from heedful.engines.engine import InferenceEngine
 from heedful.engines.tree import Model, beside, copied
 
 LONG, MANY = 1024, 128  # columns up to which one program for each group will do; and programs that fill a GPU anyway
@@ -31,16 +32,16 @@ class DecodeAttention(Attention):
         return super().forward(x, sight, memory)
 
 
-class DecodeKernel(Engine):
+class DecodeKernel(InferenceEngine):
     """The kernel for every attention of a decoder on a GPU, where Triton is there to compile it."""
 
     def refuses(self, model: nn.Module) -> str:
-        if not all(one.is_cuda for one in model.parameters()):
-            return "decode_kernel is a GPU's, and the model lies on a CPU; call it as it is"
+        if any(one.device.type != "cuda" for one in model.parameters()):
+            return "decode_kernel is a GPU's, and the model lies on a CPU; call the model as it is"
         if not util.find_spec("triton"):
-            return "decode_kernel is compiled by Triton, which is not installed; install it, or call the model as it is"
+            return "decode_kernel is compiled by Triton, which is not there; install it, or call the model as it is"
         if not any(fits(part) for part in model.modules()):
-            return "decode_kernel knows softmax over queries and keys of one width, and there is none; call it as it is"
+            return "decode_kernel is for plain softmax with keys as wide as values; call the model as it is"
         return ""
 
     def runner(self, model: Model) -> Model:
@@ -48,7 +49,7 @@ class DecodeKernel(Engine):
         kernels = import_module("heedful.engines.decode_kernel_triton")
         return beside(model, lambda part: copied(part, DecodeAttention) if fits(part) else None)
 
-    def refresh(self, runner: nn.Module) -> None:
+    def refresh(self, parts: Sequence[nn.Module]) -> None:
         return  # it keeps nothing of the parameters
 
 

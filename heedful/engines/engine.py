@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
+from weakref import WeakSet
 
 from torch import nn
 
@@ -14,18 +16,22 @@ Weights = Literal["float32", "float16"]  # as which matrices are packed on a CPU
 
 
 class Engine:
-    """Inference engine: parts of its own in the places of a model's. Law: they answer what the model answers."""
+    """Engine: a fast way to run a model. Law: it answers, or learns, what the model does that is called as it is."""
 
     def refuses(self, model: nn.Module) -> str:
         """Why it does not serve a model, in one sentence that names the cure; nothing where it does."""
         raise NotImplementedError
 
+
+class InferenceEngine(Engine):
+    """Inference engine: parts of its own stand in the places of some of a model's while that answers."""
+
     def runner(self, model: Model) -> Model:
         """A tree with the engine's parts that shares all parameters of the model, which stays as it is."""
         raise NotImplementedError
 
-    def refresh(self, runner: nn.Module) -> None:
-        """Looks whether the parameters have changed since a runner was made, by somebody who learned meanwhile."""
+    def refresh(self, parts: Sequence[nn.Module]) -> None:
+        """Has the parts of a runner know their parameters as they are now, after somebody may have learned."""
         raise NotImplementedError
 
 
@@ -37,15 +43,19 @@ ENGINES: Registry[type[Engine]] = Registry(
         "float16": "heedful.engines.prepacked:Halved",
         "fused_block": "heedful.engines.fused_block:FusedBlocks",
         "decode_kernel": "heedful.engines.decode_kernel:DecodeKernel",
+        "decode_graphs": "heedful.engines.decode_graphs:DecodeGraphs",
+        "cuda_graphs": "heedful.engines.cuda_graphs:CudaGraphs",
+        "compiled": "heedful.engines.training_engines:Compiled",
     },
 )
+RUNNERS: WeakSet[nn.Module] = WeakSet()  # models that engines run already
 
 
 def chosen(model: nn.Module, weights: Weights = "float32") -> list[str]:
     """Engine selection: those that serve a model as it answers, each over those before it.
 
-    Rounded weights must be asked for, and are refused where they cannot be had; the others serve where they can. The
-    kernel of the newest token is for captured steps alone, which ask for it themselves.
+    Rounded weights must be asked for, and are refused where they cannot be had; the others serve where they can. Steps
+    are captured where a search asks for that, and they alone ask for the decode kernel. Who learns: `Learning.of`.
     """
     packs = "prepacked" if weights == "float32" else weights
     why = {name: ENGINES.named(name)().refuses(model) for name in (packs, "fused_block")}
@@ -55,16 +65,26 @@ def chosen(model: nn.Module, weights: Weights = "float32") -> list[str]:
 
 
 def runner(model: Model, weights: Weights = "float32") -> Model:
-    """The model as those engines run it that are `chosen`; the model itself where none serves it."""
+    """The model as those engines run it that are `chosen`; the model itself where none serves it, or some do."""
+    if model in RUNNERS:
+        return model
     for name in chosen(model, weights):
-        model = ENGINES.named(name)().runner(model)
+        model = inference(name).runner(model)
+        RUNNERS.add(model)
     return model
 
 
-def refresh(runner: nn.Module) -> None:
-    """Has a runner know the parameters as they are now, after somebody may have learned."""
+def inference(name: str) -> InferenceEngine:
+    """The inference engine of a name."""
+    engine = ENGINES.named(name)()
+    assert isinstance(engine, InferenceEngine), f"{name} puts no parts into a model"
+    return engine
+
+
+def refresh(parts: Sequence[nn.Module]) -> None:
+    """Has all parts of a runner know the parameters as they are now, after somebody may have learned."""
     for name in ("prepacked", "fused_block"):
-        ENGINES.named(name)().refresh(runner)
+        inference(name).refresh(parts)
 
 
 def refusals(model: nn.Module) -> dict[str, str]:

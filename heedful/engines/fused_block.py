@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from heedful.blocks import Block, FeedForward, GatedFeedForward
 from heedful.blocks.block import Attend
 from heedful.blocks.norms import LayerNorm, RMSNorm
 from heedful.engines import gemv
-from heedful.engines.engine import Engine
+from heedful.engines.engine import InferenceEngine
 from heedful.engines.prepacked import possible
 from heedful.engines.tree import Model, beside, copied
 
@@ -95,21 +95,21 @@ class FusedBlock(Block):
         return super().forward(x, sight, memory, attend)
 
 
-class FusedBlocks(Engine):
+class FusedBlocks(InferenceEngine):
     """Blocks of a decoder on a CPU whose parts the C++ knows, in float32; their matrices may be packed."""
 
     def refuses(self, model: nn.Module) -> str:
-        if working() is None or not possible(model):
-            return "fused_block needs a C++ compiler and a model that is not compiled by torch; call it as it is"
         if not any(fits(part) for part in model.modules()):
-            return "fused_block knows pre-norm decoder blocks of float32 on a CPU, and there is none; call it as it is"
+            return "fused_block is for pre-norm blocks of float32 with plain softmax on a CPU; call the model as it is"
+        if working() is None or not possible(model):
+            return "fused_block needs a C++ compiler and a model that torch has not compiled; call the model as it is"
         return ""
 
     def runner(self, model: Model) -> Model:
         return beside(model, fused)
 
-    def refresh(self, runner: nn.Module) -> None:
-        for part in runner.modules():
+    def refresh(self, parts: Sequence[nn.Module]) -> None:
+        for part in parts:
             if isinstance(part, FusedBlock):
                 part.row = Row(part, working()) if fits(part, FusedBlock) else None
 

@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from heedful.engines import gemv
-from heedful.engines.engine import Engine, Weights
+from heedful.engines.engine import InferenceEngine, Weights
 from heedful.engines.tree import Model, beside, copied
 
 WORTHWHILE = 2**17  # numbers in a matrix; calling oneDNN costs 10 us more, and the matrix must be read to gain them
@@ -97,7 +97,7 @@ def by_onednn(x: Tensor, packed: Tensor, bias: Tensor | None) -> Tensor:
 made: MutableMapping[Tensor, tuple[Any, dict[Weights, Packed]]] = WeakTensorKeyDictionary()
 
 
-class Prepacked(Engine):
+class Prepacked(InferenceEngine):
     """Every large matrix of a float32 model on a CPU multiplies packed: twice as fast for one row.
 
     A packed matrix stands before its parameter in a copy of the layer. A compiled model, and a torch without oneDNN,
@@ -107,18 +107,18 @@ class Prepacked(Engine):
     how: ClassVar[Weights] = "float32"
 
     def refuses(self, model: nn.Module) -> str:
-        if not possible(model):
-            return "prepacked needs a torch with oneDNN and a model that is not compiled; call it as it is"
         if not any(isinstance(part, nn.Linear) and fits(part) for part in model.modules()):
-            return f"prepacked packs float32 matrices of {WORTHWHILE:,} numbers on a CPU, and none is; call it as it is"
+            return f"prepacked is for float32 matrices of {WORTHWHILE:,} numbers on a CPU; call the model as it is"
+        if not possible(model):
+            return "prepacked needs a torch with oneDNN and a model that is not compiled; call the model as it is"
         return ""
 
     def runner(self, model: Model) -> Model:
         return beside(model, partial(packed, how=self.how, halves=gemv.Halves()))
 
-    def refresh(self, runner: nn.Module) -> None:
+    def refresh(self, parts: Sequence[nn.Module]) -> None:
         """Packs matrices that a sample of their numbers tells to have changed."""
-        for part in runner.modules():
+        for part in parts:
             if isinstance(before := vars(part).get("weight"), Packed):
                 del vars(part)["weight"]
                 if fits(part):

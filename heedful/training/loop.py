@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from heedful.attention.mechanisms import Mechanism
 from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
-from heedful.engines import buckets
+from heedful.engines.buckets import Shape
 from heedful.engines.cuda_graphs import Graphs
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
@@ -27,7 +26,7 @@ from heedful.tasks.closed import Terms
 from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import Losses, captures, layout, local, parted_all, together
+from heedful.training.distributed.sharding import Losses, layout, local, parted_all, run_by, together
 from heedful.training.microbatches import Portion, Portions
 from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser
@@ -54,8 +53,8 @@ class Loop:
         self.training = run.training
         self.every = self.training.log_every, self.training.evaluate_every, self.training.save_every
         self.device = next(model.parameters()).device
-        captured = captures(self.training, self.device)
-        self.portions = Portions(run, task, splits.train, self.shape(captured), ranks)
+        self.engines = run_by(self.training, model)
+        self.portions = Portions(run, task, splits.train, self.shape(), ranks)
         self.terms, self.heads = Terms.of(self.training), HeadTerms.of(self.training)
         self.names = (*task.loss_names(self.terms), *self.heads.names)
         self.precision = Precision(self.training, self.device)
@@ -70,17 +69,16 @@ class Loop:
         self.losses = torch.zeros((), device=self.device)  # summed since the last line of the log
         several = len(self.names) if len(self.names) > 1 else 0
         self.each = torch.zeros(several, device=self.device)  # the same of each loss, where there are several
-        self.learner = buckets.static(model) if self.training.compile else model
-        self.repeatable = buckets.repeatable if self.training.compile else contextlib.nullcontext
+        self.learner = self.engines.learner(model)
+        captured = self.engines.captured
         self.graphs = Graphs(model, self.judged, self.precision.backward, not task.even) if captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
 
-    def shape(self, captured: bool) -> buckets.Shape:
-        """How batches are filled up, where each of their shapes is a graph of its own."""
-        if not self.task.filled or not (captured or self.training.compile):
-            return lambda batch: batch
-        longest: int = self.model.spec.longest  # type: ignore[union-attr, assignment]
-        return partial(buckets.compiled if self.training.compile else buckets.captured, longest=longest)
+    def shape(self) -> Shape:
+        """How batches are filled up, where the task takes that and an engine asks for it."""
+        filled: bool = self.task.filled and (self.engines.compiled or self.engines.captured)
+        longest: int = self.model.spec.longest if filled else 0  # type: ignore[union-attr, assignment]
+        return self.engines.shape(longest) if filled else lambda batch: batch
 
     # ------------------------------------------------------------------ saving
 
@@ -193,7 +191,7 @@ class Loop:
         for micro, (batch, there) in enumerate(zip(self.scaled(portion), portion.there, strict=True)):
             seed_step(self.run.seed, self.progress.step, micro, self.ranks.rank)
             self.model.train(bool(there))  # what a model hears or counts for itself is of samples that count
-            with self.repeatable(), self.layout.adding(last=micro + 1 == len(portion.batches)):
+            with self.engines.repeatable(), self.layout.adding(last=micro + 1 == len(portion.batches)):
                 losses = self.backward(batch, there)
             total, count, each = (old + new.to(self.device) for old, new in zip(totals, losses, strict=True))
             totals = total, count, each

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 import heedful
+from heedful.attention import Attention
 from heedful.decoding import Decoding, captured_search, search
 from heedful.decoding.generated_answer import Answer
-from heedful.engines import decode_graphs
+from heedful.engines import decode_graphs, decode_kernel
 from heedful.engines.decode_graphs import reach
 from heedful.errors import Failure, Refusal
 from heedful.models import build
@@ -137,11 +138,21 @@ def test_what_cannot_be_captured_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("way", [None, captured_search.Way(None, 1.2)])
-def test_a_step_can_be_compiled_as_one_graph(way: captured_search.Way | None) -> None:
+@pytest.mark.parametrize("kernel", [False, True])
+def test_a_step_can_be_compiled_as_one_graph(
+    way: captured_search.Way | None, kernel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernel:  # stands there, and leaves to torch what lies on a CPU
+        monkeypatch.setattr(decode_kernel.DecodeKernel, "refuses", lambda self, model: "")
+        monkeypatch.setattr(decode_kernel, "import_module", lambda name: None)
     torch.manual_seed(0)
     model: Any = build("llama", vocab=20, width=16, heads=2, depth=2, length=64, hidden=32).eval()
     one, two = decode_graphs.Step(model, 2, 64, False), decode_graphs.Step(model, 2, 64, False)
     how: Any = {"backend": "aot_eager", "dynamic": False, "fullgraph": True}
+    assert [type(block.attention) is decode_kernel.DecodeAttention for block in one.model.decoder.blocks] == [
+        kernel
+    ] * 2
+    assert all(type(block.attention) is Attention for block in model.decoder.blocks)
     two.scores, two.likeliest = torch.compile(two.plain, **how), torch.compile(two.greedy, **how)
     with torch.no_grad():
         for step in (one, two):

@@ -208,7 +208,7 @@ def test_whoever_learns_between_two_tokens_is_found_out_by_a_sample(change):
     change(one)
     after = one(x)
     assert (after - before).abs().max() > 0.1
-    refresh(fast)
+    refresh([fast])
     assert isinstance(fast.weight, Packed)
     torch.testing.assert_close(fast(x), after, rtol=1e-4, atol=1e-4)
 

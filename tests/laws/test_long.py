@@ -17,8 +17,7 @@ PROGRAM = """
 import resource, sys, torch
 from heedful import models
 from heedful.attention import Causal, Everything
-from heedful.models import tables
-from heedful.models import kinds, words
+from heedful.models import attention_kinds, part_tables, part_words
 torch.set_num_threads(1)
 length, limit = int(sys.argv[1]), int(sys.argv[2])
 q, k, v = (torch.randn(1, 1, length, 4) for _ in range(3))
@@ -26,10 +25,10 @@ small = {"width": 4, "heads": 1, "depth": 1, "hidden": 4, "length": length, "pos
 [pages] = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
 resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + limit, resource.RLIM_INFINITY))
 for word in sys.argv[3:]:
-    kind = kinds.known(words.parse(word)[0])
+    kind = attention_kinds.known(part_words.parse(word)[0])
     with torch.no_grad():
         if kind.role in ("mechanism", "mask"):
-            m, mask = tables.mechanism(word, 1, 4, length), tables.mask(word) or Everything()
+            m, mask = part_tables.mechanism(word, 1, 4, length), part_tables.mask(word) or Everything()
             y = m(q, k, v, ((Causal() if kind.card.causal else Everything()) & mask).over(torch.empty(1, length)))
         else:
             given = {"mechanism": "linear" if kind.role == "join" else "softmax"}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.engines.buckets import MOST
+from heedful.engines.training_engines import MOST
 from heedful.training.record import rows
 from tests.training.runs import assert_same, contents, loop_of, short, train
 

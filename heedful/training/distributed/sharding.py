@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from heedful.attention import Bias
 from heedful.blocks import Exchange, Stack
 from heedful.data.collate import Batch
+from heedful.engines.training_engines import Learning
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
@@ -219,8 +220,7 @@ def layout(
     if kind == "fsdp":
         made: Lone = Sharded(model, judged, ranks, low)
     elif kind == "ddp":
-        captured = captures(training, next(model.parameters()).device)
-        made = Summed(model, judged, ranks) if captured else Replicated(model, judged)
+        made = Summed(model, judged, ranks) if run_by(training, model).captured else Replicated(model, judged)
     else:
         made = Lone(model, judged)
     if training.recompute:
@@ -228,9 +228,9 @@ def layout(
     return made
 
 
-def captures(training: TrainingSpec, device: torch.device) -> bool:
-    """Whether steps are captured as CUDA graphs: on a GPU that holds the model in one piece."""
-    return training.graphs and device.type == "cuda" and kind_of(training) != "fsdp"
+def run_by(training: TrainingSpec, model: nn.Module) -> Learning:
+    """The engines of a model that learns: steps are captured as CUDA graphs on a GPU that holds it in one piece."""
+    return Learning.of(model, training.compile, training.graphs and kind_of(training) != "fsdp")
 
 
 def kind_of(training: TrainingSpec) -> str:
