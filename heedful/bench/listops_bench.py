@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.formats.labelled_sequences import MADE, PIXELS
+from heedful.data.readers.word_sequences import ListOps, Pixels
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.formats.weights import restore
 from heedful.models import attention_kinds, part_words
@@ -158,11 +158,14 @@ def learned(word: str, seconds: float, changes: Sequence[str]) -> Learned:
         return Learned(**told, accuracy=None, steps=0, seconds=0.0, why=why)
 
 
-def published(name: str, data: DataSpec) -> float | None:
+def published(name: str, data: ListOps | Pixels) -> float | None:
     """The paper's score of a kind, in per cent, where it has one for these data."""
-    if name not in PAPER or not (data.name == PIXELS or (data.name, data.shortest, data.longest) == LENGTHS):
+    pixels = data.name == PIXELS
+    if name not in PAPER or not (
+        pixels or (data.name, *(dict(data)[key] for key in ("shortest", "longest"))) == LENGTHS
+    ):
         return None
-    return PAPER[name][data.name == PIXELS]
+    return PAPER[name][pixels]
 
 
 def trained(ready: Ready, seconds: float) -> dict[str, Any]:

@@ -24,7 +24,7 @@ SMALL = [
         "data=toy",
         "training.average=0.99",
         "training.warmup=50",
-        "training.smoothing=0.1",
+        "objective.smoothing=0.1",
         "training.weight_decay=0.05",
     ),
     "training.evaluate_every=75",

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -50,14 +50,13 @@ def align(
     from heedful.data.formats import pharaoh
     from heedful.looking import draw
     from heedful.pipelines.translation import Translating
-    from heedful.tasks.work import Work
     from heedful.training import run
 
     if out is not None:
         draw.known(out)
     given = pharaoh.read(gold, first) if gold is not None else None
     model, task = run.trained(folder)
-    if not (isinstance(task, Work) and isinstance(task.pipeline, Translating)):
+    if not isinstance(task.pipeline, Translating):
         raise Refusal(f"{folder} does not translate, its task is {task.name}; give a model whose task is translation")
     asked = [pair(text, number, gold is not None) for number, text in enumerate(inputs or lines_of_input(), 1)]
     if not asked:
@@ -66,7 +65,7 @@ def align(
         raise Refusal(f"{gold} has {len(given)} lines for {len(asked)} pairs; give each pair its line of links")
     warn_of(task, [source for source, _ in asked])
     found = []
-    for number, one in enumerate(task.pipeline.align(model.to(run.device(device)), asked, task.learned), 1):
+    for number, one in enumerate(task.pipeline.align(model.to(run.device(device)), asked, cast(Any, task.learned)), 1):
         say(pharaoh.write(one.links))
         found.append(compared(one, given, f"{gold}", number))
     if out is not None:

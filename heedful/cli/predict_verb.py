@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from torch import nn
 
     from heedful.decoding import Decoding
+    from heedful.pipelines.use import Use
     from heedful.results import Result, Text, Vector
-    from heedful.tasks import Use
 
 
 def predict(

@@ -20,7 +20,7 @@ from heedful.models import Spec
 from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
 from heedful.objectives.image_classification import judged, of_each
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share
 from heedful.pipelines.image_learned import ImageClasses
 
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
@@ -46,7 +46,7 @@ class SearchLearned(ImageClasses):
 class Supernet(Objective[SearchLearned]):
     """Classification by another part of a supernet at each step, drawn by chance (Chen et al., 2021)."""
 
-    smoothing: float = 0.0  # of labels
+    smoothing: Share = 0.0  # of labels
 
     def losses(self, model: nn.Module, batch: Batch, learned: SearchLearned) -> dict[str, Loss]:
         images, share = learned.augment(batch)

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from heedful.data.collate import Batch
 from heedful.models.numerics import precise
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Classification(Objective[Any]):
     """Classification of what a model reads in the fields of a batch that are named."""
 
     reads: tuple[str, ...] = ()
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         logits = precise(scores_of(model, batch, self.reads))

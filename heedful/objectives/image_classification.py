@@ -13,7 +13,7 @@ from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.models.numerics import precise
 from heedful.models.vision.vit import ViTSpec
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share
 from heedful.pipelines.image_learned import ImageClasses
 
 
@@ -29,7 +29,7 @@ class Distilled(Protocol):
 class ImageClassification(Objective[ImageClasses]):
     """Classification of images; of two that are mixed, each class counts as much as its share."""
 
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
     teacher: nn.Module | None = None  # which sees the very images, varied and mixed
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageClasses) -> dict[str, Loss]:

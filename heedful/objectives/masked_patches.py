@@ -17,7 +17,7 @@ from heedful.models.vision.beit import BEiT, BEiTSpec
 from heedful.models.vision.dvae import DVAE
 from heedful.models.vision.mae import MAE
 from heedful.objectives.image_classification import of_each
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share
 from heedful.pipelines.image_learned import ImageLearned
 
 PIXELS, TOKENS = 40, 41  # purposes of dice
@@ -71,7 +71,7 @@ def rebuilt(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
 class MaskedTokens(Objective[ImageLearned]):
     """Masked image modelling (Bao et al., 2022): hidden patches are told by the tokens of a discrete autoencoder."""
 
-    smoothing: float = 0.0  # of tokens
+    smoothing: Share = 0.0  # of tokens
     teacher: nn.Module | None = None  # whose tokens they are
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:

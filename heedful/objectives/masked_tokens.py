@@ -12,7 +12,7 @@ from heedful.data.collate import Batch
 from heedful.data.transforms import draw
 from heedful.models.specs import BEGIN, END, PAD
 from heedful.objectives.cross_entropy import cross_entropy
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share
 
 CHOSEN, HOW, WHICH = 51, 52, 53  # purposes of dice
 MASKED, OTHER = 0.8, 0.1  # shares of the chosen tokens that are masked, and that are another token; the rest stays
@@ -26,7 +26,7 @@ class MaskedTokens(Objective[Any]):
     from the seed, the epoch and the crop.
     """
 
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         tokens, answer = hidden(batch, learned)

@@ -12,7 +12,7 @@ from heedful.data.collate import Batch
 from heedful.data.transforms import draw
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.objectives.cross_entropy import consistent, cross_entropy
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share, Weight
 
 BLANKS = 50  # purpose of dice
 NONE = -1  # what stands where nothing is learned
@@ -22,7 +22,7 @@ NONE = -1  # what stands where nothing is learned
 class Written(Objective[Any]):
     """An objective of a decoder, whose tokenizer goes with it."""
 
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
 
     def on_train_begin(self, model: nn.Module, learned: Any) -> None:
         vars(model)["tokenizer"] = learned.tokenizer  # as one that is loaded has it
@@ -32,7 +32,7 @@ class Written(Objective[Any]):
 class NextToken(Written):
     """Language modelling; where data have noise, so many tokens that are read are unknown (Xie et al., 2017)."""
 
-    consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer = batch["answer"].flatten()

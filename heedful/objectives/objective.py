@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, Generic, Self, TypeVar, get_origin, get_type_hints
 
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch
@@ -14,6 +16,8 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 
 SCALES = "loss_scales"  # field of a batch: how many of the first loss there are in the step for one of each
+Share = Annotated[float, Field(ge=0.0, lt=1.0)]
+Weight = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Kept = TypeVar("Kept")  # what was learned of the data
 
 
@@ -70,6 +74,18 @@ class Objective(ABC, Generic[Kept]):
     def inference_model(self, model: nn.Module, learned: Kept) -> nn.Module:
         """What is left of a model that has learned, to be scored, looked into and written."""
         return model
+
+
+@cache
+def numbers_of(*kinds: type) -> type[BaseModel]:
+    """The keys of an objective: the numbers among the fields of dataclasses, with their bounds."""
+    found: dict[str, Any] = {}
+    for kind in kinds:
+        hints = get_type_hints(kind, include_extras=True)
+        found |= {
+            one.name: (hints[one.name], one.default) for one in fields(kind) if get_origin(hints[one.name]) is Annotated
+        }
+    return create_model("Numbers", __config__=ConfigDict(frozen=True, extra="forbid", strict=True), **found)
 
 
 def primary(losses: dict[str, Loss]) -> Loss:

@@ -11,15 +11,15 @@ from torch import nn
 from heedful.data.collate import Batch
 from heedful.models.writer import teacher_forced
 from heedful.objectives.cross_entropy import consistent, cross_entropy
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share, Weight
 
 
 @dataclass(frozen=True)
 class TeacherForcing(Objective[Any]):
     """Teacher forcing: what a model says after each token of the right target is judged by the token that comes."""
 
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
-    consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer, pad = batch["answer"].flatten(), learned.special.pad

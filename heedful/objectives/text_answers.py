@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch
 from heedful.models.encoder_call import encoder_output
 from heedful.objectives.cross_entropy import consistent, cross_entropy
-from heedful.objectives.objective import Loss, Objective
+from heedful.objectives.objective import Loss, Objective, Share, Weight
 
 NONE = -1  # an answer that counts for nothing: that of padding
 HIDDEN = -1e4  # the score of a token that is none: as good as never, and no gradient is lost
@@ -24,8 +24,8 @@ Scores = Callable[[Tensor, Batch], Tensor]  # of what may be answered, last, of 
 class TextAnswers(Objective[Any]):
     """Cross-entropy of the class of a text, or of the tags of its words."""
 
-    smoothing: float = 0.0  # of labels (Szegedy et al., 2016)
-    consistency: float = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         wanted = batch["answer"].flatten() - 1
@@ -36,8 +36,8 @@ class TextAnswers(Objective[Any]):
 class SpanAnswers(Objective[Any]):
     """Cross-entropy of the first and of the last token of an answer, among those of the text."""
 
-    smoothing: float = 0.0
-    consistency: float = 0.0
+    smoothing: Share = 0.0
+    consistency: Weight = 0.0
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:
@@ -59,7 +59,7 @@ class Among(Protocol):
 class TaskAnswers(Objective[Among]):
     """Cross-entropy of classes among those of a text's task; smoothing would give to classes of other tasks."""
 
-    consistency: float = 0.0
+    consistency: Weight = 0.0
 
     def losses(self, model: nn.Module, batch: Batch, learned: Among) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:

@@ -17,7 +17,7 @@ from heedful.looking import look
 from heedful.metrics.alignment_error import choose, crossings
 from heedful.metrics.perplexity import ROOM
 from heedful.models.numerics import precise
-from heedful.objectives.objective import Loss
+from heedful.objectives.objective import Loss, Weight
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.translation import TranslationCollate, TranslationLearned
 
@@ -28,7 +28,7 @@ LOOKED_AT = 500  # validation samples by which layer and head are chosen
 class GuidedTranslation(TeacherForcing):
     """Teacher forcing with guided alignment; once it has learned, the head is chosen that links words best."""
 
-    guidance: float = 0.0  # of attention, by given alignments (Chen et al., 2016)
+    guidance: Weight = 0.0  # of attention, by given alignments (Chen et al., 2016)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class GuidedTranslation(TeacherForcing):
 
     def configured(self, splits: Splits[Encoded], learned: TranslationLearned) -> tuple[Self, TranslationLearned]:
         if self.guidance and any(sample.texts.links is None for sample in splits.train):
-            raise Refusal("training.guidance learns from alignments; name them with data.train.alignment=FILE")
+            raise Refusal("objective.guidance learns from alignments; name them with data.train.alignment=FILE")
         return self, replace(learned, guided=bool(self.guidance))
 
     def calibrated(self, model: nn.Module, splits: Splits[Encoded], learned: TranslationLearned) -> TranslationLearned:

@@ -18,11 +18,11 @@ from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
     from heedful.pipelines.use import Usage
-    from heedful.tasks.closed import Task
-    from heedful.tasks.use import Use
+    from heedful.tasks.task import Task
+    from heedful.tasks.work import Work
 
 __getattr__ = lazily(__name__)
-TASKS: Registry[Any] = Registry(
+TASKS: Registry[Task] = Registry(
     "task",
     "heedful.tasks",
     {
@@ -80,7 +80,7 @@ ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json,
 USES: Mapping[str, Any] = ChainMap[str, Any](TASKS, ALONE)  # type: ignore[arg-type]  # read alone
 
 
-def task_of(name: str) -> Any:
+def task_of(name: str) -> Task:
     """The task that a spec names."""
     return TASKS.named(name)
 
@@ -119,7 +119,7 @@ __all__ = [
     "TASKS",
     "USES",
     "Task",
-    "Use",
+    "Work",
     "task_of",
     "use_of",
 ]

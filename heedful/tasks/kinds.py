@@ -7,8 +7,8 @@ from heedful.models.attention_kinds import Kind
 from heedful.objectives.head_losses import disagreement, guided
 
 LOSSES = (
-    Kind("disagreement", "loss", disagreement.overlap, "training.disagreement=0.1", disagreement.CARD),
-    Kind("guided", "loss", guided.astray, "training.guided=0.1", guided.CARD),
+    Kind("disagreement", "loss", disagreement.overlap, "objective.disagreement=0.1", disagreement.CARD),
+    Kind("guided", "loss", guided.astray, "objective.guided=0.1", guided.CARD),
 )
 
 

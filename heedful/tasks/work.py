@@ -16,10 +16,9 @@ from heedful.data.splits import Splits
 from heedful.looking.page import Samples, Section
 from heedful.metrics.metric import evaluate
 from heedful.models import Spec
-from heedful.objectives.objective import Loss, Objective, combined, primary
+from heedful.objectives.objective import Loss, combined, primary
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.use import Use
-from heedful.tasks.closed import PLAIN, Terms
 from heedful.tasks.task import Task
 from heedful.views.finding import Deferred, Finding
 
@@ -39,11 +38,6 @@ class Work(Use):
     def filled(self) -> bool:
         """Whether its batches can be filled up with zeros."""
         return self.task.collate.fillable(self.learned)
-
-    @property
-    def terms(self) -> frozenset[str]:
-        """The numbers that its objective knows."""
-        return frozenset(one.name for one in fields(self.task.objective))
 
     # ------------------------------------------------------------------ data
 
@@ -107,9 +101,10 @@ class Work(Use):
 
     # ------------------------------------------------------------------ learning
 
-    def asked(self, terms: Terms, splits: Splits[Any]) -> None:
-        """Hears what the loss will be asked for; refuses what the samples do not allow."""
-        objective = with_terms(self.task.objective, terms)
+    def configure(self, numbers: Mapping[str, float], splits: Splits[Any]) -> None:
+        """Hears of the numbers of its objective; refuses what the samples do not allow."""
+        own = {one.name for one in fields(self.task.objective)}
+        objective = replace(self.task.objective, **{name: value for name, value in numbers.items() if name in own})
         self.objective, self.learned = objective.configured(splits, self.learned)
 
     def taught_by(self, teacher: nn.Module, other: Any, spec: Spec) -> None:
@@ -132,21 +127,17 @@ class Work(Use):
         """Chooses on validation data, once the model has learned, what must be kept beside it."""
         self.learned = self.objective.calibrated(model, splits, self.learned)
 
-    def losses(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> dict[str, Loss]:
+    def losses(self, model: nn.Module, batch: Batch) -> dict[str, Loss]:
         """The losses of a batch by name, the one that divides first."""
-        return with_terms(self.objective, terms).losses(model, batch, self.learned)
+        return self.objective.losses(model, batch, self.learned)
 
     def loss_counts(self, batch: Batch) -> dict[str, Tensor]:
         """How many there are of each loss in a batch, where they are not as many as of the first."""
         return self.objective.counts(batch, self.learned)
 
-    def loss_names(self, terms: Terms) -> tuple[str, ...]:
-        """The names of the losses, the same for every batch."""
-        return with_terms(self.objective, terms).names
-
-    def loss(self, model: nn.Module, batch: Batch, terms: Terms = PLAIN) -> tuple[Tensor, Tensor]:
+    def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """The weighted sum of the losses and how many there are of the first."""
-        found = self.losses(model, batch, terms)
+        found = self.losses(model, batch)
         return combined(found), primary(found).count
 
     # ------------------------------------------------------------------ scoring and showing
@@ -169,9 +160,3 @@ class Work(Use):
             return None
         others: list[Section] = [part for one in found[1:] for part in (one.figures, *one.more)]
         return replace(found[0], more=(*found[0].more, *others))
-
-
-def with_terms(objective: Objective[Any], terms: Terms) -> Objective[Any]:
-    """An objective with the numbers that a run asks for."""
-    own = {one.name for one in fields(objective)} & {one.name for one in fields(terms)}
-    return replace(objective, **{name: getattr(terms, name) for name in own}) if own else objective

@@ -89,14 +89,14 @@ def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:
     here = [] if samples is None else [f"data={MEMORY}"]
     if isinstance(task, str) and task in recipes.names():
         asked = recipes.resolve(task, [*here, *keys])
-        kind = task_of(asked.task).reader(FILES)
+        record = task_of(asked.task)
     else:
         record = task if isinstance(task, Task) else task_of(task)
-        kind, values = record.reader(FILES), {"task": record.name, "data": {"name": MEMORY}, "model": {}}
+        values: dict[str, Any] = {"task": record.name, "data": {"name": MEMORY}, "model": {}}
         for key, value in map(recipes.parse, keys):
             recipes.put(values, key, value)
-        asked = validated(values, kind=reading(kind))
+        asked = validated(values, kind=reading(record.reader(FILES), type(record.objective)))
     if samples is None:
         return asked
-    data = in_memory(kind, samples, asked.data.model_dump(exclude={"name"}, exclude_unset=True))
-    return reading(type(data)).model_validate({**dict(asked), "data": data})
+    data = in_memory(record.reader(FILES), samples, asked.data.model_dump(exclude={"name"}, exclude_unset=True))
+    return reading(type(data), type(record.objective)).model_validate({**dict(asked), "data": data})

@@ -21,8 +21,7 @@ from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
 from heedful.objectives.head_losses.head_terms import HeadTerms
 from heedful.objectives.objective import SCALES, Loss, combined, primary
-from heedful.tasks import Task
-from heedful.tasks.closed import Terms
+from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
@@ -46,7 +45,7 @@ class Loop:
     """Model, optimiser, averages and progress of a run, and the steps that move them."""
 
     def __init__(
-        self, run: RunSpec, task: Task, splits: Splits[Any], model: nn.Module, folder: Path, ranks: Ranks = ONE
+        self, run: RunSpec, task: Work, splits: Splits[Any], model: nn.Module, folder: Path, ranks: Ranks = ONE
     ) -> None:
         self.run, self.task, self.splits, self.model, self.folder = run, task, splits, model, folder
         self.ranks = ranks
@@ -55,8 +54,8 @@ class Loop:
         self.device = next(model.parameters()).device
         self.engines = run_by(self.training, model)
         self.portions = Portions(run, task, splits.train, self.shape(), ranks)
-        self.terms, self.heads = Terms.of(self.training), HeadTerms.of(self.training)
-        self.names = (*task.loss_names(self.terms), *self.heads.names)
+        self.heads = HeadTerms.of(run.objective)
+        self.names = (*task.objective.names, *self.heads.names)
         self.precision = Precision(self.training, self.device)
         self.layout = layout(model, self.judged, self.training, ranks, self.precision.dtype == torch.bfloat16)
         self.optimiser = optimiser_of(model, self.training)
@@ -237,7 +236,7 @@ class Loop:
     def judged(self, batch: Batch) -> Losses:
         """The weighted sum of a batch's losses, the count of the first, and the sum and count of each of several."""
         with self.precision.autocast():
-            found = self.heads.losses(lambda: self.task.losses(self.learner, batch, self.terms), self.learner)
+            found = self.heads.losses(lambda: self.task.losses(self.learner, batch), self.learner)
             return combined(found, batch.get(SCALES)), primary(found).count, self.apart(found)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 from heedful.data.collate import Batch
 from heedful.data.splits import Plan
 from heedful.engines.buckets import Shape
-from heedful.tasks import Task
+from heedful.tasks.work import Work
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.run_spec import RunSpec
 
@@ -33,7 +33,7 @@ class Portions:
     """The portions of a run, ready for the device. `shape` fills a batch up."""
 
     def __init__(
-        self, run: RunSpec, task: Task, train: Sequence[Any], shape: Shape = lambda batch: batch, ranks: Ranks = ONE
+        self, run: RunSpec, task: Work, train: Sequence[Any], shape: Shape = lambda batch: batch, ranks: Ranks = ONE
     ) -> None:
         self.task, self.train, self.shape, self.ranks = task, train, shape, ranks
         self.accumulate, self.members = run.training.accumulate, int(run.model.get("members", 1))

@@ -1,32 +1,46 @@
-"""Older run folders (backward compatibility): what a run.yaml said before readers owned their keys."""
+"""Older run folders (backward compatibility): what a run.yaml said before keys had owners, told as it is said now."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from heedful.data.data_spec import DataSpec
 from heedful.models import FAMILIES
 from heedful.models.former_keys import brought_up_to_date
-from heedful.training.run_spec import RunSpec, read, reader_of, validated
+from heedful.training.run_spec import MOVED, RunSpec, read, reader_of, reading_of, validated
+
+DATA = frozenset({  # one class held the keys of all data, and each run wrote all of them
+    "name", "train", "valid", "test", "samples", "held_out", "longest", "shortest", "horizon", "dimensions",
+    "split_seed", "languages", "form", "tokenizer", "merge_dropout", "too_long", "pixels", "channels", "broken",
+    "augment", "document", "apart", "divide", "stride", "noise", "whole_words", "near", "negatives", "frequent",
+    "bleu",
+})  # fmt: skip
 
 
 def begun_spec(path: Path) -> RunSpec:
-    """The spec of a run that was begun, by its run.yaml, which may be older than the keys of its data's reader.
+    """The spec of a run that was begun, by its run.yaml, which may be older than the keys that there are now.
 
-    One class held the keys of all data then, and each run wrote all of them: those that its reader does not have meant
-    nothing, and are left out.
+    A key of all data that the run's own reader does not have meant nothing, and is left out; so is a number of a loss
+    that the task's objective does not have.
     """
     values = read(path)
-    if isinstance(values.get("task"), str) and isinstance(values.get("data"), dict):
-        known = reader_of(values["task"], values["data"]).model_fields
-        values = values | {"data": {key: value for key, value in values["data"].items() if key in known or new(key)}}
+    if not isinstance(values.get("task"), str) or not isinstance(values.get("data"), dict):
+        return validated(values, str(path))
+    known = reader_of(values["task"], values["data"]).model_fields
+    data = {key: value for key, value in values["data"].items() if key in known or key not in DATA}
+    training, objective = numbers_moved(values)
+    values = values | {"data": data} | ({"training": training, "objective": objective} if training else {})
     model = values.get("model")
     if isinstance(model, dict) and (family := str(model.get("family"))) in FAMILIES:
         values = values | {"model": brought_up_to_date(model, FAMILIES[family].spec.model_fields)}
     return validated(values, str(path))
 
 
-def new(key: Any) -> bool:
-    """Whether no data ever had such a key."""
-    return key not in DataSpec.model_fields
+def numbers_moved(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What training and objective say, the numbers of losses among what is now the objective's."""
+    training, objective = values.get("training"), values.get("objective", {})
+    if not isinstance(training, dict) or not isinstance(objective, dict):
+        return {}, {}
+    known = reading_of(values).model_fields["objective"].annotation.model_fields  # type: ignore[union-attr]
+    moved = {key: training[key] for key in MOVED if key in training and key in known}
+    return {key: value for key, value in training.items() if key not in MOVED}, moved | objective

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,9 @@ from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
 from heedful.models.writer import Writer
-from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms
-from heedful.tasks import Task, task_of
-from heedful.tasks.closed import Terms
-from heedful.tasks.task import Task as Record
+from heedful.objectives.head_losses.head_terms import looks
+from heedful.tasks import task_of
+from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
@@ -44,7 +43,7 @@ class Ready:
     """A run that was checked and can start."""
 
     run: RunSpec
-    task: Task
+    task: Work
     splits: Splits[Any]
     model: nn.Module
     start: str = ""  # what the model began with, where that is not chance
@@ -55,7 +54,7 @@ class Ready:
 class Given:
     """What a run is given in Python and no file could say: a task, a model of one's own, and who hears of the run."""
 
-    task: Record | None = None
+    task: Task | None = None
     model: nn.Module | None = None
     callbacks: tuple[Callback, ...] = ()
 
@@ -107,7 +106,7 @@ def begun_with(model: nn.Module, run: RunSpec) -> Begun:
     return begin(model, Path(run.whole_start)) if run.whole_start else Begun()
 
 
-def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
+def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> None:
     """Gives a task the teacher of its run, where it has one."""
     if run.teacher:
         teacher, learned = trained(Path(run.teacher))
@@ -116,18 +115,16 @@ def teach(run: RunSpec, task: Task, spec: Spec, place: torch.device) -> None:
 
 def chosen(
     run: RunSpec, place: torch.device, begun_in: Path | None = None, given: Given = NOTHING
-) -> tuple[Task, Splits[Any], Spec]:
+) -> tuple[Work, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
     kind = task_of(run.task) if given.task is None else given.task
-    if begun_in is None and not isinstance(kind, Record):
-        kind.hears(dict(run.data))
     task, splits = opened(run, kind, place)
     spec = suited(run, task, begun_in)
     models.check_size(spec)
     return task, splits, spec
 
 
-def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Task, Splits[Any]]:
+def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[Any]]:
     """The task of a run and its data, where they can work together."""
     task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
@@ -137,21 +134,16 @@ def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Task, Splits[A
     working_dtype(run.training, place)
     if run.whole_start:
         check_tokens(run, task)
-    task.asked(Terms.of(run.training), splits)
+    task.configure(dict(run.objective), splits)
     task.decoding = run.decoding
     return task, splits
 
 
-def check_terms(run: RunSpec, task: Task) -> None:
-    """Refuses what the task's loss does not know."""
-    for term in (field.name for field in fields(Terms)):
-        value = getattr(run.training, term)
-        if value and term not in (*task.terms, *(one.name for one in fields(HeadTerms))):
-            raise Refusal(f"training.{term}={value} is nothing that task {task.name!r} knows; leave it out")
-    looking = next((term for term in ("guidance", *LOOKING) if getattr(run.training, term)), "")
-    if looking and run.training.compile:
+def check_terms(run: RunSpec, task: Work) -> None:
+    """Refuses what goes with no objective of the task's, or with none at all."""
+    if (looking := looks(run.objective)) and run.training.compile:
         raise Refusal(
-            f"training.{looking} looks into the model, and a compiled one cannot be; leave training.compile out"
+            f"objective.{looking} looks into the model, and a compiled one cannot be; leave training.compile out"
         )
     if run.training.graphs and not (task.filled or task.even):
         raise Refusal(
@@ -161,7 +153,7 @@ def check_terms(run: RunSpec, task: Task) -> None:
         raise Refusal(f"decoding is for models that write, and this one's task is {task.name}; leave it out")
 
 
-def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Splits[Any]:
+def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Splits[Any]:
     """The samples that the model can take; what is too long is named, or left out where that was asked for."""
     if too_long == "cut":
         parts = (splits.train, splits.valid, splits.test)
@@ -177,7 +169,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     length = task.length(longest)
     if length > spec.longest:
         learned = too_long == "refuse" and any(task.length(sample) == length for sample in splits.train)
-        cuts = task.cuts if isinstance(task, Work) else type(task).shortened is not Task.shortened
+        cuts = task.cuts
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)
         raise Refusal(
@@ -187,7 +179,7 @@ def fitting(splits: Splits[Any], task: Task, spec: Spec, too_long: str) -> Split
     return splits
 
 
-def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
+def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
     begun = inherited(run, task) if run.whole_start and task.inherits else {}
     family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.numbers()
@@ -216,19 +208,19 @@ def suited(run: RunSpec, task: Task, begun_in: Path | None = None) -> Spec:
     return spec
 
 
-def can_learn(task: Task, family: str) -> bool:
+def can_learn(task: Work, family: str) -> bool:
     """Whether a family is one of those that a task knows, or writes as they do; what it reads, its model says."""
     kinds = models.FAMILIES[task.family].model, models.FAMILIES[family].model
     return family in (task.family, *task.also) or all(issubclass(kind, Writer) for kind in kinds)
 
 
-def asked_alike(task: Task, model: nn.Module) -> bool:
+def asked_alike(task: Work, model: nn.Module) -> bool:
     """Whether a writer of another family reads what those read that a task knows, and ends as they end."""
     known: Any = models.FAMILIES[task.family].model
     return isinstance(model, Writer) and model.reads == known.reads and model.special == getattr(known, "special", None)
 
 
-def cannot_learn(task: Task, family: str) -> Refusal:
+def cannot_learn(task: Work, family: str) -> Refusal:
     """The refusal of a family for a task."""
     known = " or ".join((task.family, *task.also))
     return Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
@@ -247,7 +239,7 @@ def check_facts(said: Mapping[str, Any], facts: Mapping[str, Any], begun_in: Pat
             check_facts(part, facts, begun_in, f"{where}.{key}")
 
 
-def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
+def rehearse(task: Work, model: nn.Module, samples: Sequence[Any]) -> None:
     """Lets a fresh model read and answer a few samples, so that parts that do not fit together are refused in time."""
     model.eval()
     try:
@@ -268,7 +260,7 @@ def rehearse(task: Task, model: nn.Module, samples: Sequence[Any]) -> None:
     model.train()
 
 
-def advise(task: Task, spec: Spec) -> None:
+def advise(task: Work, spec: Spec) -> None:
     """Warns of what can run but is unlikely to learn."""
     if task.ordered and not spec.knows_order:
         doubt("model.position=none and no bias: the model cannot tell the order that this task is about")

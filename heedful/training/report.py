@@ -14,7 +14,7 @@ from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.metrics.rouge import NAMES as ROUGE
-from heedful.tasks import Task
+from heedful.tasks.work import Work
 from heedful.training.adapt.ablation import beside
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
@@ -96,12 +96,12 @@ def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
     return tuple(made)
 
 
-def samples(task: Task, model: nn.Module, splits: Splits[Any]) -> Samples:
+def samples(task: Work, model: nn.Module, splits: Splits[Any]) -> Samples:
     """A dozen samples of the test split with the model's answers."""
     return task.show(model, pick(splits.test, 12))
 
 
-def attention(task: Task, model: nn.Module, splits: Splits[Any], finding: Finding | None) -> Attention:
+def attention(task: Work, model: nn.Module, splits: Splits[Any], finding: Finding | None) -> Attention:
     """Every layer's and head's attention on a few samples of the test split."""
     chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
     examples = tuple(task.look(model, task.write_input(sample)) for sample in chosen)

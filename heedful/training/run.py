@@ -89,7 +89,7 @@ def train(
         foreseen(run, out, place)
     whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None, given)
-    check(ready.model, run.training)
+    check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
         data = ready.run.data.with_tokens_of(run.data.tokens_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,15 +10,15 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.readers.reader import FILES
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import refusal
+from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.objective import numbers_of
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
 from heedful.tasks import task_of
-from heedful.tasks.task import Task
 
 MOST = 1_000_000_000  # steps, samples or tokens: decades of them
 Count = Annotated[int, Field(ge=1, le=MOST)]
@@ -28,6 +29,7 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 BETAS = [0.9, 0.98]
 
+MOVED = (*(one.name for one in fields(HeadTerms)), "smoothing", "consistency", "guidance")  # from training
 LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
 
 Parallel = Literal["auto", "none", "ddp", "fsdp"]
@@ -61,16 +63,9 @@ class TrainingSpec(BaseModel):
     weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
     betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
     clip: NotNegative = 1.0  # the longest gradient; 0: any
-    smoothing: Share = 0.0  # of labels
-    consistency: NotNegative = 0.0  # of two passes with other dropout: R-Drop (Liang et al., 2021); 0: one pass
-    guidance: NotNegative = 0.0  # of attention by the alignments given with the data; 0: none
     freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
     lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
     layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
-    disagreement: NotNegative = 0.0  # of heads: what it costs that two look at the same (Li et al., 2018)
-    policy: NotNegative = 0.0  # how much mechanisms learn that choose whom to see (sac), by policy gradient
-    guided: NotNegative = 0.0  # heads: what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
-    span: NotNegative = 0.0  # of heads that learn how far they look (model.bias=span): what a position of it costs
     average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
     average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
     dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
@@ -123,6 +118,7 @@ class RunSpec(BaseModel):
     data: Any
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
+    objective: Any = {}  # the numbers of its task's objective, and of losses on heads
     decoding: Decoding = Decoding()
     # A run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first; or a folder for
     # each part of the model that has a family of its own, all of whose weights that part takes over.
@@ -162,28 +158,32 @@ class RunSpec(BaseModel):
 
 def reader_of(task: str, data: Any) -> type[BaseModel]:
     """The reader of a task's data, whose keys they have: by their name, alone or among keys."""
-    record = task_of(task)
-    if not isinstance(record, Task):
-        return DataSpec
     name = data.get("name", FILES) if isinstance(data, dict) else data
-    return record.reader(str(name))
+    reader: type[BaseModel] = task_of(task).reader(str(name))
+    return reader
 
 
 @cache
-def reading(reader: type[BaseModel]) -> type[RunSpec]:
-    """The spec of runs whose data a reader reads."""
-    return create_model("RunSpec", __base__=RunSpec, data=(reader, ...))
+def reading(reader: type[BaseModel], objective: type) -> type[RunSpec]:
+    """The spec of runs whose data a reader reads, and whose losses an objective judges by its own numbers."""
+    numbers = numbers_of(objective, HeadTerms)
+    return create_model("RunSpec", __base__=RunSpec, data=(reader, ...), objective=(numbers, numbers()))
 
 
-def kind_of(values: dict[str, Any]) -> type[RunSpec]:
+def reading_of(values: dict[str, Any]) -> type[RunSpec]:
     """The spec of a run of such values."""
     task = values.get("task")
-    return reading(reader_of(task, values["data"])) if isinstance(task, str) and "data" in values else RunSpec
+    if not isinstance(task, str) or "data" not in values:
+        return RunSpec
+    return reading(reader_of(task, values["data"]), type(task_of(task).objective))
 
 
 def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
     """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
-    kind = kind or kind_of(values)
+    kind = kind or reading_of(values)
+    training = values.get("training")
+    for key in [key for key in MOVED if isinstance(training, dict) and key in training]:
+        raise Refusal(f"training.{key} is a number of the objective's; write objective.{key}={(training or {})[key]}")
     try:
         return kind.model_validate(values)
     except ValidationError as error:

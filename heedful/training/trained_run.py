@@ -9,17 +9,17 @@ from typing import Any
 
 from torch import nn
 
-from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
 from heedful.formats import native, weights
 from heedful.formats.hf_models import is_public
 from heedful.models.specs import LanguageSpec, Spec
 from heedful.models.text.bert import EncoderSpec
+from heedful.pipelines.use import Use
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
 from heedful.safe.sealed_folders import seal, write_folder, write_tensors
-from heedful.tasks import USES, Task, Use, suited, use_of
-from heedful.tasks.task import Task as Record
+from heedful.tasks import USES, suited, use_of
+from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.training.older_runs import begun_spec
 from heedful.training.recipes import TOY, parse, put, toy_data
@@ -28,7 +28,7 @@ from heedful.training.run_spec import validated
 TASK = "task.json"
 
 
-def leave(model: nn.Module, task: Task, folder: Path) -> None:
+def leave(model: nn.Module, task: Work, folder: Path) -> None:
     """Writes a model and its task to a folder, whole or not at all."""
 
     def fill(aside: Path) -> None:
@@ -42,15 +42,15 @@ def leave(model: nn.Module, task: Task, folder: Path) -> None:
     write_folder(folder, fill)
 
 
-def trained(folder: Path) -> tuple[nn.Module, Task]:
+def trained(folder: Path) -> tuple[nn.Module, Work]:
     """The model and the task of a run folder, or of the `model/` in it."""
     model, use = usable(folder)
-    if not isinstance(use, Task | Work):
+    if not isinstance(use, Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
     return model, use
 
 
-def usable(folder: Path, record: Record | None = None) -> tuple[nn.Module, Use]:
+def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
     """The model of a folder and what it is used for: its task, or what its output answers."""
     place = native.model_folder(folder)
     model = native.load(place)
@@ -70,7 +70,7 @@ def usable(folder: Path, record: Record | None = None) -> tuple[nn.Module, Use]:
     return model, task
 
 
-def work_of(place: Path, record: Record | None = None) -> Any:
+def work_of(place: Path, record: Task | None = None) -> Any:
     """The task of a model folder at work, as it was written beside the model; a record of one's own is given."""
     state = read_json(place / TASK)
     name = state.pop("task", None)
@@ -84,7 +84,7 @@ def work_of(place: Path, record: Record | None = None) -> Any:
         raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
 
 
-def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Sequence[Any]:
+def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Sequence[Any]:
     """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
     values = begun(folder) or {"task": task.name, "model": {}, "data": {}}
     for key, value in map(parse, changes):
@@ -93,8 +93,6 @@ def samples(folder: Path, task: Task, changes: Iterable[str], split: str) -> Seq
                 f"{key} cannot be changed in a trained model; "
                 "eval takes model.mechanism=..., data=..., data.test=..., data.apart=... and seed=..."
             )
-        if key.startswith("data.") and not isinstance(task, Work):
-            task.hears({key.split(".")[1]: value})
         if (key, value) == TOY:
             values["data"] = small(values["data"])
         else:
@@ -124,7 +122,7 @@ def small(data: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def alone(data: DataSpec, split: str) -> DataSpec:
+def alone(data: Any, split: str) -> Any:
     """The data of one split, where it has a file of its own: the others need not be there any more."""
     if split == "train" or getattr(data, split, None) is None:
         return data

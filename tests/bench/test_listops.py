@@ -7,7 +7,7 @@ import pytest
 from heedful.attention.card import Card
 from heedful.bench import listops_bench
 from heedful.cli import main
-from heedful.data.data_spec import DataSpec
+from heedful.data.readers.word_sequences import ListOps, Pixels
 from heedful.errors import Failure, Refusal
 from heedful.models import attention_kinds, part_tables
 
@@ -53,9 +53,9 @@ def test_every_fast_kind_is_asked_and_every_word_can_be_made():
 
 
 def test_the_paper_is_told_of_its_own_data_alone():
-    data = DataSpec(name="listops", shortest=501, longest=1999)
+    data = ListOps(name="listops", shortest=501, longest=1999)
     assert listops_bench.published("softmax", data) == 36.37
-    assert listops_bench.published("softmax", DataSpec(name="cifar10-pixels")) == 42.44
+    assert listops_bench.published("softmax", Pixels(name="cifar10-pixels")) == 42.44
     assert listops_bench.published("softmax", data.model_copy(update={"longest": 99})) is None
     assert listops_bench.published("dpfp", data) is None
 

@@ -73,7 +73,7 @@ def sentences_with_links_for_each_part(place: Path) -> list[str]:
     for part, lines in {"train": slice(80), "valid": slice(80, 100), "test": slice(100, 120)}.items():
         for side, texts in {"source": ENGLISH, "target": INVENTED, "alignment": LINKS}.items():
             data.append(f"data.{part}.{side}={write(place, f'{part}.{side}', texts[lines])}")
-    return ["translate", *data, "training.guidance=0.5", "data.bleu=char", *BRIEF]
+    return ["translate", *data, "objective.guidance=0.5", "data.bleu=char", *BRIEF]
 
 
 def sets(place: Path) -> list[str]:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from heedful.data.data_spec import DataSpec
+from heedful.data.readers.word_sequences import ListOps
 from heedful.data.toys import listops
 from heedful.errors import Refusal
 
@@ -58,7 +58,7 @@ def test_operations_and_digits_come_alike_and_a_quarter_of_what_could_be_lists_a
 
 
 def test_no_expression_is_twice_among_the_splits_and_the_seed_makes_them():
-    data = DataSpec(name="listops", samples=300, held_out=40, shortest=4, longest=9)
+    data = ListOps(name="listops", samples=300, held_out=40, shortest=4, longest=9)
     one, two = listops.listops(data, 1), listops.listops(data, 2)
     every = [line.places.tobytes() for line in (*one.train, *one.valid, *one.test)]
     assert len(set(every)) == len(every) == 350 and (len(one.valid), len(one.test)) == (10, 40)
@@ -72,7 +72,7 @@ def test_no_expression_is_twice_among_the_splits_and_the_seed_makes_them():
 def test_more_expressions_than_there_are_is_refused(monkeypatch):
     monkeypatch.setattr(listops, "TRIES", 2)
     with pytest.raises(Refusal, match=r"only [\d,]+ expressions of 4 to 4 signs were found, not 50,050; widen"):
-        listops.listops(DataSpec(name="listops", samples=50_000, held_out=40, shortest=4, longest=4), 1)
+        listops.listops(ListOps(name="listops", samples=50_000, held_out=40, shortest=4, longest=4), 1)
 
 
 def test_arguments_of_a_list_stand_in_their_places():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from heedful.engines.buckets import LENGTHS, ROWS, captured, compiled
-from heedful.tasks.closed import Terms
 from heedful.training.loop import Loop
+from tests import judging
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train
 
 PRECISE = {"training__dtype": "float64", "model__dropout": 0.0}
@@ -24,9 +24,9 @@ LOSSES = {
 }
 
 
-def judged(loop: Loop, batch: dict[str, Tensor], terms: Terms) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+def judged(loop: Loop, batch: dict[str, Tensor], terms: dict[str, float]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
     loop.model.zero_grad()
-    total, count = loop.task.loss(loop.model, batch, terms)
+    total, count = judging.judged(loop.task, loop.model, batch, **terms)
     total.backward()
     return (
         total.detach(),
@@ -41,10 +41,10 @@ MODELS = [{"model__position": "sine"}, {"model__bias": "alibi"}, {"model__order"
 @pytest.mark.parametrize(("kind", "words"), [*((kind, {}) for kind in LOSSES), *(("all", words) for words in MODELS)])
 def test_a_filled_batch_has_the_same_loss_and_the_same_gradients(tmp_path: Path, kind: str, words: Any) -> None:
     recipe, asked = LOSSES[kind]
-    guided = {"training__guidance": 1} if "guidance" in asked else {}
+    guided = {"objective__guidance": 1} if "guidance" in asked else {}
     loop = loop_of(tmp_path, short(recipe, **PRECISE, **guided, **words))
     loop.model.train()
-    batch, terms = loop.task.batch(first_samples(loop, 5)), Terms(**asked)
+    batch, terms = loop.task.batch(first_samples(loop, 5)), asked
     total, count, slopes = judged(loop, batch, terms)
     for fill in (captured, compiled):
         fuller = fill(batch, 10**6)

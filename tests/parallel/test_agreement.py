@@ -37,18 +37,18 @@ CASES = {
     "a lone sample sharded": case("sets", 9, training__batch=1, **EXACT, **FSDP),
     "micro-batches": case("series", 12, training__accumulate=3, **EXACT, **DDP),  # 7 samples: 3, 3 and 1
     "micro-batches sharded": case("series", 12, training__accumulate=3, training__average=0.9, **EXACT, **FSDP),
-    "batches by tokens": case("translate", 12, training__smoothing=0.1, **EXACT, **DDP),
+    "batches by tokens": case("translate", 12, objective__smoothing=0.1, **EXACT, **DDP),
     "batches by tokens sharded": case(
-        "translate", 12, training__smoothing=0.1, training__recompute="true", training__average=0.9, **EXACT, **FSDP
+        "translate", 12, objective__smoothing=0.1, training__recompute="true", training__average=0.9, **EXACT, **FSDP
     ),
-    "all twice": case("reverse", 5, training__consistency=1.0, **EXACT, **DDP),
+    "all twice": case("reverse", 5, objective__consistency=1.0, **EXACT, **DDP),
     "gone on": case("sort", 6, **EXACT, **DDP),
     "gone on sharded": case("sort", 6, training__average=0.9, **EXACT, **FSDP),
     "norms over batches": case("resnet", 6, training__dtype="float64", training__batch=9, **DDP),
     "norms over batches sharded": case("resnet", 6, training__dtype="float64", training__batch=9, **FSDP),
     "orthogonal steps sharded": case("reverse", 12, training__optimiser="muon", **EXACT, **FSDP),
     "members": case(
-        "classify", 12, model__members=3, training__accumulate=2, training__consistency=1.0, **EXACT, **DDP
+        "classify", 12, model__members=3, training__accumulate=2, objective__consistency=1.0, **EXACT, **DDP
     ),
     "members sharded": case("classify", 12, model__members=3, training__batch=4, **EXACT, **FSDP),
     "low": case("reverse", 20, training__dtype="bfloat16", model__dropout=0.0, **FSDP),

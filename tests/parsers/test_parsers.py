@@ -1,18 +1,17 @@
 """Whatever a file or a key holds, it is read or refused with a line: by seeded damage at every door, and by hand."""
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 import heedful
 from heedful import models
-from heedful.data.data_spec import DataSpec
-from heedful.data.toys import linear_maps, listops, series_sets
 from heedful.errors import Refusal
 from heedful.models import part_tables
 from heedful.safe import plain_data
+from heedful.tasks import TASKS
 from heedful.training import recipes, record, table
 from heedful.training.observe.out_of_memory import check_batch
 from tests.parsers.attack import DOORS, Attack
@@ -102,7 +101,7 @@ def test_a_module_of_ones_own_is_not_saved_as_a_model(tmp_path: Path) -> None:
 ABSURD = [
     *("seed=" + "9" * 23, "training.steps=1e30", "training.steps=" + "1" * 20, "training.batch=10000000000"),
     *("training.save_every=" + "9" * 20, "training.accumulate=" + "9" * 12, "training.tokens=" + "9" * 14),
-    *("data.split_seed=" + "9" * 23, "data.stride=" + "9" * 15, "data.samples=100000000", "decoding.top_k=" + "9" * 12),
+    *("data.longest=" + "9" * 23, "data.shortest=" + "9" * 15, "data.samples=100000000", "decoding.top_k=" + "9" * 12),
     *("decoding.max_new_tokens=" + "9" * 12, "training.warmup=" + "9" * 12, "training.lora={rank: " + "9" * 12 + "}"),
     "decoding.max_new_tokens=999999999",
 ]
@@ -114,18 +113,22 @@ def test_an_absurd_number_is_refused_where_it_is_said(change: str) -> None:
         recipes.resolve("reverse", [change])
 
 
-MADE: dict[str, Callable[[DataSpec, int], object]] = {
-    **{name: getattr(series_sets, name) for name in ("reverse", "sort", "clouds", "waves")},
-    "listops": listops.listops,
-    "maps": linear_maps.maps,
+MADE = {
+    "reverse": "pairs",
+    "sort": "pairs",
+    "clouds": "sets",
+    "waves": "series",
+    "listops": "sequences",
+    "maps": "in-context",
 }
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_samples_that_no_memory_holds_are_refused_before_the_first_is_made(name: str) -> None:
-    data = DataSpec(name=name, samples=10_000_000, longest=9_999_999)
+    reader: Any = TASKS[MADE[name]].reader(name)
+    data = reader(name=name, samples=10_000_000, longest=9_999_999)
     with pytest.raises(Refusal, match=r"^data.samples=10000000 .* would take \d+ MB, which is more than 4096 MB"):
-        MADE[name](data, 1)
+        data.read(1)
 
 
 @pytest.mark.parametrize("length", [2**31, 99999999999999, 10**30])

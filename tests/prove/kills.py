@@ -30,7 +30,7 @@ BRIEF = {
     "training.evaluate_every": 9,
     "training.save_every": 5,
 }
-WORDS = BY_TOKENS | {"data.merge_dropout": 0.1, "training.consistency": 1.0}
+WORDS = BY_TOKENS | {"data.merge_dropout": 0.1, "objective.consistency": 1.0}
 
 HEADER = f"""# Reliability
 

@@ -16,12 +16,12 @@ from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
 from heedful.objectives.next_token import blanked
-from heedful.tasks.closed import Terms
 from heedful.tasks.text.cropping import CropLearned, crops
 from heedful.tasks.text.language_modelling import TASK
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer, train
 from heedful.training import run
+from tests.judging import judged
 
 LETTERS = Tokenizer.of_characters("abc\n ")
 
@@ -126,7 +126,7 @@ def test_whole_words_end_their_lines_and_blanks_are_nothing() -> None:
 def test_two_passes_that_agree_are_one() -> None:
     model, asked = gpt(), task()
     batch = asked.batch(crops(stream("abcabc", "cc"), 8, 8))
-    one, two = (asked.loss(model, batch, Terms(0.1, consistency))[0] for consistency in (0.0, 2.0))
+    one, two = (judged(asked, model, batch, smoothing=0.1, consistency=consistency)[0] for consistency in (0.0, 2.0))
     assert float(one) == pytest.approx(float(two), abs=1e-9)
 
 

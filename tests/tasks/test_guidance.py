@@ -17,14 +17,14 @@ from heedful.looking.alignment import agreement
 from heedful.metrics.alignment_error import Gaze
 from heedful.pipelines.translation import aligned
 from heedful.tasks import TASKS
-from heedful.tasks.closed import Terms
 from heedful.training import run
 from heedful.training.loop import Loop
+from tests.judging import judged
 from tests.training.runs import CPU, first_samples, loop_of, short
 
 GUIDED = "decoder.blocks.0.cross"  # of two layers, the last but one
 WIDTH = 16  # of a head
-PRECISE = {"training__dtype": "float64", "training__guidance": 1}
+PRECISE = {"training__dtype": "float64", "objective__guidance": 1}
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def added(loop: Loop, batch: Batch, **terms: float) -> tuple[Tensor, dict[str, T
     for guidance in (0.0, 0.7):
         loop.model.zero_grad()
         torch.manual_seed(1)  # the same dropout, where there is some
-        total, _ = loop.task.loss(loop.model, batch, Terms(guidance=guidance, **terms))
+        total, _ = judged(loop.task, loop.model, batch, guidance=guidance, **terms)
         total.backward()
         slopes = {n: p.grad.clone() for n, p in loop.model.named_parameters() if p.grad is not None}
         found.append((total.detach(), slopes))
@@ -94,7 +94,7 @@ def test_two_passes_are_guided_by_their_mean(tmp_path: Path) -> None:
 
 def test_guidance_is_not_counted(loop: Loop) -> None:
     batch = loop.task.batch(first_samples(loop, 6))
-    counts = [int(loop.task.loss(loop.model, batch, Terms(guidance=share))[1]) for share in (0.0, 1.0)]
+    counts = [int(judged(loop.task, loop.model, batch, guidance=share)[1]) for share in (0.0, 1.0)]
     assert counts[0] == counts[1] == int((batch["answer"] != 0).sum())
 
 
@@ -134,7 +134,7 @@ def rate_after(steps: int, folder: Path, guidance: float) -> float:
     """The error rate of the guided head after some steps."""
     sizes = {"data__samples": 1200, "data__held_out": 60, "training__tokens": 512, "training__warmup": 10}
     sizes |= {"training__steps": steps, "training__average": 0}
-    loop = loop_of(folder, short("translate", training__guidance=guidance, **sizes))
+    loop = loop_of(folder, short("translate", objective__guidance=guidance, **sizes))
     for step in range(steps):
         loop.step(loop.portions.of(loop.portions.samples(step)))
         loop.progress.step += 1
@@ -164,12 +164,12 @@ def parallel(folder: Path, count: int = 120, aligned: bool = True) -> dict[str, 
 
 
 def test_guidance_needs_alignments_to_learn_from(tmp_path: Path) -> None:
-    bare = short("translate", training__guidance=1, **parallel(tmp_path, aligned=False))
+    bare = short("translate", objective__guidance=1, **parallel(tmp_path, aligned=False))
     with pytest.raises(
-        Refusal, match=r"^training\.guidance learns from alignments; name them with data\.train\.alignm"
+        Refusal, match=r"^objective\.guidance learns from alignments; name them with data\.train\.alignm"
     ):
         run.prepare(bare, CPU)
-    ready = run.prepare(short("translate", training__guidance=1, **parallel(tmp_path)), CPU)
+    ready = run.prepare(short("translate", objective__guidance=1, **parallel(tmp_path)), CPU)
     assert "guide" in ready.task.batch(ready.splits.train[:3])
 
 
@@ -177,27 +177,27 @@ def test_only_what_is_learned_from_needs_alignments(tmp_path: Path) -> None:
     changes = parallel(tmp_path)
     for split in ("valid", "test"):
         changes |= {f"data__{split}__{side}": tmp_path / side for side in ("source", "target")}
-    ready = run.prepare(short("translate", training__guidance=1, **changes), CPU)
+    ready = run.prepare(short("translate", objective__guidance=1, **changes), CPU)
     assert all(sample.texts.links is None for sample in ready.splits.valid)
     assert ready.task.score(ready.model, ready.splits.valid[:3])["perplexity"] > 1
 
 
 @pytest.mark.parametrize("recipe", ["reverse", "sets", "series"])
 def test_guidance_is_for_translations(recipe: str) -> None:
-    with pytest.raises(Refusal, match=r"^training\.guidance=0\.5 is nothing that task '\w+' knows; leave it out$"):
-        run.prepare(short(recipe, training__guidance=0.5), CPU)
+    with pytest.raises(Refusal, match=r"^unknown key 'objective\.guidance'; did you mean 'objective\.guided'\?"):
+        run.prepare(short(recipe, objective__guidance=0.5), CPU)
 
 
 def test_a_compiled_model_cannot_be_guided() -> None:
-    with pytest.raises(Refusal, match=r"^training\.guidance looks into the model, .*; leave training\.compile out$"):
-        run.prepare(short("translate", training__guidance=1, training__compile="true"), CPU)
+    with pytest.raises(Refusal, match=r"^objective\.guidance looks into the model, .*; leave training\.compile out$"):
+        run.prepare(short("translate", objective__guidance=1, training__compile="true"), CPU)
 
 
 @pytest.mark.parametrize("kind", ["words(size=60)", "characters", "unigram(size=120)", "wordpiece(size=150)"])
 def test_guidance_means_the_words_of_the_text_whatever_the_tokenizer(tmp_path: Path, kind: str) -> None:
     reader = TASKS["translation"].reader("invented")(name="invented", samples=200, held_out=40, tokenizer=kind)
     task, splits = TASKS["translation"].open(reader, 1)
-    task.asked(Terms(guidance=1.0), splits)
+    task.configure({"guidance": 1.0}, splits)
     for sample in (*splits.train[:60], *splits.valid):
         source, target = task.learned.words(sample)
         assert max(source) + 1 == len(sample.texts.source.split())

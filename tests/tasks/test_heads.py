@@ -66,7 +66,7 @@ def judged(loop, batch, terms):
 @pytest.mark.parametrize("term", ["disagreement", "guided"])
 @pytest.mark.parametrize("recipe", ["reverse", "sets", "series"])
 def test_any_task_learns_with_it_and_padding_counts_as_before(tmp_path, recipe, term):
-    loop = loop_of(tmp_path, short(recipe, training__dtype="float64", **{f"training__{term}": 0.5}))
+    loop = loop_of(tmp_path, short(recipe, training__dtype="float64", **{f"objective__{term}": 0.5}))
     batch = loop.portions.at(0).batches[0]
     plain, count = judged(loop, batch, HeadTerms())
     more, same = judged(loop, batch, HeadTerms(**{term: 0.5}))
@@ -80,7 +80,7 @@ def test_any_task_learns_with_it_and_padding_counts_as_before(tmp_path, recipe, 
 
 def test_edges_become_likelier_where_they_do_better_than_the_likeliest(tmp_path):
     """The gradient of the policy is that of the mean log-chance of its edges, times what they gained or lost."""
-    spec = short("sets", training__dtype="float64", training__policy=0.5, model__mechanism="sac(edges=2)")
+    spec = short("sets", training__dtype="float64", objective__policy=0.5, model__mechanism="sac(edges=2)")
     loop = loop_of(tmp_path, spec)
     batch, (chooser, *_) = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, SAC)]
     settled = judged(loop, batch, HeadTerms())[0]
@@ -98,7 +98,7 @@ def test_edges_become_likelier_where_they_do_better_than_the_likeliest(tmp_path)
 def test_what_a_span_costs_makes_it_shorter_whatever_the_task(tmp_path):
     """Sukhbaatar et al. (2019): the loss has so much more for every position of the mean span of all heads."""
     far = {"model__bias": "span(farthest=40, ramp=4)", "training__dtype": "float64"}
-    loop = loop_of(tmp_path, short("sort", training__span=0.25, **far))
+    loop = loop_of(tmp_path, short("sort", objective__span=0.25, **far))
     batch, spans = loop.portions.at(0).batches[0], [m for m in loop.model.modules() if isinstance(m, AdaptiveSpan)]
     plain, count = judged(loop, batch, HeadTerms())
     more, same = judged(loop, batch, HeadTerms(span=0.25))
@@ -106,14 +106,14 @@ def test_what_a_span_costs_makes_it_shorter_whatever_the_task(tmp_path):
     torch.testing.assert_close(more - plain, count * 0.25 * torch.cat([one.spans for one in spans]).mean())
     given = torch.autograd.grad(more - plain, [one.share for one in spans])
     assert all((one > 0).all() for one in given), "each head is drawn to a shorter span"
-    run.train(short("sort", training__span=10, **far), tmp_path / "run", False, CPU)
+    run.train(short("sort", objective__span=10, **far), tmp_path / "run", False, CPU)
     model, _ = run.trained(tmp_path / "run")
     assert float(farness(model).detach()) < 20, "it began at 20"
 
 
 def test_a_span_that_is_not_learned_costs_nothing_and_is_refused(tmp_path):
-    with pytest.raises(Refusal, match=r"^training\.span is for heads .*; set model\.bias=span or leave it out$"):
-        run.train(short("sort", training__span=1), tmp_path / "run", False, CPU)
+    with pytest.raises(Refusal, match=r"^objective\.span is for heads .*; set model\.bias=span or leave it out$"):
+        run.train(short("sort", objective__span=1), tmp_path / "run", False, CPU)
 
 
 def test_a_model_is_told_in_python_which_task_of_camtl_a_sequence_is_of():
@@ -131,10 +131,10 @@ def test_a_model_is_told_in_python_which_task_of_camtl_a_sequence_is_of():
 
 
 def test_a_compiled_model_and_one_without_heads_are_refused(tmp_path):
-    with pytest.raises(Refusal, match=r"^training\.guided looks into the model, .*; leave training\.compile out$"):
-        run.prepare(short("sets", training__guided=1, training__compile="true"), CPU)
-    with pytest.raises(Refusal, match=r"^training\.disagreement is for heads, and this model has none; leave it out$"):
-        run.train(short("lenet", training__disagreement=1), tmp_path / "run", False, CPU)
+    with pytest.raises(Refusal, match=r"^objective\.guided looks into the model, .*; leave training\.compile out$"):
+        run.prepare(short("sets", objective__guided=1, training__compile="true"), CPU)
+    with pytest.raises(Refusal, match=r"^objective\.disagreement is for heads, and this model has none; leave it out$"):
+        run.train(short("lenet", objective__disagreement=1), tmp_path / "run", False, CPU)
 
 
 class Marked:

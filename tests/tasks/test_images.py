@@ -18,12 +18,12 @@ from heedful.errors import Refusal
 from heedful.objectives.architecture_search import SearchLearned
 from heedful.pipelines.image_learned import ImageClasses, ImageLearned
 from heedful.pipelines.pipeline import unheard
-from heedful.tasks.closed import Terms
 from heedful.tasks.vision.architecture_search import TASK as SEARCH
 from heedful.tasks.vision.image_classification import TASK
 from heedful.tasks.work import Work
 from heedful.training.distributed.ranks import Ranks
 from tests.answered import plain
+from tests.judging import judged
 
 WORDS = ["flip", "crop(padding=2)", "trivial", "erase", "mixup", "cutmix"]
 
@@ -98,7 +98,7 @@ def test_the_loss_of_mixed_images_is_that_of_mixed_answers(words, smoothing):
     first, second = (one_hot(batch[name], len(task.learned.labels)).float() for name in ("answer", "other_answer"))
     mixed = share[:, None] * first + (1 - share[:, None]) * second
     wanted = cross_entropy(model(images), mixed, reduction="sum", label_smoothing=smoothing)
-    loss, count = task.loss(model, batch, Terms(smoothing=smoothing))
+    loss, count = judged(task, model, batch, smoothing=smoothing)
     torch.testing.assert_close(loss, wanted)
     assert int(count) == 10
 

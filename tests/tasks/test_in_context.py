@@ -6,7 +6,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.data_spec import DataSpec
 from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import drawn, least_squares
 from heedful.errors import Refusal
@@ -98,7 +97,6 @@ def test_a_prompt_that_fits_no_map_is_refused(text: str, fault: str) -> None:
 def test_an_input_without_an_example_before_it_is_refused() -> None:
     with pytest.raises(Refusal, match=r"data\.longest=1 leaves no example before the input that is asked"):
         TASK.open(Maps(name="maps", samples=4, held_out=4, longest=1), 1)
-    assert DataSpec(longest=1).shortest == 1 and DataSpec().shortest == 4
 
 
 def test_maps_are_read_from_no_file() -> None:

@@ -1,23 +1,19 @@
-"""Each task knows some keys of `data`; a key that means nothing to it is refused, and not ignored."""
+"""Each reader has keys of `data` and each objective has numbers; what means nothing is refused, and not ignored."""
 
 import pytest
 import torch
 import yaml
 
-from heedful.data.data_spec import DataSpec
 from heedful.errors import Refusal
-from heedful.tasks import TASKS, task_of
-from heedful.tasks.closed import ALL
-from heedful.tasks.task import Task
+from heedful.tasks import TASKS
 from heedful.training import recipes, run
 from heedful.training.adapt.pretraining_stages import named
-from heedful.training.older_runs import begun_spec
+from heedful.training.older_runs import DATA, begun_spec
 from heedful.training.prepare import prepare
 from heedful.training.run_spec import validated
 
 CPU = torch.device("cpu")
 FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]
-IGNORED = {}
 UNKNOWN = {
     "bart-text": ["apart=false", "whole_words=true"],
     "t5-text": ["apart=false", "whole_words=true"],
@@ -41,27 +37,31 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize(("recipe", "change"), [(recipe, key) for recipe, keys in IGNORED.items() for key in keys])
-def test_a_key_that_means_nothing_to_a_task_is_refused_by_name(recipe, change):
-    spec = recipes.resolve(recipe, [*FEW, f"data.{change}"])
-    key = change.partition("=")[0]
-    with pytest.raises(Refusal, match=rf"^data\.{key} is nothing that task '{spec.task}' knows; leave it out$"):
-        prepare(spec, CPU)
-
-
 @pytest.mark.parametrize(("recipe", "change"), [(recipe, key) for recipe, keys in UNKNOWN.items() for key in keys])
 def test_a_key_that_a_reader_does_not_have_is_refused_by_name(recipe, change):
     with pytest.raises(Refusal, match=rf"^unknown key 'data\.{change.partition('=')[0]}'.* known: data\."):
         recipes.resolve(recipe, [*FEW, f"data.{change}"])
 
 
-def test_each_key_is_known_to_some_task_and_none_is_known_that_is_not_there():
-    closed = [task for task in TASKS.values() if not isinstance(task, Task)]
-    open = [
-        reader.model_fields for task in TASKS.values() if isinstance(task, Task) for reader in task.readers.values()
-    ]
-    assert ALL.union(*(task.keys for task in closed), *open) == DataSpec.model_fields.keys()
-    assert not any(task.keys & ALL for task in closed)
+def test_every_key_that_data_had_before_readers_owned_theirs_has_an_owner():
+    owned = set().union(*(reader.model_fields for task in TASKS.values() for reader in task.readers.values()))
+    assert owned == DATA
+
+
+MOVED = {"smoothing": "translate", "guidance": "translate", "disagreement": "vit", "span": "gpt-text"}
+
+
+@pytest.mark.parametrize(("number", "recipe"), MOVED.items())
+def test_a_number_of_a_loss_is_the_objectives_and_refused_elsewhere(number, recipe):
+    with pytest.raises(
+        Refusal, match=rf"^training\.{number} is a number of the objective's; write objective\.{number}=0\.5"
+    ):
+        recipes.resolve(recipe, ["data=toy", f"training.{number}=0.5"])
+    assert dict(recipes.resolve(recipe, ["data=toy", f"objective.{number}=0.5"]).objective)[number] == 0.5
+    with pytest.raises(Refusal, match=r"^unknown key 'objective\.guidance'"):
+        recipes.resolve("vit", ["data=toy", "objective.guidance=1"])
+    with pytest.raises(Refusal, match=rf"^objective\.{number}=-1 does not fit: it should be 0 or more"):
+        recipes.resolve(recipe, ["data=toy", f"objective.{number}=-1"])
 
 
 @pytest.mark.parametrize("recipe", recipes.names())
@@ -69,9 +69,6 @@ def test_a_task_knows_what_its_recipes_and_their_runs_say_of_data(recipe):
     for name in (None, "toy", "elsewhere", *recipes.sets(recipe)):
         spec = recipes.resolve(recipe, [f"data={name}"] if name else [])
         again = validated(yaml.safe_load(spec.text()))
-        if not isinstance(task_of(spec.task), Task):
-            task_of(spec.task).hears(dict(spec.data))
-            task_of(spec.task).hears(dict(again.data))
         assert again == spec
 
 

@@ -135,7 +135,7 @@ def test_each_has_products_and_rates_as_it_would_have_alone() -> None:
 
 def test_they_learn_and_come_back_with_their_task(tmp_path: Path) -> None:
     given = spec(
-        rows(tmp_path), *TINY, "model.members=3", "training.batch=6", "training.steps=12", "training.consistency=1.0"
+        rows(tmp_path), *TINY, "model.members=3", "training.batch=6", "training.steps=12", "objective.consistency=1.0"
     )
     run.train(given, tmp_path / "out", False, CPU)
     learned, task = trained(tmp_path / "out")

@@ -15,10 +15,10 @@ from heedful.pipelines.pipeline import unheard
 from heedful.pipelines.seq2seq import Seq2Seq, Seq2SeqCollate, Source
 from heedful.pipelines.sequence_pairs import PairsLearned
 from heedful.tasks import TASKS
-from heedful.tasks.closed import Terms
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
 from tests.decoding.test_captioner import Captioner, images
+from tests.judging import judged
 
 SHORT = Decoding(max_new_tokens=9)
 
@@ -84,7 +84,7 @@ def test_captions_their_best_and_their_stream_are_what_the_search_finds(model, w
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_the_loss_is_that_of_the_right_captions_token_by_token(model, work, samples, smoothing):
-    loss, count = work.loss(model, work.batch(samples), Terms(smoothing=smoothing))
+    loss, count = judged(work, model, work.batch(samples), smoothing=smoothing)
     wanted = torch.zeros((), dtype=torch.float64)
     for one in samples:
         said = model(image=one.image[None], target=torch.tensor([[BEGIN, *one.target]]))[0]

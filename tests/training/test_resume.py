@@ -20,22 +20,22 @@ from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
-HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "training__smoothing": 0.1}
+HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "objective__smoothing": 0.1}
 WITHOUT_DROPOUT = ("dvae", "glove", "lenet", "resnet", "word2vec")
-WORDS = {"data__merge_dropout": 0.2, "training__consistency": 1.0}  # other sub-words and other batches in each epoch
+WORDS = {"data__merge_dropout": 0.2, "objective__consistency": 1.0}  # other sub-words and other batches in each epoch
 MORE = {
-    "series": {"training__smoothing": 0.0},  # it has no labels
-    "mae": {"training__smoothing": 0.0},
-    "dino": {"training__smoothing": 0.0},
-    "dvae": {"training__smoothing": 0.0},
-    "in-context": {"training__smoothing": 0.0},
-    "word2vec": {"training__smoothing": 0.0, "data__longest": 16},
-    "classify-several": {"training__smoothing": 0.0, "training__consistency": 1.0},  # classes are of several tasks
-    "glove": {"training__smoothing": 0.0, "data__near": 9, "data__samples": 150},
+    "series": {"objective__smoothing": 0.0},  # it has no labels
+    "mae": {"objective__smoothing": 0.0},
+    "dino": {"objective__smoothing": 0.0},
+    "dvae": {"objective__smoothing": 0.0},
+    "in-context": {"objective__smoothing": 0.0},
+    "word2vec": {"objective__smoothing": 0.0, "data__longest": 16},
+    "classify-several": {"objective__smoothing": 0.0, "objective__consistency": 1.0},  # classes are of several tasks
+    "glove": {"objective__smoothing": 0.0, "data__near": 9, "data__samples": 150},
     "summarise": {"training__tokens": 220},
     "chat-text": {"training__tokens": 220},
     "vit": {"data__augment": ["flip", "crop", "trivial", "erase", "mixup", "cutmix"]},
-    "translate": WORDS | {"training__guidance": 0.5},
+    "translate": WORDS | {"objective__guidance": 0.5},
     "translate-multi30k": WORDS | {"training__average_last": 2},
 }
 

@@ -11,9 +11,9 @@ from torch.nn.functional import cross_entropy
 
 from heedful.data.collate import to
 from heedful.models.text.transformer import PAD
-from heedful.tasks.closed import Terms
 from heedful.training.loop import Loop, seed_step
 from heedful.training.schedule import rate
+from tests.judging import judged
 from tests.training.runs import CPU, Silent, first_samples, loop_of, short
 
 PRECISE = {"training__dtype": "float64", "training__average": 0}
@@ -68,7 +68,7 @@ def test_a_micro_batch_takes_its_share_of_the_samples(tmp_path: Path, monkeypatc
 
 
 def test_a_step_is_torchs_own_on_the_mean_over_what_is_no_padding(tmp_path: Path) -> None:
-    loop = loop_of(tmp_path, short("reverse", training__smoothing=0.1, training__clip=0.5, **PRECISE))
+    loop = loop_of(tmp_path, short("reverse", objective__smoothing=0.1, training__clip=0.5, **PRECISE))
     model = copy.deepcopy(loop.model)
     groups = [
         {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": 0.01},
@@ -136,7 +136,7 @@ def test_label_smoothing_is_torchs(tmp_path: Path, recipe: str, answered: str) -
     there = answer != PAD if recipe == "reverse" else torch.ones_like(answer, dtype=torch.bool)
     logarithms = logits[there].log_softmax(-1)
     hit, even = logarithms.gather(1, answer[there, None])[:, 0], logarithms.mean(-1)
-    total, _ = loop.task.loss(loop.model, batch, Terms(smoothing=0.3))
+    total, _ = judged(loop.task, loop.model, batch, smoothing=0.3)
     torch.testing.assert_close(total, -(0.7 * hit + 0.3 * even).sum(), rtol=1e-5, atol=0)
     torch.testing.assert_close(
         total, cross_entropy(logits[there], answer[there], reduction="sum", label_smoothing=0.3), rtol=1e-5, atol=0
@@ -144,9 +144,9 @@ def test_label_smoothing_is_torchs(tmp_path: Path, recipe: str, answered: str) -
 
 
 def test_the_loop_smooths_as_much_as_it_was_told(tmp_path: Path) -> None:
-    sharp, smooth = (loop_of(tmp_path, short("reverse", training__smoothing=share)) for share in (0.0, 0.3))
+    sharp, smooth = (loop_of(tmp_path, short("reverse", objective__smoothing=share)) for share in (0.0, 0.3))
     samples = first_samples(sharp, 9)
-    total, count = smooth.task.loss(smooth.model.train(), smooth.task.batch(samples), Terms(smoothing=0.3))
+    total, count = judged(smooth.task, smooth.model.train(), smooth.task.batch(samples), smoothing=0.3)
     expected = float(total.detach() / count)
     assert float(smooth.step(smooth.portions.of(samples))) == pytest.approx(expected, rel=1e-5)
     assert float(sharp.step(sharp.portions.of(samples))) != pytest.approx(expected, rel=1e-3)

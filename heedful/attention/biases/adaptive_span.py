@@ -17,7 +17,7 @@ class AdaptiveSpan(Bias):
     """How far each head looks is learned, up to `farthest`; over the last `ramp` positions it fades out.
 
     Sukhbaatar et al. (2019): weights are taken times clamp((ramp + span - distance) / ramp, 0, 1), whose logarithm is
-    added to the scores here. Cost: T^2; the paper leaves out what no head reaches. `training.span` makes them short:
+    added to the scores here. Cost: T^2; the paper leaves out what no head reaches. `objective.span` makes them short:
     what a position of a head's span costs, without which none is given up.
     """
 

@@ -20,7 +20,7 @@ class SAC(Mechanism):
     """Softmax among the `edges` columns that a policy chooses for each row (Li et al., 2020).
 
     The policy gives every column that a row sees a chance, and the likeliest are chosen, of equals all. It has no
-    gradient from what is seen: `training.policy` lets it learn by policy gradient, with edges drawn by their chances
+    gradient from what is seen: `objective.policy` lets it learn by policy gradient, with edges drawn by their chances
     (`redraw`). The paper's policy is a recurrent network that draws one edge after the other. Cost: T^2 as it is
     written here; the paper's is that of the edges.
     """
@@ -30,7 +30,7 @@ class SAC(Mechanism):
         "SAC: Accelerating and Structuring Self-Attention via Sparse Adaptive Connection (Li et al., 2020)",
         2020,
         "T^2",
-        limits="whom to see is learned by training.policy alone; edges are chosen row by row",
+        limits="whom to see is learned by objective.policy alone; edges are chosen row by row",
         tier="B",
     )
 

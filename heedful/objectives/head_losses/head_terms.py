@@ -15,9 +15,9 @@ from heedful.objectives.head_losses.disagreement import overlap
 from heedful.objectives.head_losses.guided import astray
 from heedful.objectives.head_losses.policy_gradient import by_policy
 from heedful.objectives.head_losses.span_loss import farness
-from heedful.objectives.objective import Loss, primary
+from heedful.objectives.objective import Loss, Weight, primary
 
-LOOKING = ("disagreement", "guided", "policy")  # those that look into the model
+LOOKING = ("disagreement", "guided", "policy")  # those that look into the model, of heads
 
 Losses = dict[str, Loss]
 
@@ -26,15 +26,15 @@ Losses = dict[str, Loss]
 class HeadTerms:
     """What losses on heads weigh, whatever the task; 0 is nothing."""
 
-    disagreement: float = 0.0  # of heads with one another: what it costs that two look at the same (Li et al., 2018)
-    guided: float = 0.0  # what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
-    policy: float = 0.0  # how much mechanisms learn that choose whom to see, by policy gradient (SAC: Li et al., 2020)
-    span: float = 0.0  # of heads that learn how far they look: what a position costs (Sukhbaatar et al., 2019)
+    disagreement: Weight = 0.0  # of heads with one another: what it costs that two look at the same (Li et al., 2018)
+    guided: Weight = 0.0  # what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
+    policy: Weight = 0.0  # how much mechanisms learn that choose whom to see, by policy gradient (SAC: Li et al., 2020)
+    span: Weight = 0.0  # of heads that learn how far they look: what a position costs (Sukhbaatar et al., 2019)
 
     @classmethod
-    def of(cls, training: Any) -> Self:
-        """What a run's training asks for."""
-        return cls(**{one.name: getattr(training, one.name) for one in fields(cls)})
+    def of(cls, numbers: Any) -> Self:
+        """Those among the numbers of a run's objective."""
+        return cls(**{one.name: value for one in fields(cls) if (value := dict(numbers).get(one.name)) is not None})
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +69,11 @@ class HeadTerms:
             away = [strayed(seen, path) for path in seen.paths]
             made["guided"] = Loss(count * torch.stack(away).mean(), count, self.guided)
         return made
+
+
+def looks(numbers: Any) -> str:
+    """The first number of a run's objective for which the model is looked into; nothing where none is."""
+    return next((name for name in ("guidance", *LOOKING) if dict(numbers).get(name)), "")
 
 
 def strayed(seen: Seen, path: str) -> Tensor:

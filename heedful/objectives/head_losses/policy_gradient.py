@@ -44,7 +44,7 @@ def choosers(model: nn.Module) -> list[SAC]:
     """The mechanisms of a model that choose whom to see; one without any is refused."""
     found = [part for part in model.modules() if isinstance(part, SAC)]
     if not found:
-        raise Refusal("training.policy is for a mechanism that chooses edges; set model.mechanism=sac or leave it out")
+        raise Refusal("objective.policy is for a mechanism that chooses edges; set model.mechanism=sac or leave it out")
     return found
 
 

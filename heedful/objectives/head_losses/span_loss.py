@@ -16,5 +16,5 @@ def farness(model: nn.Module) -> Tensor:
     """
     found = [part.spans for part in model.modules() if isinstance(part, AdaptiveSpan)]
     if not found:
-        raise Refusal("training.span is for heads that learn how far they look; set model.bias=span or leave it out")
+        raise Refusal("objective.span is for heads that learn how far they look; set model.bias=span or leave it out")
     return torch.cat(found).mean()

@@ -20,7 +20,7 @@ from heedful.models import spec as spec_of
 from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.models.vision.image_spec import ImageSpec
-from heedful.tasks import Task
+from heedful.tasks.work import Work
 from heedful.tokenizers import hf_folders
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
 from heedful.training.run_spec import RunSpec
@@ -33,7 +33,7 @@ NO_SIZE = ("dropout", "classes", "labels", "vocab", "channels", "mean", "deviati
 ASKED = ("output", "classes", "labels", "multi_label")  # of a model, which the task says anew
 
 
-def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
+def inherited(run: RunSpec, task: Work) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
     other = native.load(run.whole_start, check=False)  # as `begin` does
     spec = other.spec
@@ -45,7 +45,7 @@ def inherited(run: RunSpec, task: Task) -> dict[str, Any]:
     return kept | {"vocab": task.grown(vocab_of(other))}
 
 
-def check_tokens(run: RunSpec, task: Task) -> None:
+def check_tokens(run: RunSpec, task: Work) -> None:
     """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
     place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):

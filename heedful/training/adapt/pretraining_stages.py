@@ -18,9 +18,6 @@ from heedful.formats import native
 from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ClassifierSpec
-from heedful.tasks import task_of
-from heedful.tasks.closed import ALL
-from heedful.tasks.task import Task
 from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.distributed.sharding import check
@@ -56,7 +53,7 @@ def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
 def tried(run: RunSpec, out: Path, place: torch.device) -> Ready:
     """A run that could begin now, behind models that are as chance made them in the place of what is trained first."""
     ready = prepare(settled(run, out, lambda spec, to: unlearned(spec, to, place)), place)
-    check(ready.model, run.training)
+    check(ready.model, run)
     return ready
 
 
@@ -110,8 +107,7 @@ def named(word: str, run: RunSpec) -> RunSpec:
 
 def keys_of(run: RunSpec) -> set[str]:
     """The keys of a run's data that mean something to its task."""
-    record = task_of(run.task)
-    return set(type(run.data).model_fields) if isinstance(record, Task) else set(ALL | record.keys)
+    return set(type(run.data).model_fields)
 
 
 def like(run: RunSpec) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from heedful.engines.training_engines import Learning
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
-from heedful.objectives.head_losses.head_terms import LOOKING
+from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms, looks
 from heedful.objectives.head_losses.policy_gradient import choosers
 from heedful.objectives.head_losses.span_loss import farness
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.run_spec import Parallel, TrainingSpec
+from heedful.training.run_spec import Parallel, RunSpec, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
 
@@ -248,9 +248,9 @@ def distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
-def check(model: nn.Module, training: TrainingSpec) -> None:
+def check(model: nn.Module, run: RunSpec) -> None:
     """Refuses layouts that cannot work with the processes that there are, or at all."""
-    kind = kind_of(training)
+    kind = kind_of(run.training)
     if kind != "none" and not distributed():
         raise Refusal(
             f"training.parallel={kind} needs several processes; "
@@ -258,23 +258,25 @@ def check(model: nn.Module, training: TrainingSpec) -> None:
         )
     if kind == "none" and distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    check_layout(model, training, kind)
+    check_layout(model, run, kind)
 
 
-def check_layout(model: nn.Module, training: TrainingSpec, kind: str) -> None:
+def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
     """Refuses what does not go with a layout, however many processes there are."""
+    training, heads, looking = run.training, HeadTerms.of(run.objective), looks(run.objective)
     if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
         key = "training.recompute" if training.recompute else "training.parallel=fsdp"
         raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
-    looking = next((term for term in ("guidance", *LOOKING) if getattr(training, term)), "")
     if training.recompute and looking:
-        raise Refusal(f"training.{looking} looks into blocks that training.recompute goes through twice; leave one out")
-    if training.policy:
+        raise Refusal(
+            f"objective.{looking} looks into blocks that training.recompute goes through twice; leave one out"
+        )
+    if heads.policy:
         choosers(model)
-    if training.span:
+    if heads.span:
         farness(model)
     if looking in LOOKING and not attends(model):
-        raise Refusal(f"training.{looking} is for heads, and this model has none; leave it out")
+        raise Refusal(f"objective.{looking} is for heads, and this model has none; leave it out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
         raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
     if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):

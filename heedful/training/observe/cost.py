@@ -36,7 +36,7 @@ def forwards(loop: Loop, samples: Sequence[Any]) -> int:
     """The operations of one pass forwards over samples."""
     counter = FlopCounterMode(display=False)
     with counter, at_rest(loop.model):
-        loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device), loop.terms)
+        loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device))
     return int(counter.get_total_flops())
 
 

@@ -26,7 +26,8 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.inputs import Learned
 from heedful.models import Spec
-from heedful.tasks import TASKS, Task
+from heedful.tasks import TASKS
+from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.pretraining_stages import settled, unlearned
 from heedful.training.distributed.ranks import Ranks
@@ -177,7 +178,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
         asked = run.model_copy(update={"training": training})
         try:
             with torch.device("meta"):
-                check_layout(models.assemble(spec), training, parallel)
+                check_layout(models.assemble(spec), asked, parallel)
         except Refusal as refusal:
             yield name, refusal
             continue
@@ -203,7 +204,7 @@ def imagined(size: int) -> Iterator[None]:
         torch.distributed.destroy_process_group()
 
 
-def loop_of(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, ranks: Ranks) -> Loop:
+def loop_of(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, ranks: Ranks) -> Loop:
     """The loop of a run, its model fresh."""
     model = models.assemble(spec)
     task.prepare(model)
@@ -211,7 +212,7 @@ def loop_of(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, ranks: Ra
     return Loop(run, task, splits, model, Path(), ranks)
 
 
-def measured(run: RunSpec, task: Task, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
+def measured(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
     """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
     ranks = Imagined(gpus, min(gpus, ROW))
     batches = mock.patch.object(task, "batch", in_earnest(task.batch))
