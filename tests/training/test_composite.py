@@ -282,5 +282,11 @@ def test_parts_begin_with_the_parts_of_other_models_or_say_why_they_cannot(tmp_p
         prepare(run(f"start.eye={tmp_path / 'composite'}"), CPU)
     with pytest.raises(Refusal, match=r"start\.encoder cannot be set, for start is .*; leave one of them out"):
         prepare(run(f"start={tmp_path / 'composite'}", begun[0]), CPU)
+    with pytest.raises(
+        Refusal, match=r"^start\.encoder=.*: decoder\..* begins anew, and training\.freeze would leave it"
+    ):
+        prepare(run(*own, begun[0], "training.freeze=[decoder]"), CPU)
+    with pytest.raises(Refusal, match=r"a part begins with a folder; train the recipe first"):
+        prepare(run("start.encoder=recipe:reverse"), CPU)
     with pytest.raises(Refusal, match=r"no such part .* give start=FOLDER"):
         prepare(recipes.resolve("reverse", [*SMALL, begun[0]]), CPU)

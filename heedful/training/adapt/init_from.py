@@ -103,6 +103,10 @@ def begin_parts(model: nn.Module, folders: Mapping[str, str]) -> Begun:
 
 def whole_part(part: nn.Module, path: str, folder: str) -> dict[str, Tensor]:
     """All tensors of a part, from a folder's model or one within it; refused with the shapes where one does not fit."""
+    if folder.startswith("recipe:"):
+        raise Refusal(
+            f"start.{path}={folder}: a part begins with a folder; train the recipe first, and name its folder"
+        )
     spec: Any = part.spec
     given = {str(dict(one.spec)["family"]): one for one in offered(native.load(folder))}  # type: ignore[arg-type]
     if spec.family not in given:
@@ -120,6 +124,11 @@ def whole_part(part: nn.Module, path: str, folder: str) -> dict[str, Tensor]:
                 f"start.{path}={folder}: {name} is {shape} there and {list(tensor.shape)} here; {cure}, or leave it out"
             )
     return {name: there[name] for name in own}
+
+
+def said_start(run: RunSpec) -> str:
+    """What a run begins with, as it is given."""
+    return " ".join(f"start.{key}={value}" for key, value in run.part_starts.items()) or f"start={run.whole_start}"
 
 
 def offered(model: nn.Module) -> Iterator[nn.Module]:
@@ -141,7 +150,7 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
                 whole = run.whole_start
                 data = remedy(model, native.load(whole), begun.anew) if whole else ""
                 raise Refusal(
-                    f"start={run.start}: {name} begins anew, and {key} would leave it as chance made it; "
+                    f"{said_start(run)}: {name} begins anew, and {key} would leave it as chance made it; "
                     f"{f'set {data}, or ' if data else ''}leave {key} out"
                 )
 
