@@ -81,7 +81,7 @@ class Decoder(Autoregressive):
 class Writer(Autoregressive):
     """Generative model: it makes a context of a batch, and says what comes after each token, looking at that.
 
-    One that reads a source is called with the fields that it `reads`, by name, and a `target`: see `teacher_forced`.
+    One that reads a source is called with the fields that it `reads`, sorted by name, and a target (`teacher_forced`).
     """
 
     reads: frozenset[str] = frozenset()  # the fields of a batch that it conditions on, beside the prompt
@@ -101,7 +101,7 @@ def teacher_forced(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
     It is a call of the model, and not of its methods, so that one that is compiled runs as it was compiled.
     """
     read: frozenset[str] = model.reads  # type: ignore[assignment]
-    scores: Tensor = model(**{name: batch[name] for name in read}, target=batch["target"])
+    scores: Tensor = model(*(batch[name] for name in sorted(read)), batch["target"])
     return scores
 
 

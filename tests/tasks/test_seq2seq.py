@@ -10,6 +10,7 @@ from heedful.data.encoded_pairs import encoded_pairs
 from heedful.data.formats.parallel_text import Pair
 from heedful.decoding import Decoding, search
 from heedful.metrics.metric import gathered, scores
+from heedful.models import build
 from heedful.models.text.transformer import BEGIN, END
 from heedful.pipelines.pipeline import unheard
 from heedful.pipelines.seq2seq import Seq2Seq, Seq2SeqCollate, Source
@@ -51,9 +52,21 @@ class Images(Source):
         return ["class", *(f"patch {at}" for at in range(16))]
 
 
-@pytest.fixture(scope="module")
-def model():
-    return Captioner().eval()
+def docked():
+    """A vision transformer of the house, docked to a decoder of the house."""
+    torch.manual_seed(3)
+    eye = {"family": "vit", "channels": 1, "high": 16, "wide": 16, "patch": 4, "width": 16, "heads": 2, "depth": 1}
+    writer = {"family": "transformer_decoder", "vocab": 12, "width": 24, "heads": 2, "depth": 2}
+    made = build("composite", encoder=eye, decoder=writer).double()
+    with torch.no_grad():
+        for weight in made.parameters():
+            weight.mul_(3.0 if weight.dim() > 1 else 1.0)  # so that images differ by more than what is written
+    return made
+
+
+@pytest.fixture(scope="module", params=[Captioner, docked])
+def model(request):
+    return request.param().eval()
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +100,7 @@ def test_the_loss_is_that_of_the_right_captions_token_by_token(model, work, samp
     loss, count = judged(work, model, work.batch(samples), smoothing=smoothing)
     wanted = torch.zeros((), dtype=torch.float64)
     for one in samples:
-        said = model(image=one.image[None], target=torch.tensor([[BEGIN, *one.target]]))[0]
+        said = model(one.image[None], torch.tensor([[BEGIN, *one.target]]))[0]
         answer = torch.tensor([*one.target, END])
         wanted += cross_entropy(said, answer, reduction="sum", label_smoothing=smoothing)
     torch.testing.assert_close(loss, wanted)
