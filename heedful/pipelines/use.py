@@ -46,7 +46,7 @@ class Use:
     def decoding(self, decoding: Decoding) -> None:
         self.learned = self.learned.searched_by(decoding)
 
-    def numbers(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """What the data say of the model."""
         return self.learned.facts()
 
@@ -93,7 +93,7 @@ class Use:
         """The tokenizer of texts; none where no text is read or written."""
         return getattr(self.learned, "tokenizer", None)
 
-    def doubt(self, text: str) -> str | None:
+    def warning(self, text: str) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
         return self.pipeline.warning(text, self.learned)
 

@@ -31,7 +31,7 @@ class Work(Use):
         self.task, self.objective = task, task.objective
         self.family, *self.also = task.families
         self.watch, self.ordered, self.inherits = task.watch, task.ordered, task.inherits
-        self.told = task.shown
+        self.shown = task.shown
         self.even = task.collate.even
 
     @property
@@ -50,11 +50,11 @@ class Work(Use):
         """What it says of the model where nothing else does."""
         return dict(self.task.model) | self.learned.defaults()
 
-    def grown(self, vocab: int) -> int:
+    def resize_vocab(self, vocab: int) -> int:
         """How many tokens a model should know that knew so many before it began with this."""
         return self.learned.resize_vocab(vocab)
 
-    def noted(self, splits: Splits[Any]) -> str:
+    def describe_data(self, splits: Splits[Any]) -> str:
         """What should be known of the samples before they are learned from, in a line."""
         return self.learned.describe_data(splits)
 
@@ -74,7 +74,7 @@ class Work(Use):
         """How long samples to learn from are in an epoch."""
         return self.task.collate.lengths(samples, epoch, self.learned)
 
-    def fresh(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
+    def augmented(self, samples: Sequence[Any], epoch: int) -> Sequence[Any]:
         """Samples as they are learned from in an epoch."""
         return self.task.collate.augmented(samples, epoch, self.learned)
 
@@ -91,11 +91,11 @@ class Work(Use):
         """Whether samples that are too long can be cut."""
         return type(self.task.collate).shortened is not Collate.shortened
 
-    def place(self, sample: Any) -> str:
+    def source_of(self, sample: Any) -> str:
         """Where a sample was read."""
         return self.task.collate.source_of(sample)
 
-    def write_input(self, sample: Any) -> str:
+    def as_input(self, sample: Any) -> str:
         """A sample's input as `predict` and `look` take it."""
         return self.task.collate.as_input(sample, self.learned)
 
@@ -111,19 +111,19 @@ class Work(Use):
         """Hears of a trained model that teaches, and of its task."""
         self.objective = self.objective.taught_by(teacher, other.name, other.learned, self.learned, spec)
 
-    def prepare(self, model: nn.Module) -> None:
+    def on_train_begin(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
         self.objective.on_train_begin(model, self.learned)
 
-    def stepped(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
+    def on_step_end(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
         """Hears that a step was taken and how much of the run is done."""
         self.objective.on_step_end(model, done, together)
 
-    def kept(self, model: nn.Module) -> nn.Module:
+    def inference_model(self, model: nn.Module) -> nn.Module:
         """What is left of a model that has learned."""
         return self.objective.inference_model(model, self.learned)
 
-    def settle(self, model: nn.Module, splits: Splits[Any]) -> None:
+    def calibrate(self, model: nn.Module, splits: Splits[Any]) -> None:
         """Chooses on validation data, once the model has learned, what must be kept beside it."""
         self.learned = self.objective.calibrated(model, splits, self.learned)
 

@@ -31,7 +31,7 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         lines.insert(-1, "graphs    none, for the weights lie in parts: kernels are launched one by one")
     if ready.start:
         lines.insert(2, f"start     {ready.start}")
-    if noted := ready.task.noted(ready.splits):
+    if noted := ready.task.describe_data(ready.splits):
         lines.insert(lines.index(f"batches   {batches(ready, loop.portions.plan)}"), noted)
     if ready.overlaps:
         said = ", ".join(map(str, ready.overlaps))

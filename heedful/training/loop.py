@@ -214,7 +214,7 @@ class Loop:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.training.clip)
         self.precision.step(self.optimiser)
         self.optimiser.zero_grad(set_to_none=self.graphs is None)
-        self.task.stepped(self.model, self.progress.step / self.training.steps, self.ranks.sum)
+        self.task.on_step_end(self.model, self.progress.step / self.training.steps, self.ranks.sum)
         for mechanism in self.following:
             mechanism.follow(self.ranks.sum)
         if self.average:
@@ -285,11 +285,11 @@ class Loop:
 
     def score(self, model: nn.Module, record: Record) -> float:
         """Scores a model on validation data, tells what it came to, and returns the score to choose by."""
-        model = self.task.kept(model)
+        model = self.task.inference_model(model)
         scores = self.task.score(model, self.splits.valid)
         record.scored(self.progress.step, "valid", scores)
-        if self.task.told:
-            record.showed(self.progress.step, self.task.show(model, pick(self.splits.valid, self.task.told)))
+        if self.task.shown:
+            record.showed(self.progress.step, self.task.show(model, pick(self.splits.valid, self.task.shown)))
         return scores[self.task.watch]
 
     def try_mean(self, record: Record) -> None:

@@ -46,7 +46,7 @@ class Portions:
     def samples(self, step: int) -> Sequence[Any]:
         """The samples of a step over all processes, as they are learned from in its epoch."""
         samples = [self.train[at] for at in self.plan.at(step)]
-        return self.task.fresh(samples, self.plan.epoch(step))
+        return self.task.augmented(samples, self.plan.epoch(step))
 
     def of(self, samples: Sequence[Any]) -> Portion:
         """Samples as micro-batches of this process."""

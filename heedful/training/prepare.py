@@ -80,7 +80,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     with answered("a first try of the model", run):
         model = models.assemble(spec)
         begun = begun_with(model, run)
-        task.prepare(model)
+        task.on_train_begin(model)
         check_learns(run, model, begun)
         adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
@@ -93,7 +93,7 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
     """The same for a model of one's own, whatever it is: all that is asked of it is that the task can be learned."""
     kind = task_of(run.task) if given.task is None else given.task
     task, splits = opened(run, kind, place)
-    task.prepare(model)
+    task.on_train_begin(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
     return Ready(run, task, splits, model, "", task.overlaps(splits))
@@ -173,7 +173,7 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
         ways = ["leave such samples out with data.too_long=drop"] * learned + ["cut them with data.too_long=cut"] * cuts
         cure = "".join(f", or {way}" for way in ways)
         raise Refusal(
-            f"{task.place(longest)}: {length} long and the model takes {spec.longest}; "
+            f"{task.source_of(longest)}: {length} long and the model takes {spec.longest}; "
             f"set model.length={length} or shorten it{cure}"
         )
     return splits
@@ -182,7 +182,7 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
 def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
     begun = inherited(run, task) if run.whole_start and task.inherits else {}
-    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.numbers()
+    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
     told = {"family": family} | begun | run.model
     told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
     if family in list(models.FAMILIES) and not can_learn(task, family):

@@ -104,6 +104,6 @@ def samples(task: Work, model: nn.Module, splits: Splits[Any]) -> Samples:
 def attention(task: Work, model: nn.Module, splits: Splits[Any], finding: Finding | None) -> Attention:
     """Every layer's and head's attention on a few samples of the test split."""
     chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
-    examples = tuple(task.look(model, task.write_input(sample)) for sample in chosen)
+    examples = tuple(task.look(model, task.as_input(sample)) for sample in chosen)
     note = "Each row is a position that looks, each column what it looks at; a row's weights sum to one."
     return Attention("Attention", examples, note, f"layer={finding.layer}&head={finding.head}" if finding else "")

@@ -58,7 +58,7 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
     if known and not os.path.lexists(place / TASK):
         return model, use_of(model, place)
     task = work_of(place, record)
-    for key, value in task.numbers().items():
+    for key, value in task.facts().items():
         said = getattr(model.spec, key, None)
         known = (
             said is not None if key == "labels" else key != "processor"

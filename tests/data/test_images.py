@@ -256,7 +256,7 @@ def test_a_folder_a_class_is_divided_and_no_image_stands_on_two_sides(folders):
     task, _ = TASK.open(of(folders / "all"), 1)
     assert (
         task.learned.labels == ("cat", "dog")
-        and task.numbers().items() >= {"channels": 3, "high": 16, "wide": 16, "classes": 2}.items()
+        and task.facts().items() >= {"channels": 3, "high": 16, "wide": 16, "classes": 2}.items()
     )
 
 

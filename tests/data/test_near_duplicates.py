@@ -137,7 +137,7 @@ def test_near_duplicates_are_held_on_one_side_or_told(name: str, tmp_path: Path)
     parts = (splits.train, splits.valid, splits.test)
     found = [[task.contents(one) for one in part] for part in parts]
     if reader.task == "sequences":  # whose words are numbers
-        found = [[{"sequences": task.write_input(one)} for one in part] for part in parts]
+        found = [[{"sequences": task.as_input(one)} for one in part] for part in parts]
     elif isinstance(data, TextFiles):  # crops, which have no contents of their own
         read = data.read(1)
         found = [[{"lines": line} for line in lines(part)] for part in (read.train, read.valid, read.test)]

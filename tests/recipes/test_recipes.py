@@ -162,7 +162,7 @@ def test_a_fresh_model_of_a_recipe_begins_near_uniform_chances(trained: Trained,
     for seed in (1, 2, 3):
         torch.manual_seed(seed)
         model = models.assemble(spec)
-        task.prepare(model)
+        task.on_train_begin(model)
         run = trained.spec.model_copy(update={"seed": seed, "model": spec.model_dump()})
         with torch.no_grad():
             total, count = task.loss(model, Portions(run, task, opened.splits.train).at(0).batches[0])
@@ -174,7 +174,7 @@ def test_no_model_that_does_not_read_fills_gaps_as_well_as_the_toy_of_t5_states(
     """Who does not read knows at best how often each answer is written: its score is their entropy."""
     spec = recipes.resolve("t5-text", ["data=toy"])
     task, splits = TASKS[spec.task].open(spec.data, spec.seed)
-    answers = task.batch(task.fresh(splits.train, 1))["answer"]
+    answers = task.batch(task.augmented(splits.train, 1))["answer"]
     counts = answers.unique(dim=0, return_counts=True)[1] / len(answers)
     blind = float((counts * counts.log()).sum()) / float((answers != PAD).sum(1).double().mean())
     assert spec.expected is not None and spec.expected.score["log_likelihood"] > blind + 0.1
@@ -189,7 +189,7 @@ def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) 
 
 
 def test_an_answer_has_a_type_and_reads_back_from_its_json(opened: Opened) -> None:
-    asked = [opened.task.write_input(sample) for sample in pick(opened.splits.test, 2)]
+    asked = [opened.task.as_input(sample) for sample in pick(opened.splits.test, 2)]
     for one in opened.task.predict(opened.model, asked):
         assert isinstance(one.plain(), str) and one.section().html()
         assert Result.read(json.loads(json.dumps(one.json()))) == one
@@ -200,7 +200,7 @@ def test_a_model_whose_weights_are_not_numbers_has_no_answer(opened: Opened) -> 
     lost = deepcopy(opened.model)
     for weight in lost.parameters():
         torch.nn.init.constant_(weight, torch.nan)
-    asked = [opened.task.write_input(sample) for sample in pick(opened.splits.test, 1)]
+    asked = [opened.task.as_input(sample) for sample in pick(opened.splits.test, 1)]
     with pytest.raises((Failure, Refusal), match=r"not (numbers|finite|a number)"):
         list(opened.task.predict(lost, asked))
 

@@ -104,17 +104,17 @@ def test_patches_and_images_are_each_others_inverse_and_what_is_hidden_is_not_se
 
 def test_what_is_hidden_is_another_in_every_epoch_and_a_plain_guess_has_no_skill():
     task, splits = TASK.open(Shapes(name="shapes", samples=12, held_out=8, pixels=[8, 8]), 3)
-    assert "classes" not in task.numbers()
+    assert "classes" not in task.facts()
     model = heedful.build(
-        "mae", **task.numbers(), patch=4, width=16, depth=1, heads=2, decoder_width=8, decoder_depth=1, decoder_heads=2
+        "mae", **task.facts(), patch=4, width=16, depth=1, heads=2, decoder_width=8, decoder_depth=1, decoder_heads=2
     )
-    batches = [task.batch(task.fresh(splits.train[:6], epoch)) for epoch in (0, 1, 0)]
+    batches = [task.batch(task.augmented(splits.train[:6], epoch)) for epoch in (0, 1, 0)]
     one, two, again = (task.loss(model, batch)[0] for batch in batches)
     assert torch.equal(one, again) and not torch.equal(one, two)
     with torch.no_grad():
         model.outputs.weight.zero_(), model.outputs.bias.zero_()
     assert task.score(model, splits.test)["skill"] == pytest.approx(0.0, abs=1e-6)
-    shown = task.look(model, task.write_input(splits.test[0]))
+    shown = task.look(model, task.as_input(splits.test[0]))
     assert [len(one.rows) for one in shown.maps] == [2, 5] and len(shown.sections[0].pictures) == 3
 
 

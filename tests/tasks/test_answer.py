@@ -124,7 +124,7 @@ def test_an_answer_is_where_its_words_stand_and_none_is_the_first_token(tmp_path
     made = ready(tmp_path, asked | {"answer": "mats sat"}, asked | {"answers": []})
     one, two = made.splits.train  # [CLS] where ? [SEP] the mat ##s sat on a cat [SEP]
     assert (one.answer, two.answer) == ((5, 7), (0, 0)) and not made.task.learned.always
-    assert made.task.noted(made.splits) == "questions 50.0 % without an answer"
+    assert made.task.describe_data(made.splits) == "questions 50.0 % without an answer"
     batch = made.task.batch([one, two])
     loss, count = made.task.loss(made.model.eval(), batch)
     given = made.model(batch["tokens"], segments=batch["segments"]).log_softmax(1)

@@ -93,7 +93,7 @@ def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
 def test_classes_are_told_before_anything_is_learned(tmp_path: Path) -> None:
     lines = ["the cat\tyes"] * 8 + ["a mat\tno"]
     ready = prepare(spec(rows(tmp_path, lines)), CPU)
-    line = ready.task.noted(ready.splits)
+    line = ready.task.describe_data(ready.splits)
     assert line == "classes   yes 88.9 %, no 11.1 %; lopsided, so that 'no' may be lost: look at f1"
 
 
@@ -225,7 +225,7 @@ def test_noise_hides_its_share_of_words_while_learning_others_in_each_epoch_and_
     run_of = spec(rows(tmp_path, lines), "data.noise=0.3", "data.tokenizer=words")
     task, splits = TASK.open(run_of.data, run_of.seed)
     plain = task.batch(splits.train)
-    hidden = [task.batch(task.fresh(splits.train, epoch)) for epoch in (0, 0, 1)]
+    hidden = [task.batch(task.augmented(splits.train, epoch)) for epoch in (0, 0, 1)]
     unknown = [made["tokens"] == task.learned.unknown for made in hidden]
     assert torch.equal(unknown[0], unknown[1]) and not torch.equal(unknown[0], unknown[2])
     for made, lost in zip(hidden, unknown, strict=True):

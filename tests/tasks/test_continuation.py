@@ -98,17 +98,17 @@ def test_padding_counts_nothing() -> None:
 def test_crops_are_moved_from_epoch_to_epoch_and_follow_from_seed_epoch_and_place() -> None:
     asked, own = task(noise=0.5), stream("abc" * 40)
     found = crops(own, 8, 8)
-    starts = [[one.start for one in asked.fresh(found, epoch)] for epoch in range(30)]
+    starts = [[one.start for one in asked.augmented(found, epoch)] for epoch in range(30)]
     assert len({row[0] for row in starts}) > 4 and max(map(max, starts)) + 8 < own.count
     assert all(np.diff(row[:-2]).tolist() == [8] * (len(row) - 3) for row in starts)
-    assert asked.fresh(found, 3)[4] == asked.fresh(found[4:5], 3)[0]
-    assert asked.fresh(found, 3)[4].dice != asked.fresh(found, 4)[4].dice
+    assert asked.augmented(found, 3)[4] == asked.augmented(found[4:5], 3)[0]
+    assert asked.augmented(found, 3)[4].dice != asked.augmented(found, 4)[4].dice
 
 
 def test_noise_hides_its_share_while_learning_and_nothing_else() -> None:
     asked, own = task(noise=0.3), stream("abc" * 3000)
     found = crops(own, 8, 8)
-    batch = asked.batch(asked.fresh(found, 1))
+    batch = asked.batch(asked.augmented(found, 1))
     hidden = blanked(batch, 0.3) == UNKNOWN
     assert 0.27 < float(hidden.float().mean()) < 0.33
     assert torch.equal(blanked(batch, 0.3)[~hidden], batch["tokens"][~hidden]) and not (batch["answer"] == 3).any()

@@ -36,7 +36,7 @@ def opened(augment: list[str] = WORDS, **more: object) -> tuple[Work, list]:
 
 def model_for(task: Work) -> torch.nn.Module:
     torch.manual_seed(0)
-    return heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, hidden=16)
+    return heedful.build("vit", **task.facts(), patch=4, width=16, heads=2, depth=1, hidden=16)
 
 
 class Larger(torch.nn.Module):
@@ -62,7 +62,7 @@ class Rank(Ranks):
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_many_processes_learn_from_the_very_images_of_one(size):
     task, samples = opened()
-    fresh = task.fresh(samples[:12], 4)
+    fresh = task.augmented(samples[:12], 4)
     whole, share = task.learned.augment(task.batch(fresh))
     for rank in range(size):
         own, counts = Rank(rank, size).share(fresh)
@@ -74,26 +74,26 @@ def test_many_processes_learn_from_the_very_images_of_one(size):
 
 def test_an_image_is_mixed_with_its_neighbour_as_that_is_varied_itself():
     task, samples = opened()
-    batch = task.batch(task.fresh(samples[:12], 4))
+    batch = task.batch(task.augmented(samples[:12], 4))
     for name in ("images", "answer", "dice"):
         assert torch.equal(batch[f"other_{name}"], batch[name].roll(1, 0)), name
 
 
 def test_an_image_is_another_in_every_epoch_and_the_same_in_each():
     task, samples = opened()
-    one, two, again = (task.learned.augment(task.batch(task.fresh(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
+    one, two, again = (task.learned.augment(task.batch(task.augmented(samples[:9], epoch)))[0] for epoch in (0, 1, 0))
     assert torch.equal(one, again) and not torch.equal(one, two)
     plain = task.learned.augment(task.batch(samples[:9]))
     assert plain[1] is None and torch.equal(plain[0], torch.from_numpy(pixels_of(samples[:9])).float() / 255)
     unvaried, its = opened([])
-    assert unvaried.fresh(its, 3) is its
+    assert unvaried.augmented(its, 3) is its
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("words", [["mixup"], ["cutmix"], ["mixup", "cutmix"]])
 def test_the_loss_of_mixed_images_is_that_of_mixed_answers(words, smoothing):
     task, samples = opened(words)
-    model, batch = model_for(task), task.batch(task.fresh(samples[:10], 0))
+    model, batch = model_for(task), task.batch(task.augmented(samples[:10], 0))
     images, share = task.learned.augment(batch)
     first, second = (one_hot(batch[name], len(task.learned.labels)).float() for name in ("answer", "other_answer"))
     mixed = share[:, None] * first + (1 - share[:, None]) * second
@@ -105,7 +105,7 @@ def test_the_loss_of_mixed_images_is_that_of_mixed_answers(words, smoothing):
 
 def test_autocast_moves_no_pixel():
     task, samples = opened()
-    batch = task.batch(task.fresh(samples[:8], 0))
+    batch = task.batch(task.augmented(samples[:8], 0))
     with torch.autocast("cpu", torch.bfloat16):
         low = task.learned.augment(batch)[0]
     assert torch.equal(low, task.learned.augment(batch)[0]) and low.dtype == torch.float32
@@ -120,7 +120,7 @@ def test_files_are_answered_as_the_pictures_in_them(tmp_path):
         paths.append(str(tmp_path / f"{at}.png"))
     wanted = [said.name for said in task.pipeline.results(model, samples[:5], task.learned, unheard)]
     assert plain(task.predict(model, paths)) == wanted
-    assert plain(task.predict(model, [task.write_input(one) for one in samples[:5]])) == wanted
+    assert plain(task.predict(model, [task.as_input(one) for one in samples[:5]])) == wanted
     with pytest.raises(Refusal, match=r"input 2: .*no\.png cannot be read: it does not exist"):
         plain(task.predict(model, [paths[0], str(tmp_path / "no.png")]))
 
@@ -128,7 +128,7 @@ def test_files_are_answered_as_the_pictures_in_them(tmp_path):
 def test_what_is_looked_at_is_shown_over_the_image(tmp_path):
     task, samples = opened()
     model = model_for(task).eval()
-    seen = task.look(model, task.write_input(samples[0]))
+    seen = task.look(model, task.as_input(samples[0]))
     assert [one.path for one in seen.maps] == ["encoder.blocks.0.attention"]
     assert seen.maps[0].rows[:3] == ("class", "0,0", "0,1")
     rollout, found, layer = seen.sections
@@ -145,7 +145,7 @@ def test_a_task_is_read_as_it_was_written(tmp_path):
     state.pop("task")
     again = TASK.read(Path(tmp_path), state)
     assert (again.learned.labels, again.learned.size) == (task.learned.labels, task.learned.size)
-    assert again.numbers() == task.numbers()
+    assert again.numbers() == task.facts()
 
 
 def test_pixels_are_brought_to_one_scale():
@@ -159,11 +159,11 @@ def test_pixels_are_brought_to_one_scale():
 
 def test_half_of_a_taught_models_loss_is_what_its_teacher_says():
     task, samples = opened(["flip", "mixup"])
-    teacher = heedful.build("lenet", **task.numbers() | {"high": 16, "wide": 16}).eval()
-    student = heedful.build("vit", **task.numbers(), patch=4, width=16, heads=2, depth=1, distilled=True)
+    teacher = heedful.build("lenet", **task.facts() | {"high": 16, "wide": 16}).eval()
+    student = heedful.build("vit", **task.facts(), patch=4, width=16, heads=2, depth=1, distilled=True)
     large = Larger(teacher)
     task.objective = replace(task.objective, teacher=large)
-    batch = task.batch(task.fresh(samples[:6], 0))
+    batch = task.batch(task.augmented(samples[:6], 0))
     images, share = task.learned.augment(batch)
     own, other = student.answers(images)
     said = large(images).argmax(-1)
@@ -176,7 +176,7 @@ def test_half_of_a_taught_models_loss_is_what_its_teacher_says():
 def test_a_teacher_of_other_classes_or_for_a_model_without_a_token_is_refused():
     task, _ = opened([])
     teacher = model_for(task)
-    plain, taught = (models.spec("vit", **task.numbers(), patch=4, distilled=distilled) for distilled in (False, True))
+    plain, taught = (models.spec("vit", **task.facts(), patch=4, distilled=distilled) for distilled in (False, True))
     with pytest.raises(Refusal, match=r"set model\.distilled=true"):
         task.taught_by(teacher, task, plain)
     with pytest.raises(Refusal, match="other classes or sizes"):
@@ -204,11 +204,12 @@ def test_classes_are_told_before_anything_is_learned():
     splits = Splits([one for one in samples if one.label in ("ring", "cross")], [], [])
     counts = {label: sum(one.label == label for one in splits.train) for label in ("ring", "cross")}
     assert all(
-        f"{label} {100 * count / len(splits.train):.1f} %" in task.noted(splits) for label, count in counts.items()
+        f"{label} {100 * count / len(splits.train):.1f} %" in task.describe_data(splits)
+        for label, count in counts.items()
     )
     many = [one for one in samples if one.label == "ring"] * 9
     few = [one for one in samples if one.label == "cross"][:1]
-    assert "lopsided, so that 'cross' may be lost" in task.noted(Splits(many + few, [], []))
+    assert "lopsided, so that 'cross' may be lost" in task.describe_data(Splits(many + few, [], []))
     untold = ImageLearned.unscaled(task.learned.labels, task.learned.size)
     assert untold.describe_data(splits) == "" and "classes" not in untold.facts()  # it is told no class
 

@@ -66,7 +66,7 @@ def test_the_loss_is_that_of_the_answers_alone() -> None:
 
 def test_a_prompt_is_read_as_it_is_written() -> None:
     task, splits = TASK.open(SMALL, 1)
-    series = steps_of(TASK.pipeline.accepts(task.write_input(splits.test[0]), task.learned))[:-1]
+    series = steps_of(TASK.pipeline.accepts(task.as_input(splits.test[0]), task.learned))[:-1]
     np.testing.assert_allclose(series, task.batch(splits.test[:1])["series"][0, :-1].numpy(), rtol=1e-5)
     model = build("forecaster", channels=4, width=16, depth=1, heads=2, position="rotary").eval()
     with torch.no_grad():

@@ -84,11 +84,11 @@ def test_batches_have_one_shape_and_follow_from_seed_epoch_and_crop(kind: Task) 
     own, room = Work(kind, kept), kept.corruption.room
     stream = Stream.of([Text(LETTERS * 9, "here"), Text("abc", "there")], kept.tokenizer, 100)
     found = crops(stream, kept.window, kept.window)
-    batch = own.batch(own.fresh(found, 1))
+    batch = own.batch(own.augmented(found, 1))
     assert [tensor.shape[1] for tensor in batch.values()] == [room[0], *[room[1]] * 3]
-    again = own.batch(own.fresh(found[2:3], 1))
+    again = own.batch(own.augmented(found[2:3], 1))
     assert all((batch[name][2:3] == again[name]).all() for name in batch)
-    assert (own.batch(own.fresh(found, 2))["source"] != batch["source"]).any()
+    assert (own.batch(own.augmented(found, 2))["source"] != batch["source"]).any()
     assert (batch["target"][:, 0] == BEGIN).all() and (batch["answer"] == END).sum(1).eq(1).all()
     assert (
         batch["target"][:, 1:][batch["answer"][:, :-1] > END] == batch["answer"][:, :-1][batch["answer"][:, :-1] > END]

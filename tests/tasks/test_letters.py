@@ -86,7 +86,7 @@ def test_a_batch_of_spelt_texts_may_be_filled_up_and_means_what_its_texts_mean_o
 def test_noise_hides_the_letters_of_what_it_hides_and_no_others(tmp_path: Path) -> None:
     ready = prepare(spec(rows(tmp_path, ROWS * 20), *SMALL, "model.letters=40", "data.noise=0.3"), CPU)
     plain = ready.task.batch(ready.splits.train)
-    made = ready.task.batch(ready.task.fresh(ready.splits.train, 0))
+    made = ready.task.batch(ready.task.augmented(ready.splits.train, 0))
     lost = made["tokens"] != plain["tokens"]
     assert lost.any() and not made["letters"][lost].any()
     assert torch.equal(made["letters"][~lost], plain["letters"][~lost])

@@ -33,7 +33,7 @@ def ids(samples: object) -> list[tuple[list[int], list[int]]]:
 
 def test_what_is_learned_from_is_the_same_text_in_other_sub_words() -> None:
     task, splits = opened()
-    fresh = task.fresh(splits.train, 3)
+    fresh = task.augmented(splits.train, 3)
     assert task.tokenizer.decode_all([row for pair in ids(fresh) for row in pair]) == [
         text for sample in splits.train for text in (sample.texts.source, sample.texts.target)
     ]
@@ -44,18 +44,18 @@ def test_what_is_learned_from_is_the_same_text_in_other_sub_words() -> None:
 
 def test_an_epoch_is_a_pure_function_of_seed_epoch_and_sample() -> None:
     (task, splits), (again, same) = opened(), opened()
-    whole = ids(task.fresh(splits.train, 2))
-    task.fresh(splits.train, 5)  # whatever was asked in between
-    assert ids(task.fresh(splits.train, 2)) == whole == ids(again.fresh(same.train, 2))
+    whole = ids(task.augmented(splits.train, 2))
+    task.augmented(splits.train, 5)  # whatever was asked in between
+    assert ids(task.augmented(splits.train, 2)) == whole == ids(again.augmented(same.train, 2))
     order = np.random.default_rng(0).permutation(len(whole)).tolist()
-    assert ids(again.fresh([same.train[at] for at in order], 2)) == [whole[at] for at in order]
-    assert [ids(again.fresh([sample], 2))[0] for sample in same.train[:20]] == whole[:20]
+    assert ids(again.augmented([same.train[at] for at in order], 2)) == [whole[at] for at in order]
+    assert [ids(again.augmented([sample], 2))[0] for sample in same.train[:20]] == whole[:20]
 
 
 def test_other_epochs_and_other_seeds_are_broken_otherwise() -> None:
     task, splits = opened()
     other = opened(seed=2, samples=150)[0]
-    made = [ids(task.fresh(splits.train, epoch)) for epoch in (0, 1, 7)]
+    made = [ids(task.augmented(splits.train, epoch)) for epoch in (0, 1, 7)]
     for at, one in enumerate(made):
         for another in made[:at]:
             assert sum(a != b for a, b in zip(one, another, strict=True)) > 0.9 * len(one)
@@ -66,7 +66,7 @@ def test_other_epochs_and_other_seeds_are_broken_otherwise() -> None:
 @pytest.mark.parametrize("epoch", [0, 1, 6])
 def test_lengths_of_an_epoch_are_those_of_its_samples(epoch: int) -> None:
     task, splits = opened()
-    wanted = [(len(one.source) + 1, len(one.target) + 1) for one in task.fresh(splits.train, epoch)]
+    wanted = [(len(one.source) + 1, len(one.target) + 1) for one in task.augmented(splits.train, epoch)]
     assert [tuple(map(int, row)) for row in task.lengths(splits.train, epoch)] == wanted
     some = [splits.train[at] for at in (140, 3, 77)]
     assert [tuple(map(int, row)) for row in task.lengths(some, epoch)] == [wanted[at] for at in (140, 3, 77)]
@@ -74,16 +74,16 @@ def test_lengths_of_an_epoch_are_those_of_its_samples(epoch: int) -> None:
 
 def test_samples_that_were_left_out_do_not_shift_the_others() -> None:
     task, splits = opened()
-    whole = ids(task.fresh(splits.train, 2))
+    whole = ids(task.augmented(splits.train, 2))
     kept = [at for at in range(150) if at % 7]  # as after data.too_long=drop
-    assert ids(task.fresh([splits.train[at] for at in kept], 2)) == [whole[at] for at in kept]
+    assert ids(task.augmented([splits.train[at] for at in kept], 2)) == [whole[at] for at in kept]
 
 
 def test_what_would_be_longer_than_the_model_is_learned_from_as_it_is_and_so_counted() -> None:
     task, splits = opened()
     longest = max(map(task.length, splits.train))
     task = taking(longest, task)
-    fresh = task.fresh(splits.train, 1)
+    fresh = task.augmented(splits.train, 1)
     assert max(map(task.length, fresh)) <= longest
     unbroken = [at for at, one in enumerate(fresh) if one is splits.train[at]]
     assert unbroken  # some would have been longer
@@ -95,7 +95,7 @@ def test_batches_by_tokens_keep_within_them_in_every_epoch() -> None:
     task, splits = opened()
     plan = Plan(partial(task.lengths, splits.train), 64, 1, 200)
     for step in range(3 * plan.steps):
-        batch = task.batch(task.fresh([splits.train[at] for at in plan.at(step)], plan.epoch(step)))
+        batch = task.batch(task.augmented([splits.train[at] for at in plan.at(step)], plan.epoch(step)))
         assert len(batch["source"]) == 1 or max(batch["source"].numel(), batch["target"].numel()) <= 200
 
 
@@ -104,15 +104,15 @@ def test_a_step_is_learned_from_as_its_epoch_has_it(tmp_path: Path) -> None:
     for step in range(loop.portions.plan.steps + 4):
         samples, epoch = [loop.splits.train[at] for at in loop.portions.plan.at(step)], loop.portions.plan.epoch(step)
         assert epoch == (step >= loop.portions.plan.steps)
-        assert ids(loop.portions.samples(step)) == ids(loop.task.fresh(samples, epoch))
-    assert ids(loop.portions.samples(step)) != ids(loop.task.fresh(samples, 0))
+        assert ids(loop.portions.samples(step)) == ids(loop.task.augmented(samples, epoch))
+    assert ids(loop.portions.samples(step)) != ids(loop.task.augmented(samples, 0))
 
 
 def test_what_is_chosen_and_tested_by_is_left_whole_and_so_is_everything_without_dropout() -> None:
     _, splits = opened()
     plain, same = opened(merge_dropout=0.0)
     assert ids(splits.valid) == ids(same.valid) and ids(splits.test) == ids(same.test)
-    assert plain.learned.broken is None and plain.fresh(same.train, 3) is same.train
+    assert plain.learned.broken is None and plain.augmented(same.train, 3) is same.train
 
 
 @pytest.mark.parametrize("tokenizer", ["characters", "words(size=90)", "unigram(size=120)"])

@@ -18,8 +18,8 @@ ROLLED, MEAN = "rollout through all layers", ", mean over all patches"
 def looked(family: str, task: str = "images", **more: object):
     work, splits = TASKS[task].open(Shapes(samples=20, held_out=4, pixels=[8, 12]), 7)
     torch.manual_seed(0)
-    model = heedful.build(family, **work.numbers(), **SMALL, **more).eval()
-    return model, work.look(model, work.write_input(splits.train[0]))
+    model = heedful.build(family, **work.facts(), **SMALL, **more).eval()
+    return model, work.look(model, work.as_input(splits.train[0]))
 
 
 @pytest.mark.parametrize(
@@ -61,8 +61,8 @@ def test_both_tokens_of_a_taught_model_are_rolled_out():
 def test_a_title_says_that_windows_are_taken_together():
     task, splits = TASKS["images"].open(Shapes(samples=20, held_out=4, pixels=[16, 16]), 7)
     sizes = {"width": 8, "heads": 1, "depths": [1, 1], "patch": 2, "window": 4}
-    model = heedful.build("swin", **task.numbers(), **sizes).eval()
-    maps = task.look(model, task.write_input(splits.train[0])).maps
+    model = heedful.build("swin", **task.facts(), **sizes).eval()
+    maps = task.look(model, task.as_input(splits.train[0])).maps
     assert maps and all(map.title == f"{map.path}, mean over windows" for map in maps)
 
 

@@ -30,7 +30,7 @@ def line(text: str, label: str = "yes") -> Line:
 
 
 def model(length: int = 300, **more: object) -> torch.nn.Module:
-    numbers = task().numbers()
+    numbers = task().facts()
     return heedful.build("predictor", width=8, depth=1, heads=2, length=length, pool="first", **numbers, **more)
 
 
@@ -49,7 +49,7 @@ def test_words_of_other_data_are_told_by_the_places_that_were_learned(tmp_path: 
     path.write_text("c z a\tyes\nb\tno\n")
     splits = task().reopen(TASK.reader("files")(test=str(path)), 1)
     assert [line.places.tolist() for line in splits.test] == [[2, -1, 0], [1]]
-    assert task().write_input(splits.test[0]) == "c ? a"
+    assert task().as_input(splits.test[0]) == "c ? a"
     assert tokens_of(splits.test[:1], task().learned)[0, :5].tolist() == [BEGIN, 6, UNKNOWN, 4, PAD]
     path.write_text("a\tmaybe\n")
     with pytest.raises(Refusal, match=r"other.tsv, line 1: label 'maybe' is not one that is trained on \(no, yes\)"):
@@ -66,7 +66,7 @@ def test_batches_have_few_shapes_and_padding_changes_nothing():
 
 
 def test_an_unknown_word_is_doubted_and_an_empty_input_refused():
-    assert task().doubt("a q") == "'q' is a word that was never seen in training" and task().doubt("a b") is None
+    assert task().warning("a q") == "'q' is a word that was never seen in training" and task().warning("a b") is None
     with pytest.raises(Refusal, match="the input is empty; give words with blanks"):
         next(task().predict(model(), ["  "]))
     assert plain(task().predict(model(), ["a b", "q"])) in (["no"] * 2, ["yes"] * 2, ["no", "yes"], ["yes", "no"])
@@ -82,7 +82,7 @@ def test_of_a_long_sequence_the_first_token_alone_is_looked_at(count: int, rows:
 
 def test_an_answer_for_each_word_is_refused():
     with pytest.raises(Refusal, match=r"model\.pool=each gives an answer a word"):
-        task().suits(heedful.build("predictor", width=8, depth=1, heads=2, pool="each", **task().numbers()).spec)
+        task().suits(heedful.build("predictor", width=8, depth=1, heads=2, pool="each", **task().facts()).spec)
 
 
 def test_pixels_are_the_brightness_of_a_picture_row_by_row(monkeypatch: pytest.MonkeyPatch):

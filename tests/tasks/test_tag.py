@@ -122,6 +122,6 @@ def test_only_the_first_token_of_a_word_is_judged_and_a_word_of_no_token_is_outs
     ready = prepare(recipes.resolve("tag", [*named, f"start={start}"]), CPU)
     one, two = ready.splits.train
     assert one.answer == [0, 1, 2, 3, 0] and two.answer == [0, 2, 0, 0]
-    said = plain(ready.task.predict(ready.model, [ready.task.write_input(one)]))[0].split()
+    said = plain(ready.task.predict(ready.model, [ready.task.as_input(one)]))[0].split()
     assert len(said) == 4 and said[2] == "O"
-    assert ready.task.noted(ready.splits) == "spans     a 3, among 5 words"
+    assert ready.task.describe_data(ready.splits) == "spans     a 3, among 5 words"

@@ -36,8 +36,8 @@ def opened(kind, augment=("flip",)):
 def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
     task, samples = opened("agreeing")
     torch.manual_seed(0)
-    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO)
-    batch = task.batch(task.fresh(samples[:5], 0))
+    model = heedful.build("dino", **task.facts(), **SIZES, **DINO)
+    batch = task.batch(task.augmented(samples[:5], 0))
     large, small = views(batch["images"].float() / 255, batch["dice"], model.spec, task.learned.augment)
     assert [view.shape[-2:] for view in (*large, *small)] == [(8, 12)] * 2 + [(4, 4)] * 2
     with torch.no_grad():
@@ -56,7 +56,7 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
 @pytest.mark.parametrize("share", [0.15, 0.6])
 def test_large_views_show_at_least_a_share_of_an_image_and_small_ones_at_most(share):
     task, _ = opened("agreeing")
-    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, global_crop_scale=share)
+    model = heedful.build("dino", **task.facts(), **SIZES, **DINO, global_crop_scale=share)
     place = torch.linspace(0, 1, 64)
     ramps = torch.stack((place[:, None].expand(64, 64), place.expand(64, 64), torch.zeros(64, 64)))
     sizes = [
@@ -85,22 +85,22 @@ def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
 
 def test_a_teacher_follows_its_student_and_is_what_is_left():
     task, samples = opened("agreeing")
-    model = heedful.build("dino", **task.numbers(), **SIZES, **DINO, teacher_momentum=0.9, center_momentum=0.5).train()
-    task.prepare(model)
+    model = heedful.build("dino", **task.facts(), **SIZES, **DINO, teacher_momentum=0.9, center_momentum=0.5).train()
+    task.on_train_begin(model)
     own = dict(model.named_parameters())
     assert all(torch.equal(own[name], one) for name, one in model.student.named_parameters())
     before = model.inputs.leading.clone()
-    task.loss(model, task.batch(task.fresh(samples[:6], 0)))[0].backward()
+    task.loss(model, task.batch(task.augmented(samples[:6], 0)))[0].backward()
     heard = model.heard.clone()
     assert heard[-1] == 12 and all(p.grad is None for p in own.values() if not p.requires_grad)
     with torch.no_grad():
         model.student.inputs.leading.add_(1.0)
-    task.stepped(model, 0.5, lambda x: x)
+    task.on_step_end(model, 0.5, lambda x: x)
     kept = 1 - 0.1 * (math.cos(math.pi / 2) + 1) / 2
     torch.testing.assert_close(model.inputs.leading, before + (1 - kept))
     torch.testing.assert_close(model.centre, heard[:-1] / 12 / 2)
     assert not model.heard.any()
-    left = task.kept(model.eval())
+    left = task.inference_model(model.eval())
     assert left.spec.family == "vit"
     x = torch.rand(2, 3, 8, 12)
     torch.testing.assert_close(left(x), model(x))
@@ -108,7 +108,7 @@ def test_a_teacher_follows_its_student_and_is_what_is_left():
 
 def coder(task):
     torch.manual_seed(1)
-    return heedful.build("dvae", **task.numbers(), width=8, vocab=7, patch=4)
+    return heedful.build("dvae", **task.facts(), width=8, vocab=7, patch=4)
 
 
 def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance():
@@ -126,11 +126,11 @@ def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance()
 
 def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     task, samples = opened("guessing")
-    model = heedful.build("beit", **task.numbers(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
+    model = heedful.build("beit", **task.facts(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
     teacher = coder(task)
     task.objective = replace(task.objective, teacher=teacher)
-    task.prepare(model)
-    batch = task.batch(task.fresh(samples[:4], 0))
+    task.on_train_begin(model)
+    batch = task.batch(task.augmented(samples[:4], 0))
     images, _ = task.learned.augment(batch)
     said, wanted, hidden = guessed(model, images, batch["dice"])
     assert hidden.sum(1).tolist() == [3] * 4 and torch.equal(wanted, teacher.eval().tokens(images))
@@ -138,7 +138,7 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     each = torch.stack([losses[at][hidden[at]].mean() for at in range(4)])
     torch.testing.assert_close(task.loss(model, batch)[0], each.sum())
     assert not any(p.requires_grad for p in model.coder.parameters())
-    other = models.spec("beit", **task.numbers(), **SIZES, vocab=9, tokenizer_width=8)
+    other = models.spec("beit", **task.facts(), **SIZES, vocab=9, tokenizer_width=8)
     with pytest.raises(Refusal, match=r"model\.vocab=9 and the teacher has 7; set model\.vocab=7"):
         task.taught_by(teacher, Work(TASKS["coding"], opened("coding")[0].learned), other)
 
@@ -151,7 +151,7 @@ def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
     task, _ = opened("searching")
     torch.manual_seed(0)
     sizes = SIZES | {"depth": 2, "mechanism": mechanism}
-    model = heedful.build("autoformer", **task.numbers(), **sizes, **SPACE).eval()
+    model = heedful.build("autoformer", **task.facts(), **sizes, **SPACE).eval()
     x = torch.rand(2, 3, 8, 12)
     for chosen in (Choice(8, ((1, 12),)), Choice(16, ((2, 24), (1, 12))), Choice(8, ((2, 12), (1, 24)))):
         alone = model.chosen(chosen)
@@ -167,7 +167,7 @@ def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
 def test_a_search_finds_the_best_within_its_budget():
     task, _ = opened("searching")
     sizes = {**SIZES, "depth": 2}
-    spec = models.spec("autoformer", **task.numbers(), **sizes, **SPACE, budget=3000)
+    spec = models.spec("autoformer", **task.facts(), **sizes, **SPACE, budget=3000)
     best, told = search(spec, lambda one: one.width + sum(heads + hidden for heads, hidden in one.layers) / 100)
     assert weights(spec, best) <= 3000 and len(told) == 5
     every = [Choice(w, layers) for w in (8, 16) for layers in (((2, 24),), ((2, 24), (2, 24)), ((2, 24), (1, 12)))]
@@ -177,7 +177,7 @@ def test_a_search_finds_the_best_within_its_budget():
 
 def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned(monkeypatch):
     task, _ = opened("searching")
-    numbers = {**task.numbers(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
+    numbers = {**task.facts(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
     whole = models.spec("autoformer", **numbers)
     every = [
         Choice(width, layers)
@@ -196,7 +196,7 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
         Refusal, match=rf"budget={least - 1} is below the smallest .* set model\.budget={least} or more"
     ):
         task.suits(below)
-    alone = models.spec("autoformer", **task.numbers(), **SIZES, budget=10)  # with nothing to choose among
+    alone = models.spec("autoformer", **task.facts(), **SIZES, budget=10)  # with nothing to choose among
     with pytest.raises(Refusal, match=r"model\.budget=10 is below the smallest network"):
         task.suits(alone)
 

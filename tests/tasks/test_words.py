@@ -106,7 +106,7 @@ def test_vectors_whose_products_are_the_logarithms_lose_nothing() -> None:
     found = chunks(stream, own.learned)
     assert model.bias is not None
     batch = own.batch(found)
-    again = own.batch([own.fresh(found, 1)[0]])
+    again = own.batch([own.augmented(found, 1)[0]])
     assert not np.array_equal(batch["counts"], again["counts"])
     assert batch["counts"].sum() == pytest.approx(float(again["counts"].sum()))
     model.table.weight.zero_()

@@ -68,7 +68,7 @@ def test_what_cannot_be_asked_is_refused(folder, tmp_path):
     model, use = usable(folder)
     with pytest.raises(Refusal, match="a text"):
         plain(use.predict(model, [" "]))
-    assert use.doubt("a" * 2000) and not use.doubt("a")
+    assert use.warning("a" * 2000) and not use.warning("a")
     shutil.copytree(folder, tmp_path / "bare")
     (tmp_path / "bare" / "tokenizer.json").unlink()
     with pytest.raises(Refusal, match="has no tokenizer, without which no text can be read"):

@@ -42,7 +42,7 @@ def inherited(run: RunSpec, task: Work) -> dict[str, Any]:
     output = part_words.parse(str((task.defaults() | run.model).get("output", NEXT)))[0]
     alone = () if output in CHOICES else ("members",)  # what is asked of one model only
     kept = spec.model_dump(exclude_none=True, exclude={*ASKED, *alone, "dropout"})
-    return kept | {"vocab": task.grown(vocab_of(other))}
+    return kept | {"vocab": task.resize_vocab(vocab_of(other))}
 
 
 def check_tokens(run: RunSpec, task: Work) -> None:

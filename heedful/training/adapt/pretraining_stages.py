@@ -61,8 +61,8 @@ def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
     """Writes what a run would leave had it learned nothing."""
     ready = tried(run, out, place)
     merge(ready.model)
-    ready.task.settle(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
-    leave(ready.task.kept(ready.model), ready.task, out / "model")
+    ready.task.calibrate(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
+    leave(ready.task.inference_model(ready.model), ready.task, out / "model")
 
 
 def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:

@@ -207,7 +207,7 @@ def imagined(size: int) -> Iterator[None]:
 def loop_of(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, ranks: Ranks) -> Loop:
     """The loop of a run, its model fresh."""
     model = models.assemble(spec)
-    task.prepare(model)
+    task.on_train_begin(model)
     adapt(model, run.training)
     return Loop(run, task, splits, model, Path(), ranks)
 
