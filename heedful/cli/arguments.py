@@ -24,7 +24,7 @@ Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to r
 
 def warn_of(task: Any, inputs: list[str]) -> None:
     """Says of inputs that may be answered badly why; of many, of the first."""
-    doubts = list(islice(filter(None, map(task.doubt, inputs)), 2))
+    doubts = list(islice(filter(None, map(task.warning, inputs)), 2))
     for doubt in doubts[:1]:
         note(f"heedful: warning: {doubt}{', and more inputs do' if len(doubts) > 1 else ''}")
 

@@ -22,7 +22,7 @@ class Echo:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
 
-    def doubt(self, text: str) -> str | None:
+    def warning(self, text: str) -> str | None:
         return f"{text!r} is strange" if text == "strange" else None
 
     def known(self, text: str) -> str:

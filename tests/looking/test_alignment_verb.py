@@ -32,7 +32,7 @@ class Turned:
             links = tuple((len(words) - 1 - at, at) for at in range(count))
             yield Alignment(tuple(words), tuple(answer), torch.full((len(answer), len(words)), 1 / len(words)), links)
 
-    def doubt(self, text: str) -> str | None:
+    def warning(self, text: str) -> str | None:
         return None
 
 

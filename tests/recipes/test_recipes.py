@@ -181,7 +181,7 @@ def test_no_model_that_does_not_read_fills_gaps_as_well_as_the_toy_of_t5_states(
 
 
 def test_what_was_tested_was_never_trained_on(trained: Trained, opened: Opened) -> None:
-    write = opened.task.write_input
+    write = opened.task.as_input
     if trained.spec.task in ONE_ROW:
         return
     learned, tested = ({write(sample) for sample in part} for part in (opened.splits.train, opened.splits.test))

@@ -145,7 +145,7 @@ def test_a_task_is_read_as_it_was_written(tmp_path):
     state.pop("task")
     again = TASK.read(Path(tmp_path), state)
     assert (again.learned.labels, again.learned.size) == (task.learned.labels, task.learned.size)
-    assert again.numbers() == task.facts()
+    assert again.facts() == task.facts()
 
 
 def test_pixels_are_brought_to_one_scale():

@@ -117,5 +117,5 @@ def test_a_crop_is_made_whole_as_its_beginning_is_when_it_is_asked(kind: Task) -
     stream = Stream.of([Text(LETTERS * 9, "here")], kept.tokenizer, 100)
     samples = crops(stream, kept.window, kept.window)[:2]
     table = own.show(model, samples)
-    assert plain(own.predict(model, map(own.write_input, samples))) == [row[2].replace("∅", "") for row in table.rows]
+    assert plain(own.predict(model, map(own.as_input, samples))) == [row[2].replace("∅", "") for row in table.rows]
     assert all(row[1] in LETTERS * 9 for row in table.rows)

@@ -41,7 +41,7 @@ def test_a_file_of_words_and_labels_is_read_and_divided(tmp_path: Path):
     assert made.learned.words == WORDS and made.learned.labels == ("even", "odd")
     assert len(splits.train) + len(splits.valid) + len(splits.test) == 60
     assert made.length(max((*splits.train, *splits.valid, *splits.test), key=made.length)) == made.learned.longest == 62
-    assert made.place(splits.train[0]).startswith(f"{path}, line ")
+    assert made.source_of(splits.train[0]).startswith(f"{path}, line ")
 
 
 def test_words_of_other_data_are_told_by_the_places_that_were_learned(tmp_path: Path):
