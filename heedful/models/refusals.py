@@ -85,5 +85,6 @@ def unknown_key(key: str, kind: type[BaseModel]) -> Refusal:
     homes = {name: frozenset(spec.model_fields) for name, spec in inner.items() if spec}
     homes |= {"model": SHARED | {"family"}} if "model" in kind.model_fields else {}
     home = [f"{name}.{last}" for name, fields in homes.items() if last in fields]
-    meant = f"; did you mean {home[0]!r}?" if home else nearest(key, known) or ";"
+    near = nearest(last, kind.model_fields).replace("mean '", f"mean '{'.'.join((*above, ''))}")
+    meant = f"; did you mean {home[0]!r}?" if home else near or ";"
     return Refusal(f"unknown key {key!r}{meant} known: {', '.join(sorted(known))}")

@@ -12,7 +12,7 @@ from heedful.errors import Refusal
 from heedful.formats.weights import state
 from heedful.safe.sealed_folders import MANIFEST
 from heedful.training import recipes
-from heedful.training.run_spec import begun_run
+from heedful.training.older_runs import begun_spec
 from tests.training import runs
 
 FLAT = {  # which every family had, whether or not they said something to it
@@ -85,7 +85,7 @@ def test_a_run_from_before_goes_on(tmp_path):
     former = {"hides": model.pop("mask_ratio"), "pool": "first", "distilled": False}
     values["model"] = {key: value for key, value in FLAT.items() if value is not None} | model | former
     (tmp_path / "old" / "run.yaml").write_text(yaml.safe_dump(values))
-    assert begun_run(tmp_path / "old" / "run.yaml").model == begun_run(tmp_path / "whole" / "run.yaml").model
+    assert begun_spec(tmp_path / "old" / "run.yaml").model == begun_spec(tmp_path / "whole" / "run.yaml").model
     for name in ("result.json", "report.html"):
         (tmp_path / "old" / name).unlink()
     shutil.rmtree(tmp_path / "old" / "model")

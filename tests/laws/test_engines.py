@@ -36,7 +36,9 @@ def small_matrices_gain_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(family: str) -> Any:
     torch.manual_seed(0)
-    model = models.build(family, width=32, heads=2, depth=2, **FAMILIES[family].toy).eval()
+    known = FAMILIES[family].spec.model_fields
+    numbers = {key: value for key, value in {"width": 32, "heads": 2, "depth": 2}.items() if key in known}
+    model = models.build(family, **numbers | FAMILIES[family].toy).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn_like(weight) * 0.1)

@@ -62,8 +62,8 @@ MORE: dict[str, list[tuple[object, dict[str, object]]]] = {  # other values, and
 }
 ELSEWHERE = {  # what is done by them is not the model's: they are read in a task, or where a text or a picture is
     **dict.fromkeys(("pad", "begin", "end", "length", "labels", "multi_label", "processor"), "anywhere"),
-    **dict.fromkeys(("mask_ratio", "widths", "depths", "many_heads", "many_hidden", "budget"), "tasks"),
-    **dict.fromkeys(("local_crops", "global_crop_scale", "student_temp", "koleo_weight"), "tasks"),
+    **dict.fromkeys(("mask_ratio", "widths", "depths", "many_heads", "many_hidden", "budget"), "objectives"),
+    **dict.fromkeys(("local_crops", "global_crop_scale", "student_temp", "koleo_weight"), "objectives"),
     **dict.fromkeys(
         ("teacher_temp", "teacher_momentum", "center_momentum", "temperature"), "models"
     ),  # while it learns

@@ -21,9 +21,13 @@ from heedful.training import run
 class Turned:
     """Translates by writing words backwards, and links each to where it came from; to `mute` it says nothing."""
 
-    name = "translation"
+    name, learned = "translation", None
 
-    def align(self, model: nn.Module, pairs: Sequence[align.Asked]) -> Iterator[Alignment]:
+    @property
+    def pipeline(self) -> "Turned":
+        return self
+
+    def align(self, model: nn.Module, pairs: Sequence[align.Asked], learned: None) -> Iterator[Alignment]:
         for source, target in pairs:
             words = source.split()
             answer = words[::-1] if target is None else target.split()

@@ -167,6 +167,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
         run = settled(run, Path(aside) / "plan", lambda spec, to: unlearned(spec, to, here))
         task, splits = TASKS[run.task].open(run.data, run.seed)
+        task.configure(dict(run.objective), splits)
         spec = suited(run, task)
         teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
