@@ -6,29 +6,14 @@ import errno
 import os
 import sys
 import warnings
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from heedful import terminal
-from heedful.cli import (
-    align_verb,
-    attention_verb,
-    bench_verb,
-    chat_verb,
-    check_verb,
-    convert_verb,
-    data_verb,
-    eval_verb,
-    look_verb,
-    plan_verb,
-    predict_verb,
-    recipes_verb,
-    table_verb,
-    tokenizer_verb,
-    train_verb,
-    verify_resume_verb,
-)
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
 from heedful.terminal import note, say
@@ -36,7 +21,62 @@ from heedful.terminal import note, say
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever was asked for
 
+VERBS = {
+    "train": "train_verb:train",
+    "eval": "eval_verb:evaluate",
+    "predict": "predict_verb:predict",
+    "look": "look_verb:look",
+    "align": "align_verb:align",
+    "chat": "chat_verb:chat",
+    "check": "check_verb:check",
+    "verify-resume": "verify_resume_verb:verify_resume",
+    "table": "table_verb:table",
+    "recipes": "recipes_verb:recipes",
+    "plan": "plan_verb:plan",
+    "convert": "convert_verb:convert",
+    "bench": "bench_verb:bench",
+    "attention": "attention_verb:app",
+    "data": "data_verb:app",
+    "tokenizer": "tokenizer_verb:app",
+}
+ASKING = {"predict", "look", "align"}  # whose inputs may be negative numbers
+
+
+class Commands(Mapping[str, Any]):
+    """The commands of all verbs; the file of a verb is imported when it is called, or told of in the help."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, attribute = VERBS[name].partition(":")
+        verb = getattr(import_module(f"heedful.cli.{module}"), attribute)
+        if isinstance(verb, typer.Typer):  # a group of verbs
+            command: Any = typer.main.get_group(verb)
+            command.name = name
+            return command
+        alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
+        alone.command(name, cls=Asking if name in ASKING else None)(verb)
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+class Verbs(TyperGroup):
+    """The program: a group of verbs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = Commands()  # type: ignore[assignment]  # is only read
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the verbs, none of which is imported for it."""
+        return [*self.commands]
+
+
 app = typer.Typer(
+    cls=Verbs,
     help="Train attention models on your own files with one command, and see where they look.",
     no_args_is_help=True,
     add_completion=False,
@@ -44,22 +84,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.command("train")(train_verb.train)
-app.command("eval")(eval_verb.evaluate)
-app.command("predict", cls=Asking)(predict_verb.predict)
-app.command("look", cls=Asking)(look_verb.look)
-app.command("align", cls=Asking)(align_verb.align)
-app.command("chat")(chat_verb.chat)
-app.command("check")(check_verb.check)
-app.command("verify-resume")(verify_resume_verb.verify_resume)
-app.command("table")(table_verb.table)
-app.command("recipes")(recipes_verb.recipes)
-app.command("plan")(plan_verb.plan)
-app.command("convert")(convert_verb.convert)
-app.command("bench")(bench_verb.bench)
-app.add_typer(attention_verb.app, name="attention")
-app.add_typer(data_verb.app, name="data")
-app.add_typer(tokenizer_verb.app, name="tokenizer")
 
 
 @app.callback(invoke_without_command=True)
