@@ -1,17 +1,20 @@
 """Decoding: functions that take a model and let it write, token by token or step by step."""
 
-from heedful.decoding.beam import beam
-from heedful.decoding.forecast_rollout import roll
-from heedful.decoding.generate import generate
-from heedful.decoding.generated_answer import Answer
-from heedful.decoding.greedy import greedy
-from heedful.decoding.logits_rules import Rules
-from heedful.decoding.sample import sample, stream
-from heedful.decoding.scoring import Judged, generate_judged, judged
-from heedful.decoding.search_spec import Decoding, search
-from heedful.decoding.steps import Steps, begin
-from heedful.models.writer import Writer
+from typing import TYPE_CHECKING
 
+from heedful.registry import lazily
+
+if TYPE_CHECKING:
+    from heedful.decoding.forecast_rollout import roll
+    from heedful.decoding.generated_answer import Answer
+    from heedful.decoding.logits_rules import Rules
+    from heedful.decoding.sample import stream
+    from heedful.decoding.scoring import Judged, generate_judged, judged
+    from heedful.decoding.search_spec import Decoding, search
+    from heedful.decoding.steps import Steps, begin
+    from heedful.models.writer import Writer
+
+__getattr__ = lazily(__name__)
 __all__ = [
     "Answer",
     "Decoding",
@@ -19,14 +22,10 @@ __all__ = [
     "Rules",
     "Steps",
     "Writer",
-    "beam",
     "begin",
-    "generate",
     "generate_judged",
-    "greedy",
     "judged",
     "roll",
-    "sample",
     "search",
     "stream",
 ]

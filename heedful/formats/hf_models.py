@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from heedful.errors import Refusal
 from heedful.formats import image_processors
+from heedful.formats.file_names import CONFIG, GENERATION, INDEX, SETTINGS, WEIGHTS
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.beit import untaught
 from heedful.formats.hf.transformer import published
@@ -35,8 +36,6 @@ from heedful.safe.mapped_weights import Files
 from heedful.safe.sealed_folders import write_tensors
 from heedful.tokenizers.templates import Ending
 
-CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
 ENDS = "Model", "ForPreTraining", "LMHeadModel", "ForCausalLM", "ForConditionalGeneration", "ForImageClassification"
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
@@ -232,8 +231,3 @@ def settings(model: nn.Module) -> dict[str, Any]:
 def first(ids: int | list[int] | None) -> int | None:
     """The first of several ids."""
     return ids[0] if isinstance(ids, list) else ids
-
-
-def is_public(folder: Path) -> bool:
-    """Whether a folder has a config.json, as those of others do."""
-    return os.path.lexists(folder / CONFIG)

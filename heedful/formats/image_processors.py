@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.formats.file_names import NESTED_PROCESSOR, PROCESSOR
 from heedful.formats.foreign_config import Config
 from heedful.inputs.image_input import BICUBIC, BILINEAR, FILTERS, LARGEST, TransformersProcessor
 from heedful.models.part_words import said as word
 from heedful.models.vision.image_spec import ImageSpec, processor
 from heedful.safe.json_and_tensors import read_json
 
-FILE, NESTED = "preprocessor_config.json", "processor_config.json"
 HALF: dict[str, Any] = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 CLIP: dict[str, Any] = {
     "image_mean": [0.48145466, 0.4578275, 0.40821073],
@@ -80,11 +80,11 @@ IGNORED = (  # where they are not read: by other flags or another class; maps of
 
 def read(folder: Path, kind: str, channels: int) -> dict[str, Any]:
     """What a folder says of pictures, as keys of a config.json of ours; nothing where it has no such file."""
-    path, said = folder / NESTED, None
+    path, said = folder / NESTED_PROCESSOR, None
     if os.path.lexists(path):
         said = read_json(path).get("image_processor")
     if said is None:
-        path = folder / FILE
+        path = folder / PROCESSOR
         said = read_json(path) if os.path.lexists(path) else None
     if said is None:
         return {}
@@ -198,7 +198,7 @@ def pads(config: Config, name: str, made: TransformersProcessor) -> None:
 
 def write(spec: ImageSpec, folder: Path) -> None:
     """What a spec says of pictures, for transformers' image processors."""
-    (folder / FILE).write_text(json.dumps(told(spec), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / PROCESSOR).write_text(json.dumps(told(spec), indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def told(spec: ImageSpec) -> dict[str, Any]:

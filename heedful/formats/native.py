@@ -10,37 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from heedful.errors import Refusal, unknown
-from heedful.formats import hf_models, hub, image_processors, onnx
-from heedful.formats.placing import placed
+from heedful.errors import Refusal
+from heedful.formats import hub
+from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SETTINGS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
 from heedful.models import Spec, check_size, imagined, spec_as_written
+from heedful.registry import Registry
 from heedful.safe.json_and_tensors import LARGEST, cure, read_json
-from heedful.safe.mapped_weights import Files
 from heedful.safe.opening import content, everything, inside
 from heedful.safe.sealed_folders import MANIFEST, fault, seal, write_folder, write_tensors
-from heedful.tokenizers import hf_folders
 
 if TYPE_CHECKING:
     from heedful.tokenizers import Tokenizer
 
 CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
 CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
-WEIGHTS, SPEC, TOKENIZER = "model.safetensors", "spec.json", "tokenizer.json"
-HEADS = {SPEC, hf_models.CONFIG, *onnx.FILES}  # one of which every model has
-WRITTEN = (
-    HEADS
-    | {f"{name}.data" for name in onnx.FILES}
-    | {
-        WEIGHTS,
-        TOKENIZER,
-        MANIFEST,
-        hf_models.SETTINGS,
-        hf_models.GENERATION,
-        image_processors.FILE,
-        *CARRIED,
-        "1_Pooling",
-    }
+HEADS = {SPEC, CONFIG, *GRAPHS}  # one of which every model has
+WRITTEN = HEADS | {f"{name}.data" for name in GRAPHS} | {WEIGHTS, TOKENIZER, MANIFEST, *CARRIED, "1_Pooling"}
+WRITTEN |= {SETTINGS, GENERATION, PROCESSOR}
+LAYOUTS: Registry[Callable[[nn.Module, Path], nn.Module]] = Registry(
+    "layout",
+    "heedful.folders",
+    {
+        "heedful": "heedful.formats.native:write_model",
+        "hf": "heedful.formats.hf_models:write",
+        "onnx": "heedful.formats.onnx:write",
+    },
 )
 
 
@@ -52,20 +47,12 @@ def write_model(model: nn.Module, folder: Path) -> nn.Module:
     return model
 
 
-LAYOUTS: dict[str, Callable[[nn.Module, Path], nn.Module]] = {
-    "heedful": write_model,
-    "hf": hf_models.write,
-    "onnx": onnx.write,
-}
-
-
 def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrite: bool = False) -> None:
     """Writes a model to a new or empty folder, whole or not at all; with `overwrite` in the place of another model.
 
     `layout` is our own, "hf" for Hugging Face's, or "onnx".
     """
-    if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
+    LAYOUTS.named(layout)
     if not isinstance(getattr(model, "spec", None), Spec):
         cure = "save its weights with safetensors.torch.save_model"
         raise Refusal(f"a {type(model).__name__} is no model of heedful's, which nothing could read again; {cure}")
@@ -87,7 +74,7 @@ def vacant(folder: str | Path, overwrite: bool = False) -> Path:
     names = {str(path.relative_to(place)) for path in everything(place)}
     if names and not overwrite:
         raise Refusal(f"{folder} exists; choose another folder or remove it first")
-    whole = names & set(onnx.FILES) or (WEIGHTS in names and names & HEADS)
+    whole = names & set(GRAPHS) or (WEIGHTS in names and names & HEADS)
     if names - WRITTEN or (names and not whole):
         other = min(names - WRITTEN, default="no model")
         raise Refusal(f"{folder} holds {other}, and only a folder of a model alone is overwritten; choose another")
@@ -98,7 +85,7 @@ def vacant(folder: str | Path, overwrite: bool = False) -> Path:
 
 def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
     """A model in a layout, and its tokenizer, into a folder that exists; gives the model as it was written."""
-    written = LAYOUTS[layout](model, folder)
+    written = LAYOUTS.named(layout)(model, folder)
     tokenizer: Any = getattr(written, "tokenizer", None)
     if tokenizer is not None:
         tokenizer.write(folder / TOKENIZER)
@@ -107,8 +94,7 @@ def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
 
 def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
     """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
-    if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
+    LAYOUTS.named(layout)
     if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
     place = vacant(folder)
@@ -123,7 +109,7 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
 
     write_folder(place, write)
     assert isinstance(model.spec, Spec)
-    kind = read_json(place / hf_models.CONFIG)["model_type"] if layout == "hf" else model.spec.family
+    kind = read_json(place / CONFIG)["model_type"] if layout == "hf" else model.spec.family
     return str(kind), count
 
 
@@ -165,10 +151,15 @@ def is_native(place: Path) -> bool:
     return os.path.lexists(place / SPEC)
 
 
+def is_public(place: Path) -> bool:
+    """Whether a folder has a config.json, as those of others do."""
+    return os.path.lexists(place / CONFIG)
+
+
 def model_folder(folder: str | Path) -> Path:
     """The folder itself or the `model/` in it, whichever holds a model."""
     folder = hub.snapshot(str(folder)) if hub.is_named(folder) else Path(folder)
-    if os.path.lexists(folder / SPEC) or hf_models.is_public(folder):
+    if os.path.lexists(folder / SPEC) or is_public(folder):
         return folder
     if os.path.lexists(folder / "model" / SPEC):
         return inside(folder / "model")
@@ -187,6 +178,9 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
     named by `hub:owner/name`. Weights stay in their file until they are used, so that memory holds them once. Files of
     our own layout are first read once to `check` their sums, which HEEDFUL_CHECK=0 in the environment leaves out too.
     """
+    from heedful.formats import hf_models
+    from heedful.tokenizers import hf_folders
+
     place = model_folder(folder)
     if check:
         check_sums(place)
@@ -198,6 +192,9 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
 
 def native(place: Path) -> nn.Module:
     """The model of a folder in our own layout."""
+    from heedful.formats.placing import placed
+    from heedful.safe.mapped_weights import Files
+
     spec, files = read_spec(place / SPEC), Files([place / WEIGHTS])
     check_depths(spec, len(files.where), str(place / SPEC))
     compare(state(imagined(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
@@ -214,6 +211,8 @@ class Beside:
     @cached_property
     def read(self) -> Tokenizer:
         """The tokenizer itself."""
+        from heedful.tokenizers import hf_folders
+
         return hf_folders.read(self.folder)
 
     def __getattr__(self, name: str) -> Any:

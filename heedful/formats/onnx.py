@@ -21,7 +21,6 @@ from heedful.models.specs import LanguageSpec
 from heedful.models.text.encoder_decoder import EncoderDecoder
 
 NEEDED = ("onnx", "onnxscript")
-FILES = ("model.onnx", "encoder.onnx", "decoder.onnx")  # as `graphs` names them
 AXES = ("batch", "length")
 BATCH, LENGTH = 2, 3  # of what is traced; torch may take sizes of 1, or two that are the same, to be meant for good
 

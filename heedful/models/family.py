@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from heedful.models.cases import Cases
 from heedful.models.specs import Spec
+
+if TYPE_CHECKING:
+    from heedful.models.cases import Cases
 
 
 def itself(spec: Any) -> dict[str, Any]:

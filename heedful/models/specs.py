@@ -30,6 +30,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    decodes: ClassVar[bool] = False  # whether the last token has read all: a decoder alone, or behind an encoder
     family: str
 
     @property

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import Refusal
-from heedful.formats import native
+from heedful.formats.file_names import TOKENIZER
 from heedful.models import part_words
-from heedful.tokenizers import SPECIAL, Tokenizer, hf_folders, train
+from heedful.tokenizers import SPECIAL, Tokenizer
 
 
 def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = ()) -> Tokenizer:
@@ -16,8 +16,11 @@ def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = (
     if named.endswith((".json", ".model")):
         return of_file(named)
     if "/" in named or Path(named).is_dir():
+        from heedful.formats.file_names import TOKENIZER
+        from heedful.tokenizers import hf_folders
+
         place = native.model_folder(named)
-        native.check_sums(place, native.TOKENIZER)
+        native.check_sums(place, TOKENIZER)
         return hf_folders.needed(place)
     return tokenizer_of(named, texts, special)
 
@@ -29,6 +32,8 @@ def tokenizer_of(named: str, texts: Iterable[str], special: tuple[str, ...] = ()
     kind, given = part_words.parse(named)
     if kind == "characters" and not given and not special:
         return Tokenizer.of_characters(texts)
+    from heedful.tokenizers import train
+
     try:
         return train(texts, kind, special=special, **given)
     except Refusal as refused:

@@ -11,10 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heedful.errors import Refusal, unknown
-from heedful.formats import native
 from heedful.models import FAMILIES, refusal
-from heedful.models.text.encoder_decoder import WriterSpec
-from heedful.models.text.gpt import DecoderSpec
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
 from heedful.training.run_spec import RunSpec, read, reader_of, validated
@@ -192,7 +189,9 @@ def of_family(keys: Mapping[str, Any], family: str, part: bool) -> dict[str, Any
 def decodes(folder: str) -> bool:
     """Whether a folder holds what decodes, to which a recipe's output means nothing: its last token has read all."""
     try:
-        return isinstance(native.load(folder, check=False).spec, DecoderSpec | WriterSpec)
+        from heedful.formats import native
+
+        return bool(native.load(folder, check=False).spec.decodes)
     except Refusal:  # which is told when the run begins
         return False
 

@@ -11,9 +11,8 @@ from torch import nn
 
 from heedful.errors import Refusal
 from heedful.formats import native, weights
-from heedful.formats.hf_models import is_public
+from heedful.formats.file_names import WEIGHTS
 from heedful.models.specs import LanguageSpec, Spec
-from heedful.models.text.bert import EncoderSpec
 from heedful.pipelines.use import Use
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
@@ -35,7 +34,7 @@ def leave(model: nn.Module, task: Work, folder: Path) -> None:
         if isinstance(getattr(model, "spec", None), Spec):
             native.write_model(model, aside)
         else:  # of one's own: who made it has to make it again
-            write_tensors(weights.state(model), aside / native.WEIGHTS)
+            write_tensors(weights.state(model), aside / WEIGHTS)
         task.write(aside)
         seal(aside)
 
@@ -54,7 +53,7 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
     """The model of a folder and what it is used for: its task, or what its output answers."""
     place = native.model_folder(folder)
     model = native.load(place)
-    known = is_public(place) or isinstance(model.spec, EncoderSpec | LanguageSpec)
+    known = native.is_public(place) or isinstance(model.spec, LanguageSpec)
     if known and not os.path.lexists(place / TASK):
         return model, use_of(model, place)
     task = work_of(place, record)

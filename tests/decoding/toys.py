@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful import decoding
 from heedful.attention import Context, Memory
 from heedful.decoding import Answer
+from heedful.decoding.beam import beam as by_beams
+from heedful.decoding.greedy import greedy as greedily
+from heedful.decoding.sample import sample as by_chance
 from heedful.models import Forecaster, Transformer, build
 from heedful.models.text.transformer import BEGIN, END, PAD, SPECIAL
 from heedful.models.writer import Beginning, Writer
@@ -69,7 +71,7 @@ def on_tokens(search: Callable[..., Any]) -> Callable[..., Any]:
     return lambda model, tokens, *how, **more: search(model, decoding.begin(model, told(model, tokens)), *how, **more)
 
 
-greedy, beam, sample = map(on_tokens, (decoding.greedy, decoding.beam, decoding.sample))
+greedy, beam, sample = map(on_tokens, (greedily, by_beams, by_chance))
 
 
 class Biased(Writer):

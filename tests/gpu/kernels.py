@@ -51,7 +51,7 @@ from heedful.attention.masks import sparse
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.sight import Sight
-from heedful.decoding import generate
+from heedful.decoding.generate import generate
 from heedful.engines import decode_kernel
 from heedful.engines.cuda_graphs import Graphs
 from heedful.engines.decode_kernel import DecodeAttention, DecodeKernel

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from heedful import models
 from heedful.decoding import Answer, begin, steps
-from heedful.decoding import beam as search_by_beams
-from heedful.decoding import greedy as search_greedily
+from heedful.decoding.beam import beam as search_by_beams
+from heedful.decoding.greedy import greedy as search_greedily
 from heedful.engines import ENGINES, InferenceEngine, prepacked, refusals
 from heedful.engines.engine import RUNNERS
 from heedful.engines.tree import copied

@@ -112,7 +112,7 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
         name = list(done)[int(dice.integers(len(done)))] if at % 3 else image_processors.OWN[kind]
         config = drawn(dice, name) | (named(name, at // 3) if at % 3 else {})
         (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}))
-        (tmp_path / image_processors.FILE).write_text(json.dumps(config))
+        (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(config))
         path = photo(dice, tmp_path / "photo.png", MODES[at % len(MODES)])
         try:
             keys = image_processors.read(tmp_path, kind, 3)
@@ -155,8 +155,8 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
     ],
 )
 def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
-    (tmp_path / image_processors.FILE).write_text(json.dumps(VIT | keys))
-    with pytest.raises(Refusal, match=rf"{image_processors.FILE}: {key} is .*; \w"):
+    (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(VIT | keys))
+    with pytest.raises(Refusal, match=rf"{image_processors.PROCESSOR}: {key} is .*; \w"):
         image_processors.read(tmp_path, "vit", 3)
     (tmp_path / image_processors.NESTED).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
     assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
@@ -175,7 +175,7 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
     more = {"dinov2": {"order": "scaled(first=1.0)", "pool": "both"}}.get(kind, {})
     torch.manual_seed(0)
     heedful.save(heedful.build("vit", **SMALL, classes=3, **more).eval(), tmp_path / "there", layout="hf")
-    (tmp_path / "there" / image_processors.FILE).write_text(json.dumps(OTHERS[kind] | {"do_convert_rgb": True}))
+    (tmp_path / "there" / image_processors.PROCESSOR).write_text(json.dumps(OTHERS[kind] | {"do_convert_rgb": True}))
     theirs = transformers.AutoModelForImageClassification.from_pretrained(tmp_path / "there").eval()
     dice, wanted = np.random.default_rng(1), {}
     for at in range(9):
@@ -205,7 +205,7 @@ def test_what_a_folder_says_of_pictures_is_kept_by_every_layout(tmp_path):
     heedful.save(heedful.build("vit", **SMALL, classes=3), tmp_path / "one", layout="hf")
     for at, name in enumerate(("BeitImageProcessor", "CLIPImageProcessor", "ViTImageProcessor")):
         config = VIT | {"image_processor_type": name, "rescale_factor": 0.01, "do_center_crop": at == 1, "crop_size": 8}
-        (tmp_path / "one" / image_processors.FILE).write_text(json.dumps(config | {"do_convert_rgb": True}))
+        (tmp_path / "one" / image_processors.PROCESSOR).write_text(json.dumps(config | {"do_convert_rgb": True}))
         heedful.save(heedful.load(tmp_path / "one"), tmp_path / f"own {at}")
         heedful.save(heedful.load(tmp_path / f"own {at}"), tmp_path / f"two {at}", layout="hf")
         path = photo(dice, tmp_path / "photo.png")

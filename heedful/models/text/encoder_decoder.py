@@ -44,6 +44,7 @@ class TwoStacks(Stacked):
 class WriterSpec(LanguageSpec, TwoStacks):
     """What the specs of encoder-decoders share that have special tokens of their own."""
 
+    decodes = True
     pad: Id = PAD
     begin: Id = BEGIN
     end: Id = END

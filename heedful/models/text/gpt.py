@@ -27,6 +27,7 @@ PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end":
 class DecoderSpec(AskedSpec, Stacked):
     """What decoders alone share: dropout of what comes in and of what goes out, where it is not that of the blocks."""
 
+    decodes = True
     input_dropout: Share | None = None
     output_dropout: Share = 0.0
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from heedful.attention import ClassTable
 from heedful.errors import Refusal
 from heedful.formats import native
+from heedful.formats.file_names import TOKENIZER
 from heedful.formats.weights import state
 from heedful.inputs import LearnedGrid
 from heedful.models import FAMILIES, Spec, imagined, part_words
@@ -49,7 +50,7 @@ def check_tokens(run: RunSpec, task: Work) -> None:
     """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
     place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
-        cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / native.TOKENIZER}"
+        cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / TOKENIZER}"
         raise Refusal(
             f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokens_of}; {cure}, "
             "or leave start out"

@@ -19,8 +19,6 @@ from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
 from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms, looks
-from heedful.objectives.head_losses.policy_gradient import choosers
-from heedful.objectives.head_losses.span_loss import farness
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.run_spec import Parallel, RunSpec, TrainingSpec
 
@@ -29,12 +27,16 @@ Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the fir
 
 def local(tensor: Tensor) -> Tensor:
     """The part of a weight that lies in this process: all of it, where it is not in parts."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return tensor.to_local() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
 
 
 def in_parts(tensor: Tensor) -> bool:
     """Whether a weight lies in parts, one in each process."""
-    return hasattr(tensor, "full_tensor")
+    if type(tensor) in (Tensor, nn.Parameter):  # nearly always, and what is imported below takes its time
+        return False
+    from torch.distributed.tensor import DTensor
+
+    return isinstance(tensor, DTensor)
 
 
 def gathered(tensor: Tensor) -> Tensor:
@@ -272,8 +274,12 @@ def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
             f"objective.{looking} looks into blocks that training.recompute goes through twice; leave one out"
         )
     if heads.policy:
+        from heedful.objectives.head_losses.policy_gradient import choosers
+
         choosers(model)
     if heads.span:
+        from heedful.objectives.head_losses.span_loss import farness
+
         farness(model)
     if looking in LOOKING and not attends(model):
         raise Refusal(f"objective.{looking} is for heads, and this model has none; leave it out")
