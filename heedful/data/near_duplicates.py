@@ -10,21 +10,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from unicodedata import category, normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.lazy_samples import Made
-from heedful.data.texts_on_disk import Whole
 from heedful.terminal import progress
 
 if TYPE_CHECKING:
     from heedful.data.splits import Splits
+    from heedful.data.texts_on_disk import Whole
 
 Sample = TypeVar("Sample")
-Content = Whole | bytes  # of a sample: bytes are near-duplicates where they are equal
+Content: TypeAlias = "Whole | bytes"  # of a sample: bytes are near-duplicates where they are equal
 Digests = NDArray[np.uint64]
 PIECE = 1 << 20  # characters of a text that are looked at together
 NAMES = ("train", "valid", "test")

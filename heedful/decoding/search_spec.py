@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from torch import Tensor
 
-from heedful.decoding import captured_search
-from heedful.decoding.beam import beam
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.greedy import greedy
 from heedful.decoding.logits_rules import Rules
-from heedful.decoding.sample import sample
 from heedful.decoding.steps import begin
-from heedful.decoding.truncation import Cuts
 from heedful.engines import Weights, runner
 from heedful.models import refusal
 from heedful.models.writer import Writer
+
+if TYPE_CHECKING:
+    from heedful.decoding.truncation import Cuts
 
 Whole = Annotated[int, Field(ge=0, lt=2**31)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -62,6 +61,8 @@ class Decoding(BaseModel):
     @property
     def cuts(self) -> Cuts:
         """What is done to the chances before a token is drawn."""
+        from heedful.decoding.truncation import Cuts
+
         return Cuts(self.temperature, self.top_k, self.top_p, self.min_p)
 
     @property
@@ -100,12 +101,18 @@ def search(
     """
     d, rules = decoding, rules or decoding.rules
     if d.steps != "called":
+        from heedful.decoding import captured_search
+
         return captured_search.search(model, batch, d, best, seed, numbers, rules)
     running = runner(model, d.weights)
     context = begin(running, batch)
     if d.temperature:
+        from heedful.decoding.sample import sample
+
         cuts = d.temperature, d.top_k, d.top_p, d.min_p
         return sample(running, context, *cuts, d.max_new_tokens, seed, best, numbers=numbers, rules=rules)
     if d.beams == best == 1:
         return [[answer] for answer in greedy(running, context, d.max_new_tokens, rules=rules)]
+    from heedful.decoding.beam import beam
+
     return beam(running, context, d.beams, best, d.max_new_tokens, d.length_penalty, rules=rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +15,7 @@ WORDS: dict[str, Mapping[str, Any]] = {
     "mechanism": part_tables.ATTENTIONS,
     "join": part_tables.JOINS,
     "stack": part_tables.STACKS,
-    "position": {**part_tables.GRIDS, **part_tables.POSITIONS, **part_tables.ROTARY},
+    "position": ChainMap[str, Any](part_tables.ROTARY, part_tables.POSITIONS, part_tables.GRIDS),
     "bias": part_tables.BIASES,
     "norm": part_tables.NORMS,
     "order": part_tables.BLOCKS,

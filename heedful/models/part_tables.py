@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from heedful.attention import (
-    Bias,
-    Join,
-    Mask,
-    MultiHead,
-    Rotary,
-    Rotary2D,
-    RotaryByParts,
-    Routed,
-)
+from heedful.attention import Bias, Join, Mask, MultiHead, Rotary
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.blocks import (
     BatchNorm,
@@ -34,46 +25,12 @@ from heedful.blocks import (
     Stack,
 )
 from heedful.errors import Refusal
-from heedful.inputs import (
-    ConvolvedPatches,
-    GridPosition,
-    Learned,
-    LearnedGrid,
-    Network,
-    NoGridPosition,
-    NoPosition,
-    OverlappingPatches,
-    Patches,
-    Position,
-    Processor,
-    ResNetPatches,
-    Sine,
-    SineBeside,
-    SineGrid,
-    SineHalves,
-    TimmProcessor,
-    TransformersProcessor,
-)
 from heedful.models.part_words import Part, choose, named, parse
-from heedful.outputs import (
-    Answer,
-    Attended,
-    AttentionPool,
-    BothPool,
-    Classes,
-    Each,
-    First,
-    FirstPool,
-    LastClasses,
-    MaskedToken,
-    Mean,
-    MeanPool,
-    NextToken,
-    Pooled,
-    States,
-    Tags,
-)
 from heedful.registry import Registry
+
+if TYPE_CHECKING:
+    from heedful.inputs import GridPosition, Patches, Position, Processor
+    from heedful.outputs import Each, FirstPool
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
@@ -169,31 +126,58 @@ BIASES: Registry[type[Bias] | None] = Registry(
         "camtl": "heedful.attention.biases.camtl:TaskBlocks",
     },
 )
-POSITIONS: dict[str, type[Position]] = {
-    "none": NoPosition,
-    "sine": Sine,
-    "sine_halves": SineHalves,
-    "sine_beside": SineBeside,
-    "learned": Learned,
-    "network": Network,
-    "rotary": NoPosition,  # turns queries and keys instead: ROTARY
-    "rotary_by_parts": NoPosition,
-}
-ROTARY: dict[str, type[Rotary]] = {"rotary": Rotary, "rotary_by_parts": RotaryByParts, "rotary_2d": Rotary2D}
-GRIDS: dict[str, type[GridPosition]] = {  # positions of what is a grid
-    "none": NoGridPosition,
-    "learned": LearnedGrid,
-    "sine": SineGrid,
-    "rotary": NoGridPosition,  # and this turns queries and keys
-    "rotary_2d": NoGridPosition,
-}
-STEMS: dict[str, type[Patches]] = {
-    "convolution": ConvolvedPatches,
-    "matrix": Patches,
-    "overlapping": OverlappingPatches,
-    "resnet": ResNetPatches,
-}
-PROCESSORS: dict[str, type[Processor]] = {"transformers": TransformersProcessor, "timm": TimmProcessor}
+POSITIONS: Registry[type[Position]] = Registry(
+    "position",
+    "heedful.positions",
+    {
+        "none": "heedful.inputs.positions:NoPosition",
+        "sine": "heedful.inputs.positions:Sine",
+        "sine_halves": "heedful.inputs.positions:SineHalves",
+        "sine_beside": "heedful.inputs.positions:SineBeside",
+        "learned": "heedful.inputs.positions:Learned",
+        "network": "heedful.inputs.positions:Network",
+        "rotary": "heedful.inputs.positions:NoPosition",  # turns queries and keys instead: ROTARY
+        "rotary_by_parts": "heedful.inputs.positions:NoPosition",
+    },
+)
+ROTARY: Registry[type[Rotary]] = Registry(
+    "position",
+    "heedful.rotary",
+    {
+        "rotary": "heedful.attention.rotary:Rotary",
+        "rotary_by_parts": "heedful.attention.rotary:RotaryByParts",
+        "rotary_2d": "heedful.attention.grid.grid_sight:Rotary2D",
+    },
+)
+GRIDS: Registry[type[GridPosition]] = Registry(
+    "position",
+    "heedful.grids",
+    {  # positions of what is a grid
+        "none": "heedful.inputs.grids:NoGridPosition",
+        "learned": "heedful.inputs.grids:LearnedGrid",
+        "sine": "heedful.inputs.grids:SineGrid",
+        "rotary": "heedful.inputs.grids:NoGridPosition",  # and this turns queries and keys
+        "rotary_2d": "heedful.inputs.grids:NoGridPosition",
+    },
+)
+STEMS: Registry[type[Patches]] = Registry(
+    "stem",
+    "heedful.stems",
+    {
+        "convolution": "heedful.inputs.patches:ConvolvedPatches",
+        "matrix": "heedful.inputs.patches:Patches",
+        "overlapping": "heedful.inputs.patches:OverlappingPatches",
+        "resnet": "heedful.inputs.patches:ResNetPatches",
+    },
+)
+PROCESSORS: Registry[type[Processor]] = Registry(
+    "processor",
+    "heedful.processors",
+    {
+        "transformers": "heedful.inputs.image_input:TransformersProcessor",
+        "timm": "heedful.inputs.image_input:TimmProcessor",
+    },
+)
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}
 CROSS_BLOCKS: dict[str, type[CrossBlock]] = {"pre": CrossBlock, "post": PostNormCrossBlock}
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -203,28 +187,57 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
 }
-POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "attention": Attended, "each": Each}
-OUTPUTS: dict[str, type[nn.Module]] = {
-    "states": States,
-    "pooled": Pooled,
-    "classes": Classes,
-    "tags": Tags,
-    "answer": Answer,
-    "masked": MaskedToken,
-}
-DECODER_OUTPUTS: dict[str, type[nn.Module]] = {
-    "next": NextToken,
-    "classes": LastClasses,
-    "tags": Tags,
-    "answer": Answer,
-}
-BART_OUTPUTS: dict[str, Part] = {"next": NextToken, "classes": partial(Classes, pool="last"), "answer": Answer}
-IMAGE_POOLS: dict[str, type[FirstPool]] = {
-    "first": FirstPool,
-    "mean": MeanPool,
-    "both": BothPool,
-    "attention": AttentionPool,
-}
+POOLS: Registry[type[Each]] = Registry(
+    "pool",
+    "heedful.pools",
+    {
+        "mean": "heedful.outputs.class_output:Mean",
+        "first": "heedful.outputs.class_output:First",
+        "attention": "heedful.outputs.class_output:Attended",
+        "each": "heedful.outputs.class_output:Each",
+    },
+)
+OUTPUTS: Registry[type[nn.Module]] = Registry(
+    "output",
+    "heedful.outputs",
+    {
+        "states": "heedful.outputs.sentence_output:States",
+        "pooled": "heedful.outputs.sentence_output:Pooled",
+        "classes": "heedful.outputs.sentence_output:Classes",
+        "tags": "heedful.outputs.sentence_output:Tags",
+        "answer": "heedful.outputs.sentence_output:Answer",
+        "masked": "heedful.outputs.sentence_output:MaskedToken",
+    },
+)
+DECODER_OUTPUTS: Registry[type[nn.Module]] = Registry(
+    "output",
+    "heedful.decoder_outputs",
+    {
+        "next": "heedful.outputs.token_output:NextToken",
+        "classes": "heedful.outputs.sentence_output:LastClasses",
+        "tags": "heedful.outputs.sentence_output:Tags",
+        "answer": "heedful.outputs.sentence_output:Answer",
+    },
+)
+BART_OUTPUTS: Registry[Part] = Registry(
+    "output",
+    "heedful.bart_outputs",
+    {
+        "next": "heedful.outputs.token_output:NextToken",
+        "classes": "heedful.models.text.bart:CLASSES",
+        "answer": "heedful.outputs.sentence_output:Answer",
+    },
+)
+IMAGE_POOLS: Registry[type[FirstPool]] = Registry(
+    "pool",
+    "heedful.image_pools",
+    {
+        "first": "heedful.outputs.pools:FirstPool",
+        "mean": "heedful.outputs.pools:MeanPool",
+        "both": "heedful.outputs.pools:BothPool",
+        "attention": "heedful.outputs.pools:AttentionPool",
+    },
+)
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
@@ -256,7 +269,9 @@ def joined(heads: int, value: int, width: int, bias: bool = True) -> Join:
     return Join(heads * value, width, bias=bias)
 
 
-JOINS: dict[str, Part] = {"matrix": joined, "routed": Routed}
+JOINS: Registry[Part] = Registry(
+    "join", "heedful.joins", {"matrix": joined, "routed": "heedful.attention.heads.routed:Routed"}
+)
 FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
 
 

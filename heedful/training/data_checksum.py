@@ -7,16 +7,24 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from heedful.data.images.gallery import Gallery
 from heedful.data.splits import Splits
 from heedful.terminal import progress
 
 WHERE = {"path", "paths", "line", "place", "where"}  # of a sample: where it was read, which may be elsewhere by now
 AT_ONCE = 1000  # samples
+
+
+@runtime_checkable
+class Summed(Protocol):
+    """What makes the sums of its bytes itself, as a gallery of pictures does."""
+
+    def sums(self) -> list[str]:
+        """The SHA-256 of all bytes, one or several."""
+        ...
 
 
 def sum_of(splits: Splits[Any]) -> str:
@@ -54,7 +62,7 @@ def contents(value: Any, shared: dict[int, int]) -> Any:
         if id(value) in shared:
             return shared[id(value)]
         shared[id(value)] = len(shared)
-    if isinstance(value, Gallery):
+    if isinstance(value, Summed):
         return value.sums()
     if not is_dataclass(value):
         raise TypeError(f"a sample holds a {type(value).__name__}, of which no sum is made")

@@ -9,12 +9,9 @@ from pydantic import BaseModel
 from heedful.data.formats import parallel_text
 from heedful.data.formats.parallel_text import Pair
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.public import download
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
 from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened
-from heedful.data.toys import series_sets
-from heedful.data.toys.summaries import news
 from heedful.errors import Refusal, unknown
 
 PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
@@ -37,6 +34,8 @@ class Reversed(Paired, Ranged, Made):
     """Sequences of digits and letters, and the same backwards."""
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.toys import series_sets
+
         return series_sets.reverse(self, seed)
 
 
@@ -44,6 +43,8 @@ class Sorted(Paired, Ranged, Made):
     """Sequences of digits and letters, and the same in order."""
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.toys import series_sets
+
         return series_sets.sort(self, seed)
 
 
@@ -51,6 +52,8 @@ class Invented(Paired, Made):
     """Captions in English and in an invented language, and which of their words belong together."""
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.toys import series_sets
+
         return series_sets.invented(self, seed)
 
 
@@ -58,6 +61,8 @@ class News(Paired, Made):
     """Invented reports and their headlines."""
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.toys.summaries import news
+
         return news(self, seed)
 
 
@@ -97,6 +102,8 @@ READERS: dict[str, type[Reader]] = {
 
 def public(reader: PublicPairs, split: str) -> Sides:
     """The two files of a public set of translations."""
+    from heedful.data.public import download
+
     home, name, form = download.home(reader.name), PARALLEL[reader.name][split], reader.form or "raw"
     languages = reader.languages.split("-")
     if len(languages) != 2 or languages[0] == languages[1]:

@@ -14,7 +14,6 @@ from heedful.data.formats.parallel_text import Pair
 from heedful.data.formats.pharaoh import Links
 from heedful.data.lazy_samples import check_size
 from heedful.data.splits import Sample, Splits
-from heedful.data.toys import invented_language
 from heedful.errors import Refusal
 
 SYMBOLS = string.digits + string.ascii_lowercase
@@ -60,8 +59,10 @@ def _pairs(data: Any, seed: int, answer: Callable[[str], str]) -> Splits[Pair]:
 
 def invented(data: Any, seed: int) -> Splits[Pair]:
     """Captions in English and in an invented language, and which of their words belong together."""
+    from heedful.data.toys.invented_language import sentences
+
     counts, made = _counts(data), []
-    for phrase in invented_language.sentences(sum(counts), seed):
+    for phrase in sentences(sum(counts), seed):
         links = frozenset(phrase.links)
         made.append(Pair(phrase.source, phrase.target, links=Links(links, links)))
     return _cut(made, counts)

@@ -6,6 +6,7 @@ does not. With `order="pre"` the one is mBART (Liu et al., 2020), the other Pega
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import torch
@@ -22,6 +23,7 @@ from heedful.models.heads_asked import NEXT, AskedSpec, asked
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Count, Id
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
+from heedful.outputs import Classes
 
 BARTS = {"vocab": 50265, "length": 1024, "pad": 1, "begin": 2, "end": 2, "first": 0}
 OPUS = {"vocab": 58101, "length": 512, "pad": 58100, "begin": 58100, "end": 0}
@@ -129,5 +131,6 @@ def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
     return heads_asked.output(spec, part_tables.BART_OUTPUTS, **more)
 
 
+CLASSES = partial(Classes, pool="last")  # of the token behind which all has been read
 BART = Family(BartSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)
 MARIAN = Family(MarianSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)

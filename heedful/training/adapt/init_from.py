@@ -22,7 +22,6 @@ from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks.work import Work
-from heedful.tokenizers import hf_folders
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
 from heedful.training.run_spec import RunSpec
 
@@ -48,6 +47,8 @@ def inherited(run: RunSpec, task: Work) -> dict[str, Any]:
 
 def check_tokens(run: RunSpec, task: Work) -> None:
     """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
+    from heedful.tokenizers import hf_folders
+
     place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
     if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
         cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / TOKENIZER}"

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Bias
-from heedful.blocks import Exchange, Stack
+from heedful.blocks import Stack
 from heedful.data.collate import Batch
 from heedful.engines.training_engines import Learning
 from heedful.errors import Refusal
@@ -265,6 +265,8 @@ def check(model: nn.Module, run: RunSpec) -> None:
 
 def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
     """Refuses what does not go with a layout, however many processes there are."""
+    from heedful.blocks import Exchange
+
     training, heads, looking = run.training, HeadTerms.of(run.objective), looks(run.objective)
     if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
         key = "training.recompute" if training.recompute else "training.parallel=fsdp"
