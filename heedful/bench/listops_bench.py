@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.data.formats.labelled_sequences import MADE, PIXELS
+from heedful.data.readers.labelled_sequences import MADE, PIXELS
 from heedful.data.readers.word_sequences import ListOps, Pixels
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.formats.weights import restore

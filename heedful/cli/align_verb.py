@@ -16,7 +16,7 @@ from heedful.errors import Refusal
 from heedful.terminal import note, say
 
 if TYPE_CHECKING:
-    from heedful.data.formats.pharaoh import Links
+    from heedful.data.parallel_sample import Links
     from heedful.looking.alignment import Alignment
 
 Asked = tuple[str, str | None]  # a source, and its target where that is given

@@ -10,8 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.formats.documents import Text
 from heedful.data.id_rows import Row
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.terminal import progress
 from heedful.tokenizers import SPECIAL, Tokenizer

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.data.collate import Ids, several
-from heedful.data.formats.parallel_text import Pair
 from heedful.data.id_rows import Rows
 from heedful.data.lazy_samples import Made
+from heedful.data.parallel_sample import Pair
 from heedful.data.splits import Splits
 from heedful.terminal import progress
 

@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.formats.pharaoh import Link
+from heedful.data.parallel_sample import Link
 from heedful.errors import Refusal
 
 Words = Sequence[str]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.near_duplicates import Content, by_side, digest, digests, held_together, side_of
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal, nearest
 from heedful.terminal import progress
 

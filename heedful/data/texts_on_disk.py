@@ -10,13 +10,14 @@ import weakref
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, overload
 
 import numpy as np
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.errors import RECODED, Refusal
 from heedful.safe.opening import amount, size_of
 from heedful.terminal import note, progress
@@ -146,6 +147,18 @@ Whole = str | Stretch  # a text, in memory or in its file
 def pieces(text: Whole) -> Iterator[str]:
     """A text, piece by piece."""
     return iter([text] if isinstance(text, str) else text)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of its own, and where it was read."""
+
+    text: Whole  # in its file, where that is a long one
+    place: str
+
+    def pieces(self) -> Iterator[str]:
+        """The text, piece by piece."""
+        return pieces(self.text)
 
 
 def is_blank(text: Whole) -> bool:

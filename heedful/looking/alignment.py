@@ -11,7 +11,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from heedful.data.formats.pharaoh import Link, Links
+from heedful.data.parallel_sample import Link, Links
 from heedful.errors import Failure
 from heedful.looking.maps import Map
 from heedful.safe import outfile

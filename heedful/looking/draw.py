@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from heedful.data.formats.pharaoh import Link
+from heedful.data.parallel_sample import Link
 from heedful.errors import Refusal
 from heedful.looking import page
 from heedful.looking.maps import Map, visible, write_json

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch, to
-from heedful.data.formats.pharaoh import Link
+from heedful.data.parallel_sample import Link
 from heedful.looking import look
 from heedful.looking.alignment import agreement, links, words_map
 from heedful.models.numerics import device_of

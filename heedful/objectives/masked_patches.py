@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, interpolate
 
 from heedful.data.collate import Batch
-from heedful.data.transforms import draw
+from heedful.data.sample_dice import draw
 from heedful.errors import Refusal
 from heedful.models.numerics import precise
 from heedful.models.vision.beit import BEiT, BEiTSpec

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch
-from heedful.data.transforms import draw
+from heedful.data.sample_dice import draw
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.objectives.cross_entropy import consistent, cross_entropy
 from heedful.objectives.objective import Loss, Objective, Share, Weight

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch
-from heedful.data.transforms import Augmentation, ResizedCrop, levels, mixed
+from heedful.data.sample_dice import mixed
+from heedful.data.transforms import Augmentation, ResizedCrop, levels
 from heedful.models.numerics import precise
 from heedful.models.vision.dino import DINO, DINOSpec, crowding
 from heedful.objectives.image_classification import of_each

@@ -9,8 +9,8 @@ from torch import nn
 
 from heedful.data.collate import Batch, alike, pick
 from heedful.data.encoded_pairs import Encoded
-from heedful.data.formats.pharaoh import Link
 from heedful.data.ibm_model1 import lexicon
+from heedful.data.parallel_sample import Link
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look

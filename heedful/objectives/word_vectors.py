@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from heedful.data.collate import Batch
+from heedful.data.sample_dice import draw
 from heedful.data.splits import Splits
-from heedful.data.transforms import draw
 from heedful.models.specs import UNKNOWN
 from heedful.models.text.word_vectors import WordVectors
 from heedful.objectives.objective import Loss, Objective

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import Refusal
-from heedful.formats.file_names import TOKENIZER
 from heedful.models import part_words
 from heedful.tokenizers import SPECIAL, Tokenizer
 
@@ -16,6 +15,7 @@ def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = (
     if named.endswith((".json", ".model")):
         return of_file(named)
     if "/" in named or Path(named).is_dir():
+        from heedful.formats import native
         from heedful.formats.file_names import TOKENIZER
         from heedful.tokenizers import hf_folders
 

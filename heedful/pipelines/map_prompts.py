@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from heedful.data.collate import several
-from heedful.data.formats.line_files import is_number
+from heedful.data.line_files import is_number
 from heedful.data.readers.number_series import Maps
 from heedful.data.splits import Splits
 from heedful.data.toys.linear_maps import Numbers, Prompt

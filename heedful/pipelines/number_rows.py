@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.formats.line_files import NO_NUMBER, is_number
+from heedful.data.line_files import NO_NUMBER, is_number
 from heedful.errors import Refusal
 
 

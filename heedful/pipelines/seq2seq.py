@@ -13,7 +13,7 @@ from torch import nn
 from heedful.data.collate import Batch, Ids, alike, stack, to
 from heedful.data.collation import Collate
 from heedful.data.encoded_pairs import Encoded
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.decoding import Answer, search, stream
 from heedful.decoding.search_spec import Decoding
 from heedful.looking import look

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from heedful.data.encoded_pairs import Encoded, encoded
-from heedful.data.formats.parallel_text import Pair
 from heedful.data.near_duplicates import Content
+from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import Paired
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.data.collate import Batch, Ids, alike
 from heedful.data.encoded_pairs import Encoded, encoded_pairs
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import Scored
 from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment, guide, links

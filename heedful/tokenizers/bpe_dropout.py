@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.errors import Refusal
+from heedful.tokenizers.merges import Merges
 from heedful.tokenizers.tokenizer import Tokenizer
-from heedful.tokenizers.training.merges import Merges
 
 Ids = NDArray[np.int64]
 WAYS = 32  # in which each word is broken, once and for all; epochs choose among them

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from sys import intern
@@ -77,3 +77,12 @@ def lengths(there: Sequence[int], room: int | None) -> list[int]:
         return [room]
     last = min(there[1], max(room // 2, room - there[0]))
     return [min(there[0], room - last), last]
+
+
+def grouped(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
+    """The ids of each word, by the number of the word that each id has."""
+    start = 0
+    for end in range(1, len(ids) + 1):
+        if end == len(ids) or words[end] != words[start]:
+            yield tuple(ids[start:end])
+            start = end

@@ -91,3 +91,8 @@ def with_special(engine: tokenizers.Tokenizer, special: Sequence[str], alone: bo
     own = [AddedToken(token, special=True, normalized=False, lstrip=alone, rstrip=alone) for token in special]
     engine.add_special_tokens([*(AddedToken(token, special=True, normalized=False) for token in SPECIAL), *own])
     return engine
+
+
+def panicked(error: BaseException) -> bool:
+    """Whether the engine gave up, as it does where others raise."""
+    return type(error).__name__ == "PanicException"

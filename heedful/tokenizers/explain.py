@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import tokenizers
 
-from heedful.tokenizers.training.merges import Merges, grouped
+from heedful.tokenizers.encoding import grouped
+from heedful.tokenizers.merges import Merges
 
 if TYPE_CHECKING:
     from heedful.tokenizers.tokenizer import Tokenizer

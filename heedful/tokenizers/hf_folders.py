@@ -15,8 +15,8 @@ from heedful.errors import Refusal
 from heedful.safe import opening
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import read_tokenizer
+from heedful.tokenizers.from_sentencepiece import converted
 from heedful.tokenizers.marian import SOURCE, Sides
-from heedful.tokenizers.sentencepiece.convert import converted
 from heedful.tokenizers.sentencepiece.proto import parse
 from heedful.tokenizers.tokenizer import Tokenizer
 

@@ -14,7 +14,6 @@ from typing import Any
 import tokenizers
 
 from heedful.errors import Refusal
-from heedful.tokenizers.sentencepiece.charsmap import ratio
 
 PARTS = 100  # of all kinds together
 GROWTH, DECODED = 128, 16  # how many times as many bytes a text can have once it is made ready, or decoded
@@ -161,6 +160,8 @@ def replaced(part: dict[str, Any]) -> int:
 
 def mapped(part: dict[str, Any]) -> int:
     """What a map of characters makes of a byte."""
+    from heedful.tokenizers.sentencepiece.charsmap import ratio
+
     return max(1, ceil(ratio(base64.b64decode(part["precompiled_charsmap"] or ""))))
 
 

@@ -14,7 +14,7 @@ from heedful.errors import Refusal
 from heedful.safe.opening import inside
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import read_tokenizer
-from heedful.tokenizers.sentencepiece.convert import converted
+from heedful.tokenizers.from_sentencepiece import converted
 from heedful.tokenizers.sentencepiece.proto import Piece, Type, parse
 from heedful.tokenizers.tokenizer import Tokenizer
 

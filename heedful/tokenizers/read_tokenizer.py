@@ -13,8 +13,9 @@ from heedful.errors import Refusal
 from heedful.safe import opening
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import length_bounds
+from heedful.tokenizers.engines import panicked
+from heedful.tokenizers.from_sentencepiece import converted
 from heedful.tokenizers.sentencepiece.charsmap import sound
-from heedful.tokenizers.sentencepiece.convert import converted
 from heedful.tokenizers.sentencepiece.proto import parse
 
 T = TypeVar("T")
@@ -139,11 +140,6 @@ def content(path: Path) -> bytes:
     if not data:
         raise Refusal(f"{path} is no tokenizer: it is empty")
     return data
-
-
-def panicked(error: BaseException) -> bool:
-    """Whether the engine gave up, as it does where others raise."""
-    return type(error).__name__ == "PanicException"
 
 
 def said(error: BaseException) -> str:

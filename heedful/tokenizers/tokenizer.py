@@ -6,18 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tokenizers
 
 from heedful.errors import Refusal
 from heedful.safe import outfile
-from heedful.tokenizers import engines, length_bounds, read_tokenizer
+from heedful.tokenizers import engines, length_bounds
 from heedful.tokenizers.batches import ahead, batches
-from heedful.tokenizers.encoding import Joined, framed, given, joined
-from heedful.tokenizers.explain import Explanation, explained
+from heedful.tokenizers.encoding import Joined, framed, given, grouped, joined
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
-from heedful.tokenizers.training.merges import grouped
+
+if TYPE_CHECKING:
+    from heedful.tokenizers.explain import Explanation
 
 __all__ = ["SPECIAL", "Tokenizer"]
 
@@ -45,6 +47,8 @@ class Tokenizer:
     @classmethod
     def read(cls, path: str | Path) -> Tokenizer:
         """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
+        from heedful.tokenizers import read_tokenizer
+
         return read_tokenizer.read(Path(path), cls)
 
     def with_special(self, names: Sequence[str]) -> Tokenizer:
@@ -154,7 +158,7 @@ class Tokenizer:
         try:
             return self.engine.decode_batch(many)
         except BaseException as error:  # it panics at a pattern for which it would search without end
-            raise unfit([], error) if read_tokenizer.panicked(error) else error from None
+            raise unfit([], error) if engines.panicked(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -226,6 +230,8 @@ class Tokenizer:
 
     def explain(self, text: str) -> Explanation:
         """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""
+        from heedful.tokenizers.explain import explained
+
         ready = self._readied([text])[0]
         try:
             return explained(self, self.engine.encode(ready))
@@ -241,7 +247,7 @@ def refusing(texts: Sequence[str]) -> Iterator[None]:
     except Exception as error:  # the engine raises plain Exceptions
         raise error if isinstance(error, Refusal) else unfit(texts, error) from None
     except BaseException as error:  # and panics at a pattern for which it would search without end
-        raise unfit(texts, error) if read_tokenizer.panicked(error) else error from None
+        raise unfit(texts, error) if engines.panicked(error) else error from None
 
 
 def unfit(texts: Sequence[str], error: BaseException) -> Exception:

@@ -11,8 +11,6 @@ from typing import Any
 
 import tokenizers
 
-from heedful.tokenizers.sentencepiece.charsmap import normaliser
-
 SPECIAL = ("<pad>", "<begin>", "<end>", "<unknown>")  # ids 0 to 3, as the models take them
 BLANK = "▁"  # what SentencePiece writes for a blank
 SYMBOLS = "user-defined symbols"  # what a template names them by, all at once
@@ -122,6 +120,8 @@ class Layout:
         """
         if not self.steps:
             return None
+        from heedful.tokenizers.sentencepiece.charsmap import normaliser
+
         kinds = [step["type"] for step in self.steps]
         charsmap = base64.b64decode(self.steps[0].get("precompiled_charsmap", ""))
         return normaliser(charsmap, "Prepend" in kinds, kinds.count("Replace") > 1, self.symbols)

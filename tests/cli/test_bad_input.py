@@ -182,7 +182,7 @@ def test_bytes_that_a_lenient_locale_lets_through_are_refused_too(workshop: Path
 
 @pytest.mark.usefixtures("kept")
 def test_a_file_that_may_not_be_read_is_refused(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.data.formats.line_files.content", forbidden)
+    monkeypatch.setattr("heedful.data.line_files.content", forbidden)
     answer = heedful("train", "reverse", "data=pairs.tsv", "--out", "new")
     monkeypatch.undo()
     assert answer.status == 2

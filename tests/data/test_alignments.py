@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.formats import pharaoh
-from heedful.data.formats.pharaoh import Links
+from heedful.data.parallel_sample import Links
 from heedful.errors import Refusal
 
 LINKS = st.frozensets(st.tuples(st.integers(0, 300), st.integers(0, 300)))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageEnhance, ImageOps
 
 from heedful.data.images.decode import Size
+from heedful.data.sample_dice import dice_of as dice_of_array
+from heedful.data.sample_dice import draw, mixed
 from heedful.data.toys.drawn_shapes import draw as drawn
-from heedful.data.transforms import MIXES, VARIATIONS, colour, draw, geometry, mixing, policies
-from heedful.data.transforms import dice_of as dice_of_array
-from heedful.data.transforms.augment_dice import mixed
+from heedful.data.transforms import MIXES, VARIATIONS, colour, geometry, mixing, policies
 from heedful.data.transforms.mixing import quantiles
 from heedful.data.transforms.moves import affine, mirrored, taken
 from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany

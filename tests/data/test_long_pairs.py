@@ -8,7 +8,7 @@ import pytest
 
 from heedful.data import texts_on_disk
 from heedful.data.lazy_samples import Made
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models import build

@@ -13,11 +13,12 @@ import pytest
 from PIL import Image
 
 from heedful.data.collation import Collate
-from heedful.data.formats.documents import Text, lines
+from heedful.data.formats.documents import lines
 from heedful.data.near_duplicates import digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles
 from heedful.data.readers.questions import Facts
 from heedful.data.splits import divided, taught
+from heedful.data.texts_on_disk import Text
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Task as Record
 from heedful.training.run_spec import reader_of

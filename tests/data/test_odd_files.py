@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, line_files, parallel_text, pharaoh, squad
+from heedful.data import line_files
+from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, parallel_text, pharaoh, squad
 from heedful.data.formats.class_folders import Classes, sides_of
 from heedful.data.images import sources
+from heedful.data.parallel_sample import Sides
 from heedful.data.readers.labelled_images import ImageFiles
-from heedful.data.sides import Sides
 from heedful.errors import Refusal
 from heedful.tokenizers import train_files
 

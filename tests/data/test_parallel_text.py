@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.formats import line_files, pharaoh
-from heedful.data.formats.parallel_text import Pair, read
-from heedful.data.sides import Sides
+from heedful.data import line_files
+from heedful.data.formats import pharaoh
+from heedful.data.formats.parallel_text import read
+from heedful.data.parallel_sample import Pair, Sides
 from heedful.errors import Refusal
 
 SOURCE, TARGET = ["a dog", "two cats", "Hütte  über"], ["ein Hund", "zwei Katzen", "日本"]

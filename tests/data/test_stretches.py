@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import terminal
-from heedful.data import crops, texts_on_disk
+from heedful.data import crops, line_files, texts_on_disk
 from heedful.data.crops import Stream
-from heedful.data.formats import line_files
-from heedful.data.formats.documents import Text, cut, lines, shared
+from heedful.data.formats.documents import cut, lines, shared
 from heedful.data.near_duplicates import digests
-from heedful.data.texts_on_disk import Stretch, is_blank, text_of
+from heedful.data.texts_on_disk import Stretch, Text, is_blank, text_of
 from heedful.errors import Refusal
 from heedful.tasks.text.cropping import CropLearned, cropped
 from heedful.tasks.text.language_modelling import TASK

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.formats.documents import WORD, Text, cut, divided, read, shared
+from heedful.data.formats.documents import WORD, cut, divided, read, shared
+from heedful.data.parallel_sample import Sides
 from heedful.data.readers.corpus import Captions, TextFiles, TextSets
-from heedful.data.sides import Sides
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.attention import Context, Memory
 from heedful import decoding
+from heedful.attention import Context, Memory
 from heedful.decoding import Answer
 from heedful.decoding.beam import beam as by_beams
 from heedful.decoding.greedy import greedy as greedily

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from heedful.data.spatial_sample import BoundingBoxes, Image, Labels, PerObject, Sample, Spatial
+from heedful.data.sample_dice import dice_of
 from heedful.data.transforms import MIXES, VARIATIONS, Augmentation, Move
-from heedful.data.transforms.augment_dice import dice_of
 from heedful.data.transforms.moves import Affine, Mirror, Shift
+from heedful.data.transforms.spatial_sample import BoundingBoxes, Image, Labels, PerObject, Sample, Spatial
 from heedful.errors import Refusal
 
 SIZE = (24, 40)

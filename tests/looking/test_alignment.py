@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.data.formats.pharaoh import Links
+from heedful.data.parallel_sample import Links
 from heedful.errors import Failure
 from heedful.looking.alignment import (
     Agreement,

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from numpy.typing import NDArray
 from PIL import Image
 
-from heedful.data.formats.pharaoh import Link, Links
+from heedful.data.parallel_sample import Link, Links
 from heedful.errors import Refusal
 from heedful.looking import draw, page
 from heedful.looking.alignment import Alignment

@@ -11,10 +11,10 @@ import torch
 
 import heedful
 from heedful import models
+from heedful.data import line_files as own_files
 from heedful.data.formats import chat_jsonl, conll, documents, labelled_text, parallel_text, pharaoh, squad
-from heedful.data.formats import line_files as own_files
 from heedful.data.images import mnist_and_cifar, sources
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.formats import hf_models
 from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS

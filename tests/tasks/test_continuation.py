@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import heedful
 from heedful.data.crops import Stream
-from heedful.data.formats.documents import Text
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.formats import pharaoh
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.splits import Splits
 from heedful.looking import look
 from heedful.metrics.alignment_error import Gaze

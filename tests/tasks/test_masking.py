@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from heedful.data.crops import Stream
-from heedful.data.formats.documents import Text
-from heedful.data.transforms import dice_of
+from heedful.data.sample_dice import dice_of
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD

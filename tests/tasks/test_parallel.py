@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from heedful import tokenizers as text
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair, Sides
 from heedful.data.readers.parallel_pairs import PairFiles, PublicPairs
-from heedful.data.sides import Sides
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.pipelines.choose_tokenizer import tokenizer_of

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from heedful.data.encoded_pairs import encoded_pairs
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.decoding import Decoding, search
 from heedful.metrics.metric import gathered, scores
 from heedful.models import build

@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import heedful
-from heedful.data.formats import labelled_sequences
 from heedful.data.formats.labelled_line import Line
 from heedful.data.images.gallery import Gallery, Picture
-from heedful.data.readers import word_sequences
+from heedful.data.readers import labelled_sequences, word_sequences
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.models.specs import BEGIN, PAD, UNKNOWN

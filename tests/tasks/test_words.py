@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from heedful.data.crops import Crop, Stream
-from heedful.data.formats.documents import Text
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors

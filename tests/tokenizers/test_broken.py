@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import Refusal
 from heedful.tokenizers import Broken, Tokenizer, bpe_dropout
-from heedful.tokenizers.training.merges import Merges
+from heedful.tokenizers.merges import Merges
 from tests.tokenizers.corpus import TEXTS, WHOLE, anything, tokenizer
 from tests.tokenizers.foreign import FOREIGN
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from heedful.errors import Refusal
 from heedful.tokenizers import Tokenizer, train
+from heedful.tokenizers.from_sentencepiece import converted
 from heedful.tokenizers.sentencepiece.charsmap import sound, varint
-from heedful.tokenizers.sentencepiece.convert import converted
 from heedful.tokenizers.sentencepiece.proto import Type, parse
 from heedful.tokenizers.training.unigram import rows
 from tests.tokenizers.corpus import SEEN, TEXTS, anything

@@ -9,7 +9,7 @@ import sentencepiece
 
 from heedful.errors import Refusal
 from heedful.tokenizers import Tokenizer, hf_folders
-from heedful.tokenizers.sentencepiece.convert import converted
+from heedful.tokenizers.from_sentencepiece import converted
 from heedful.tokenizers.sentencepiece.proto import parse
 from tests.tokenizers.corpus import TEXTS
 from tests.tokenizers.test_sentencepiece import UNK, rebuilt

@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.data.formats.labelled_text import parsed
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 
 HOW = '{"messages": [{"role": "user", "content": "..."}, {"role": "assistant", "content": "..."}]}'

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.data.formats import line_files
-from heedful.data.sides import Sides
+from heedful.data import line_files
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 
 OUTSIDE = "O"  # the tag of a word that belongs to no span

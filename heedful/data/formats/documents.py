@@ -1,21 +1,18 @@
-"""Plain texts: files and folders of them, public sets, and captions made on the fly."""
+"""Plain texts: files and folders of them, and public sets."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from heedful.data.near_duplicates import by_side, digests, held_together, side_of
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits
-from heedful.data.texts_on_disk import Whole, is_blank, pieces, text_of
-from heedful.data.toys import invented_language
+from heedful.data.texts_on_disk import Text, Whole, is_blank, text_of
 from heedful.errors import Refusal
 from heedful.tokenizers.chunks import by_lines
 
@@ -28,27 +25,7 @@ LINE = re.compile(r"[^\n]*\S[^\n]*")
 WORD = 50  # characters: words of fewer are not cut
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text of its own, and where it was read."""
-
-    text: Whole  # in its file, where that is a long one
-    place: str
-
-    def pieces(self) -> Iterator[str]:
-        """The text, piece by piece."""
-        return pieces(self.text)
-
-
-# ---------------------------------------------------------------------- made and public
-
-
-def captions(data: Any, seed: int) -> Splits[Text]:
-    """Captions in English, each a text of its own; no two are alike."""
-    counts = [max(data.held_out // 4, 1), data.held_out, data.samples]
-    made = [Text(phrase.source, "a caption") for phrase in invented_language.sentences(sum(counts), seed)]
-    valid, test = counts[0], counts[0] + counts[1]
-    return Splits(made[test:], made[:valid], made[valid:test])
+# ---------------------------------------------------------------------- public
 
 
 def shakespeare(home: Path) -> Splits[Text]:
@@ -75,8 +52,6 @@ def plain(home: Path, name: str) -> Path:
 
 
 SETS: dict[str, Callable[[Path], Splits[Text]]] = {"tinyshakespeare": shakespeare, "wikitext-2": wikitext}
-MADE = "captions"
-KNOWN = (MADE, *SETS)
 
 
 # ---------------------------------------------------------------------- a user's own

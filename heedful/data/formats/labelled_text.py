@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.data.formats.class_folders import Classes
 from heedful.data.formats.documents import is_text
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")

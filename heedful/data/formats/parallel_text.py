@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from heedful.data.formats import pharaoh
-from heedful.data.formats.line_files import lines
-from heedful.data.formats.pharaoh import Links
 from heedful.data.lazy_samples import Made
-from heedful.data.sides import Sides
+from heedful.data.line_files import lines
+from heedful.data.parallel_sample import Pair, Sides
 from heedful.data.texts_on_disk import Lines, is_long
 from heedful.errors import Refusal
 from heedful.terminal import progress
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A source and its target, where they were read, and which of their words belong together, where that is given."""
-
-    source: str
-    target: str
-    paths: tuple[str, str] = ("", "")
-    line: int = 0
-    links: Links | None = None
-
-    def where(self, side: int) -> str:
-        """Where the source (0) or the target (1) stands."""
-        return f"{self.paths[side]}, line {self.line}" if self.line else "a sample"
 
 
 def read(where: str | Sides) -> Sequence[Pair]:

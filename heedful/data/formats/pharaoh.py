@@ -5,21 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-from heedful.data.formats.line_files import lines
+from heedful.data.line_files import lines
+from heedful.data.parallel_sample import Link, Links
 from heedful.errors import Refusal
 
-Link = tuple[int, int]  # a source word and a target word, both counted from 0
 NOTATION = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 HOW = "write 3-4 for a link of source word 3 to target word 4, 3?4 or 3p4 for one that is only possible"
-
-
-class Links(NamedTuple):
-    """What people said of a sentence: links that are sure, and links that are possible, the sure ones among them."""
-
-    sure: frozenset[Link]
-    possible: frozenset[Link]
 
 
 def read(path: str | Path, first: int = 0) -> list[Links]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.data.formats.labelled_text import parsed
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 from heedful.safe.plain_data import json_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.data.public import download
 from heedful.data.splits import Splits
 from heedful.errors import Refusal, unknown

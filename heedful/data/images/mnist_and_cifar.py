@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from heedful.data.formats.line_files import GZIP, lines
 from heedful.data.images.decode import MODES
+from heedful.data.line_files import GZIP, lines
 from heedful.errors import Refusal
 from heedful.safe.opening import amount, content
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
 from heedful.data.formats.class_folders import Classes
 from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.near_duplicates import by_side, digests, held_together
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits, divided, taught
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of

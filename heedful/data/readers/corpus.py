@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, create_model
 
 from heedful.data.formats import documents
-from heedful.data.formats.documents import Text
 from heedful.data.public import download
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader, Share, Tokenized
 from heedful.data.splits import Splits, opened
+from heedful.data.texts_on_disk import Text
 
+CAPTIONS = "captions"  # the name of texts that are made on the fly
 Stride = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -45,7 +46,9 @@ class Captions(Tokenized, Made):
     """Captions in English, each a text of its own."""
 
     def read(self, seed: int) -> Splits[Text]:
-        return documents.captions(self, seed)
+        from heedful.data.toys.invented_language import captions
+
+        return captions(self, seed)
 
 
 class TextSets(OfDocuments, Tokenized, Reader):
@@ -71,7 +74,7 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
             running = self.document == "file" and not documents.by_file(found, self.divide)
             return made if running else documents.held(made, what, self.split_seed)  # ends of texts have no duplicates
 
-        return documents.documents(opened(self, documents.read, divide, documents.KNOWN), self.document)
+        return documents.documents(opened(self, documents.read, divide, (CAPTIONS, *documents.SETS)), self.document)
 
 
 def readers_of_texts(*keys: type[BaseModel]) -> dict[str, type[Reader]]:
@@ -80,4 +83,4 @@ def readers_of_texts(*keys: type[BaseModel]) -> dict[str, type[Reader]]:
         cast(type[Reader], create_model(kind.__name__, __base__=(*keys, kind), __doc__=kind.__doc__))
         for kind in (Captions, TextSets, TextFiles)
     )
-    return {documents.MADE: made, **dict.fromkeys(documents.SETS, public), FILES: files}
+    return {CAPTIONS: made, **dict.fromkeys(documents.SETS, public), FILES: files}

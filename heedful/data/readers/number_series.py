@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
+from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Files, Made, Many, Reader
-from heedful.data.sides import Sides
 from heedful.data.splits import Splits, opened
 from heedful.data.toys import linear_maps, series_sets
 from heedful.data.toys.linear_maps import Prompt

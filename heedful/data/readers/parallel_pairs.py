@@ -7,10 +7,9 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from heedful.data.formats import parallel_text
-from heedful.data.formats.parallel_text import Pair
 from heedful.data.near_duplicates import same_spelling
+from heedful.data.parallel_sample import Pair, Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
-from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened
 from heedful.errors import Refusal, unknown
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from heedful.data.sides import Sides
+from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits, divided
 
 FILES = "files"

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.formats import line_files
+from heedful.data import line_files
+from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
-from heedful.data.sides import Sides
 from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys import series_sets
 from heedful.data.toys.series_sets import Labelled

@@ -7,9 +7,9 @@ from typing import Any
 
 from heedful.data.formats import parallel_text
 from heedful.data.formats.labelled_line import Line
-from heedful.data.formats.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, numbered
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.readers.labelled_images import PublicImages
+from heedful.data.readers.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, numbered
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader
 from heedful.data.splits import Splits, divided, opened
 from heedful.data.toys import listops

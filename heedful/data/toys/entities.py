@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from heedful.data.readers.reader import Made
 from heedful.data.splits import Splits
 from heedful.data.toys.distinct import unlike
 
@@ -36,7 +36,7 @@ FILLING = (
 )
 
 
-def mentions(data: Made, seed: int) -> Splits[Row]:
+def mentions(data: Any, seed: int) -> Splits[Row]:
     """Messages no two of which are alike, so that most names to be found were never seen."""
     return unlike(message, lambda one: one, data, seed)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from heedful.data.formats.pharaoh import Link
+from heedful.data.parallel_sample import Link
+from heedful.data.splits import Splits
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 
 Forms = tuple[str, ...]
@@ -141,3 +143,11 @@ class _Caption:
 
     def choose(self, options: Sequence[Option]) -> Option:
         return options[int(self.random.random() * len(options))]
+
+
+def captions(data: Any, seed: int) -> Splits[Text]:
+    """Captions in English, each a text of its own; no two are alike."""
+    counts = [max(data.held_out // 4, 1), data.held_out, data.samples]
+    made = [Text(phrase.source, "a caption") for phrase in sentences(sum(counts), seed)]
+    valid, test = counts[0], counts[0] + counts[1]
+    return Splits(made[test:], made[:valid], made[valid:test])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.lazy_samples import check_size
+from heedful.data.sample_dice import dice_of
 from heedful.data.splits import Splits
-from heedful.data.transforms import dice_of
 from heedful.errors import Refusal
 
 Numbers = NDArray[np.float32]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from heedful.data.readers.reader import Made
 from heedful.data.splits import Splits
 from heedful.data.toys.distinct import unlike
 
@@ -18,12 +18,12 @@ MORE = ("really", "rather", "quite", "very", "simply")
 CLASSES = ("negative", "neutral", "positive")
 
 
-def opinions(data: Made, seed: int) -> Splits[tuple[str, ...]]:
+def opinions(data: Any, seed: int) -> Splits[tuple[str, ...]]:
     """Sentences and their classes, no two alike; fewer are neutral than good or bad."""
     return unlike(opinion, lambda one: one[0], data, seed)
 
 
-def asked(data: Made, seed: int) -> Splits[tuple[str, ...]]:
+def asked(data: Any, seed: int) -> Splits[tuple[str, ...]]:
     """Such sentences, what is asked of each and the answer: the opinion, what it is of, and whether it is over."""
     return unlike(question, lambda one: one[0], data, seed)
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.formats.parallel_text import Pair
-from heedful.data.formats.pharaoh import Links
 from heedful.data.lazy_samples import check_size
+from heedful.data.parallel_sample import Links, Pair
 from heedful.data.splits import Sample, Splits
 from heedful.errors import Refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.splits import Splits
 from heedful.data.toys.distinct import unlike
 

@@ -1,6 +1,5 @@
 """Transforms (data augmentation): on whole batches, on any device, each image by dice of its own."""
 
-from heedful.data.transforms.augment_dice import dice_of, draw, mixed, steady_dice
 from heedful.data.transforms.augmentation import Augmentation, levels
 from heedful.data.transforms.geometry import ResizedCrop
 from heedful.data.transforms.mixing import CutMix, Mix, MixUp
@@ -34,9 +33,5 @@ __all__ = [
     "Move",
     "ResizedCrop",
     "Variation",
-    "dice_of",
-    "draw",
     "levels",
-    "mixed",
-    "steady_dice",
 ]

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from heedful.data.collate import Batch
-from heedful.data.spatial_sample import Sample
-from heedful.data.transforms.augment_dice import dice_of, draw
+from heedful.data.sample_dice import dice_of, draw
 from heedful.data.transforms.mixing import Mix
+from heedful.data.transforms.spatial_sample import Sample
 from heedful.data.transforms.variation import Variation
 from heedful.errors import Refusal
 

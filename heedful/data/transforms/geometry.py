@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from heedful.data.transforms.augment_dice import draw
+from heedful.data.sample_dice import draw
 from heedful.data.transforms.moves import Affine, Mirror, Shift, Size, affine
 from heedful.data.transforms.variation import Variation, share
 

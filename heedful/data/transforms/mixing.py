@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.data.transforms.augment_dice import draw
+from heedful.data.sample_dice import draw
 from heedful.data.transforms.moves import each
 from heedful.data.transforms.policies import rectangle
 

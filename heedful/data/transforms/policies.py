@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from heedful.data.sample_dice import draw
 from heedful.data.transforms import colour
-from heedful.data.transforms.augment_dice import draw
 from heedful.data.transforms.moves import Affine, Size, affine, each
 from heedful.data.transforms.variation import Variation, share
 

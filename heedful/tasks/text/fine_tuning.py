@@ -15,8 +15,8 @@ from heedful.data.collate import Batch, stack
 from heedful.data.collation import Collate
 from heedful.data.encoded_text import EncodedText, batch_of
 from heedful.data.near_duplicates import Content
+from heedful.data.sample_dice import dice_of, draw
 from heedful.data.splits import Splits
-from heedful.data.transforms import dice_of, draw
 from heedful.errors import Refusal
 from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.encoder_text import TextLearned

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch, stack
 from heedful.data.collation import Collate
 from heedful.data.formats.labelled_line import Line
-from heedful.data.formats.labelled_sequences import MADE, PIXELS, numbered, renumbered
 from heedful.data.near_duplicates import Content, Overlap, digests, overlaps
+from heedful.data.readers.labelled_sequences import MADE, PIXELS, numbered, renumbered
 from heedful.data.readers.word_sequences import ListOps, Pixels, WordSequences, WordSplits
 from heedful.data.splits import Splits
 from heedful.errors import Refusal

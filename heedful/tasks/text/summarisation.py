@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from heedful.data.collate import Ids
 from heedful.data.encoded_pairs import Encoded
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import READERS
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding

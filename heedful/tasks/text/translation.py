@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import create_model
 
-from heedful.data.formats.parallel_text import Pair
+from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import READERS, Scored
 from heedful.data.readers.reader import Reader
 from heedful.data.splits import Splits

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 from pydantic import BaseModel, Field
 from torch import Tensor
 
-from heedful.data.formats.documents import Text
 from heedful.data.readers.corpus import Neighbourly
 from heedful.data.readers.reader import Share
 from heedful.data.splits import Splits
+from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.pipelines.nearest_words import HasWords, names_of, word_of

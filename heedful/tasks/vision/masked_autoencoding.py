@@ -13,7 +13,7 @@ from torch import nn
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
 from heedful.data.images.decode import coloured
-from heedful.data.transforms import steady_dice
+from heedful.data.sample_dice import steady_dice
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.overlay import Pictures

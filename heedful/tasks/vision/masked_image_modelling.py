@@ -13,7 +13,7 @@ from torch.nn.functional import interpolate
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
 from heedful.data.images.decode import coloured
-from heedful.data.transforms import steady_dice
+from heedful.data.sample_dice import steady_dice
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples

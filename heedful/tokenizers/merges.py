@@ -58,12 +58,3 @@ class Merges:
             rank, made, place = best
             ids = (*ids[:place], made, *ids[place + 2 :])
             yield Step(rank, place, ids)
-
-
-def grouped(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
-    """The ids of each word, by the number of the word that each id has."""
-    start = 0
-    for end in range(1, len(ids) + 1):
-        if end == len(ids) or words[end] != words[start]:
-            yield tuple(ids[start:end])
-            start = end

@@ -1,0 +1,41 @@
+"""Parallel text as samples: pairs of a source and a target, the files they lie in, and which words belong together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+Link = tuple[int, int]  # a source word and a target word, both counted from 0
+
+
+class Links(NamedTuple):
+    """What people said of a sentence: links that are sure, and links that are possible, the sure ones among them."""
+
+    sure: frozenset[Link]
+    possible: frozenset[Link]
+
+
+class Sides(BaseModel):
+    """Two files that belong together line by line, and a third where words are aligned by hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    source: str
+    target: str
+    alignment: str | None = None  # which words belong together: `0-0 1-2`, source and target from 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source and its target, where they were read, and which of their words belong together, where that is given."""
+
+    source: str
+    target: str
+    paths: tuple[str, str] = ("", "")
+    line: int = 0
+    links: Links | None = None
+
+    def where(self, side: int) -> str:
+        """Where the source (0) or the target (1) stands."""
+        return f"{self.paths[side]}, line {self.line}" if self.line else "a sample"

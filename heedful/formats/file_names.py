@@ -1,0 +1,7 @@
+"""The names of the files of a model folder, in our own layout and in those of others."""
+
+SPEC, WEIGHTS, TOKENIZER = "spec.json", "model.safetensors", "tokenizer.json"
+CONFIG, INDEX = "config.json", "model.safetensors.index.json"  # as Hugging Face has them, and those below
+SETTINGS, GENERATION = "tokenizer_config.json", "generation_config.json"
+PROCESSOR, NESTED_PROCESSOR = "preprocessor_config.json", "processor_config.json"
+GRAPHS = ("model.onnx", "encoder.onnx", "decoder.onnx")
