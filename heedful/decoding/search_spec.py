@@ -13,7 +13,6 @@ from heedful.decoding.greedy import greedy
 from heedful.decoding.logits_rules import Rules
 from heedful.decoding.steps import begin
 from heedful.engines import Weights, runner
-from heedful.models import refusal
 from heedful.models.writer import Writer
 
 if TYPE_CHECKING:
@@ -78,6 +77,8 @@ class Decoding(BaseModel):
         try:
             return Decoding.model_validate(self.model_dump() | aside | given)
         except ValidationError as error:
+            from heedful.models.refusals import refusal
+
             raise refusal(error, "", Decoding) from None
 
 

@@ -7,13 +7,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import nn
 
-from heedful.engines import buckets
 from heedful.engines.engine import ENGINES, Engine
+
+if TYPE_CHECKING:
+    from heedful.engines.buckets import Shape
 
 MOST = 64  # shapes that are compiled; torch goes on without compiling after 8, where not told
 
@@ -37,8 +39,11 @@ class Learning:
     @classmethod
     def of(cls, model: nn.Module, compiled: bool, captured: bool) -> Learning:
         """Engine selection: those that are asked for and serve the model."""
-        serves = {name: not ENGINES.named(name)().refuses(model) for name in ("compiled", "cuda_graphs")}
-        return cls(compiled and serves["compiled"], captured and serves["cuda_graphs"])
+        compiled, captured = (
+            asked and not ENGINES.named(name)().refuses(model)
+            for name, asked in (("compiled", compiled), ("cuda_graphs", captured))
+        )
+        return cls(compiled, captured)
 
     def learner(self, model: nn.Module) -> nn.Module:
         """What learns, by the model's own parameters."""
@@ -48,10 +53,12 @@ class Learning:
         """Inside, a step comes out the same every time."""
         return repeatable() if self.compiled else contextlib.nullcontext()
 
-    def shape(self, longest: int) -> buckets.Shape:
+    def shape(self, longest: int) -> Shape:
         """How batches are filled up, where each of their shapes is a graph of its own."""
         if not (self.compiled or self.captured):
             return lambda batch: batch
+        from heedful.engines import buckets
+
         return partial(buckets.compiled if self.compiled else buckets.captured, longest=longest)
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.formats import hub
 from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SETTINGS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
 from heedful.models import Spec, check_size, imagined, spec_as_written
@@ -158,6 +157,8 @@ def is_public(place: Path) -> bool:
 
 def model_folder(folder: str | Path) -> Path:
     """The folder itself or the `model/` in it, whichever holds a model."""
+    from heedful.formats import hub
+
     folder = hub.snapshot(str(folder)) if hub.is_named(folder) else Path(folder)
     if os.path.lexists(folder / SPEC) or is_public(folder):
         return folder

@@ -16,7 +16,7 @@ from heedful.looking.maps import Map, visible
 from heedful.safe import outfile
 
 if TYPE_CHECKING:
-    from heedful.looking.alignment import Alignment
+    from heedful.looking import alignment
 
 
 class Section(Protocol):
@@ -165,7 +165,7 @@ class Example:
 
     name: str
     maps: tuple[Map, ...]
-    words: Alignment | None = None  # which belong together, where the input was translated
+    words: alignment.Alignment | None = None  # which belong together, where the input was translated
     sections: tuple[Section, ...] = ()  # what else there is to see of it, such as weights over an image
 
     def __post_init__(self) -> None:
@@ -202,7 +202,7 @@ class Alignment:
     """Source words above, target words below, lines between words that belong together; words answer to the pointer."""
 
     title: str
-    examples: tuple[Alignment, ...]
+    examples: tuple[alignment.Alignment, ...]
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -214,7 +214,7 @@ class Alignment:
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return note + _island("aligned", {"examples": [self._example(one) for one in self.examples]})
 
-    def _example(self, one: Alignment) -> dict[str, Any]:
+    def _example(self, one: alignment.Alignment) -> dict[str, Any]:
         words = {"source": [*map(visible, one.source)], "target": [*map(visible, one.target)]}
         weights = (one.matrix.detach() * 10_000).round().long().tolist()  # T S, in ten-thousandths
         gold = {"sure": sorted(one.gold.sure), "possible": sorted(one.gold.possible)} if one.gold else {}

@@ -11,15 +11,13 @@ from pydantic import ValidationError
 from torch import nn
 
 from heedful.errors import Refusal, unknown
-from heedful.models.ensemble import Members
 from heedful.models.family import Family
-from heedful.models.former_keys import brought_up_to_date
 from heedful.models.heads_asked import NEXT, AskedSpec, asked
-from heedful.models.refusals import refusal
 from heedful.models.specs import Spec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
+    from heedful.models.ensemble import Members
     from heedful.models.series.forecaster import Forecaster
     from heedful.models.sets.predictor import Predictor
     from heedful.models.text.gpt import GPT
@@ -84,6 +82,8 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
         with torch.device("meta"):  # a spec tries its parts, and none should take memory yet
             return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
     except ValidationError as error:
+        from heedful.models.refusals import refusal
+
         raise refusal(error, "model", kind) from None
     except IMPOSSIBLE as error:
         raise impossible(error) from None
@@ -107,6 +107,8 @@ def told_of(family: str, facts: Mapping[str, Any]) -> dict[str, Any]:
 def spec_as_written(values: Mapping[str, Any]) -> Spec:
     """The spec that a file holds, by whatever keys it was written."""
     family = str(values.get("family"))
+    from heedful.models.former_keys import brought_up_to_date
+
     return spec(**{"family": family, **brought_up_to_date(values, FAMILIES.named(family).spec.model_fields)})
 
 
@@ -121,7 +123,11 @@ def assemble(spec: Spec) -> nn.Module:
     """The model that a spec describes, with fresh weights."""
     family = FAMILIES[spec.family]
     made = family.model if asked(spec) == NEXT else family.reading or family.model
-    return Members(spec, made) if isinstance(spec, AskedSpec) and spec.members > 1 else made(spec)
+    if isinstance(spec, AskedSpec) and spec.members > 1:
+        from heedful.models.ensemble import Members
+
+        return Members(spec, made)
+    return made(spec)
 
 
 def imagined(spec: Spec) -> nn.Module:
@@ -184,6 +190,5 @@ __all__ = [
     "assemble",
     "build",
     "imagined",
-    "refusal",
     "spec",
 ]

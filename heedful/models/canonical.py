@@ -11,11 +11,12 @@ from heedful.models.blueprint import key
 from heedful.models.specs import Deep, Groups, Spec
 from heedful.models.text.encoder_decoder import DECODER
 
+POSITIONS = ChainMap[str, Any](part_tables.ROTARY, part_tables.POSITIONS, part_tables.GRIDS)  # type: ignore[arg-type]
 WORDS: dict[str, Mapping[str, Any]] = {
     "mechanism": part_tables.ATTENTIONS,
     "join": part_tables.JOINS,
     "stack": part_tables.STACKS,
-    "position": ChainMap[str, Any](part_tables.ROTARY, part_tables.POSITIONS, part_tables.GRIDS),
+    "position": POSITIONS,
     "bias": part_tables.BIASES,
     "norm": part_tables.NORMS,
     "order": part_tables.BLOCKS,

@@ -14,7 +14,7 @@ from heedful.data.collate import Batch, Ids, alike, stack, to
 from heedful.data.collation import Collate
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.parallel_sample import Pair
-from heedful.decoding import Answer, search, stream
+from heedful.decoding import Answer, search
 from heedful.decoding.search_spec import Decoding
 from heedful.looking import look
 from heedful.looking.maps_of_seen import maps
@@ -176,6 +176,8 @@ class Seq2Seq(Generation[Kept]):
         if not self.source.length(sample, learned):
             return iter(())
         batch = self.read_by(model, [sample], learned)
+        from heedful.decoding import stream
+
         return learned.tokenizer.stream(stream(cast(Writer, model), batch, decoding, seed, number))
 
     def warning(self, given: Any, learned: Kept) -> str | None:

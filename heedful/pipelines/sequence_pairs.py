@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from heedful.models import Spec
 from heedful.pipelines.seq2seq import Seq2SeqCollate, TextSource
 from heedful.pipelines.written_text import WrittenText
 from heedful.safe.opening import inside
-from heedful.tokenizers import Broken, Tokenizer
+from heedful.tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from heedful.tokenizers import Broken
 
 Chosen = Callable[[str, Iterable[str]], Tokenizer]  # the tokenizer of a word, for texts
 
@@ -37,6 +40,8 @@ class PairsLearned(WrittenText):
         tokenizer = chosen(reader.tokenizer, (text for pair in splits.train for text in (pair.source, pair.target)))
         if not reader.merge_dropout:
             return cls(tokenizer)
+        from heedful.tokenizers import Broken
+
         sides = [pair.source for pair in splits.train], [pair.target for pair in splits.train]
         source, target = (Broken(tokenizer, side, reader.merge_dropout, seed) for side in sides)
         return cls(tokenizer, broken=(source, target))

@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import nn
 
-from heedful.data.readers.in_memory import MEMORY, in_memory
-from heedful.data.readers.reader import FILES
+from heedful.data.readers.in_memory import in_memory
+from heedful.data.readers.reader import FILES, MEMORY
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Example

@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +15,6 @@ from torch import Tensor, nn
 from heedful.attention.mechanisms import Mechanism
 from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
-from heedful.engines.buckets import Shape
-from heedful.engines.cuda_graphs import Graphs
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
 from heedful.objectives.head_losses.head_terms import HeadTerms
@@ -35,6 +33,10 @@ from heedful.training.record import Record
 from heedful.training.run_spec import RunSpec
 from heedful.training.schedule import rate
 from heedful.training.signals import finishing_the_step
+
+if TYPE_CHECKING:
+    from heedful.engines.buckets import Shape
+    from heedful.engines.cuda_graphs import Graphs
 
 
 class Interrupted(Exception):
@@ -69,9 +71,14 @@ class Loop:
         several = len(self.names) if len(self.names) > 1 else 0
         self.each = torch.zeros(several, device=self.device)  # the same of each loss, where there are several
         self.learner = self.engines.learner(model)
-        captured = self.engines.captured
-        self.graphs = Graphs(model, self.judged, self.precision.backward, not task.even) if captured else None
+        self.graphs = self.captured() if self.engines.captured else None
         self.saver = Saver(folder / "checkpoints", self.training.keep, made_by(self.device, ranks.size))
+
+    def captured(self) -> Graphs:
+        """The steps of learning as graphs."""
+        from heedful.engines.cuda_graphs import Graphs
+
+        return Graphs(self.model, self.judged, self.precision.backward, not self.task.even)
 
     def shape(self) -> Shape:
         """How batches are filled up, where the task takes that and an engine asks for it."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,12 +30,14 @@ from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherited
-from heedful.training.callbacks import Callback
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import answered, check_batch
 from heedful.training.precision import working_dtype
 from heedful.training.run_spec import RunSpec
 from heedful.training.trained_run import trained
+
+if TYPE_CHECKING:
+    from heedful.training.callbacks import Callback
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from heedful.errors import Refusal, unknown
-from heedful.models import FAMILIES, refusal
+from heedful.models import FAMILIES
+from heedful.models.specs import Spec
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
 from heedful.training.run_spec import RunSpec, read, reader_of, validated
@@ -58,6 +59,8 @@ def whole(values: dict[str, Any], where: str) -> dict[str, Any]:
     try:
         Recipe.model_validate(values)
     except ValidationError as error:
+        from heedful.models.refusals import refusal
+
         raise Refusal(f"{where}{refusal(error, '', Recipe)}") from None
     return values
 
@@ -191,7 +194,8 @@ def decodes(folder: str) -> bool:
     try:
         from heedful.formats import native
 
-        return bool(native.load(folder, check=False).spec.decodes)
+        spec = native.load(folder, check=False).spec
+        return isinstance(spec, Spec) and spec.decodes
     except Refusal:  # which is told when the run begins
         return False
 

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
-from heedful.models import refusal
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import number, once
@@ -189,6 +188,8 @@ def result(folder: Path) -> dict[str, Any]:
     try:
         Result.model_validate(values)
     except ValidationError as error:
+        from heedful.models.refusals import refusal
+
         raise Refusal(f"{path} is not whole: {refusal(error, '', Result)}; train it again") from None
     return values
 

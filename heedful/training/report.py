@@ -13,9 +13,7 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
-from heedful.metrics.rouge import NAMES as ROUGE
 from heedful.tasks.work import Work
-from heedful.training.adapt.ablation import beside
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.run_spec import RunSpec
@@ -23,7 +21,19 @@ from heedful.views.finding import Finding
 
 # Scores from 0 to 1; others are numbers of their own.
 OF_ONE = "accuracy_"  # of one task of several
-SHARES = ("exact", "tokens", "accuracy", "skill", "f1", "precision", "recall", "calibration_error", *ROUGE)
+SHARES = (
+    "exact",
+    "tokens",
+    "accuracy",
+    "skill",
+    "f1",
+    "precision",
+    "recall",
+    "calibration_error",
+    "rouge_1",
+    "rouge_2",
+    "rouge_l",
+)
 
 MEANING = {  # of scores whose name does not say it
     "log_likelihood": "nats a token",
@@ -45,7 +55,10 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
         Curves("Learning", curves(told)),
     ]
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
-    sections += beside(out, scores, task.watch, is_share)
+    if run.compare:
+        from heedful.training.adapt.ablation import beside
+
+        sections += beside(out, scores, task.watch, is_share)
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]

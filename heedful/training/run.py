@@ -13,15 +13,13 @@ from typing import Any
 
 import torch
 
-from heedful.data.readers.in_memory import MEMORY
+from heedful.data.readers.reader import MEMORY
 from heedful.errors import Failure, Refusal, unknown
 from heedful.formats.weights import restore
 from heedful.safe.opening import check_all
 from heedful.safe.sealed_folders import making, manifest, replace_file
 from heedful.training import checkpoint
-from heedful.training.adapt.ablation import compared, varied
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.adapt.pretraining_stages import LIKE, foreseen, settled
 from heedful.training.async_save import changed
 from heedful.training.banner import introduction
 from heedful.training.data_checksum import sum_of
@@ -30,13 +28,11 @@ from heedful.training.distributed.sharding import check, still
 from heedful.training.lock import busy, clear, held, holding
 from heedful.training.loop import Loop
 from heedful.training.observe.cost import operations
-from heedful.training.observe.profile import told
-from heedful.training.older_runs import begun_spec
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.run_spec import RunSpec
+from heedful.training.run_spec import LIKE, RunSpec
 from heedful.training.trained_run import leave, samples, trained, usable
 
 SPEC = "run.yaml"  # written first
@@ -78,6 +74,8 @@ def train(
     done = finished(out, resume)
     begun = done or occupied(out, resume)
     if begun:
+        from heedful.training.older_runs import begun_spec
+
         held = {"data": run.data} if run.data.name == MEMORY else {}
         run = same(run, begun_spec(out / SPEC), out, asked).model_copy(update=held)
     if done:
@@ -85,9 +83,13 @@ def train(
         return came_to(out)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    if not begun and given.model is None and given.task is None:
-        foreseen(run, out, place)
-    whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+    whole = run
+    if run.stages:
+        from heedful.training.adapt.pretraining_stages import foreseen, settled
+
+        if not begun and given.model is None and given.task is None:
+            foreseen(run, out, place)
+        whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None, given)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
@@ -97,6 +99,8 @@ def train(
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:
+            from heedful.training.adapt.ablation import varied
+
             train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         loop.saver.made["samples"] = sum_of(ready.splits)
@@ -114,6 +118,8 @@ def train(
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
     """Trains what another run needs, or goes on with it; where it is there, it must be what is needed."""
+    from heedful.training.older_runs import begun_spec
+
     if (out / RESULT).exists():
         same(run, begun_spec(out / SPEC), out, None)
     else:
@@ -125,6 +131,8 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
     began = time.monotonic()
     loop.train(record)
     if loop.stages.watch:
+        from heedful.training.observe.profile import told
+
         record.say(told(loop, loop.stages.watch))
     with loop.layout.whole() as model:
         loop.model = model
@@ -226,7 +234,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
-    others = compared(ready.run, out)
+    others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
     report(ready, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}

@@ -13,13 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from heedful.data.readers.reader import FILES
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
-from heedful.models import refusal
 from heedful.objectives.head_losses.head_terms import HeadTerms
 from heedful.objectives.objective import numbers_of
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
 from heedful.tasks import task_of
 
+RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
+LIKE = "start"  # as model.family: the model is as the one that it begins with
 MOST = 1_000_000_000  # steps, samples or tokens: decades of them
 Count = Annotated[int, Field(ge=1, le=MOST)]
 Whole = Annotated[int, Field(ge=0, le=MOST)]
@@ -141,6 +142,16 @@ class RunSpec(BaseModel):
         return self
 
     @property
+    def stages(self) -> bool:
+        """Whether something is to be settled before it: what is trained first, or a model as the one it begins with."""
+        return any(str(word).startswith(RECIPE) for word in (self.start, self.teacher)) or self.is_like_its_start
+
+    @property
+    def is_like_its_start(self) -> bool:
+        """Whether its model is as the one that it begins with."""
+        return self.model.get("family") == LIKE
+
+    @property
     def whole_start(self) -> str:
         """The folder that the model as a whole begins with."""
         return self.start if isinstance(self.start, str) else ""
@@ -187,6 +198,8 @@ def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | Non
     try:
         return kind.model_validate(values)
     except ValidationError as error:
+        from heedful.models.refusals import refusal
+
         refused = refusal(error, "", kind)
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
 

@@ -20,7 +20,6 @@ from heedful.safe.sealed_folders import seal, write_folder, write_tensors
 from heedful.tasks import USES, suited, use_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
-from heedful.training.older_runs import begun_spec
 from heedful.training.recipes import TOY, parse, put, toy_data
 from heedful.training.run_spec import validated
 
@@ -107,6 +106,8 @@ def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Seq
 
 def begun(folder: Path) -> dict[str, Any] | None:
     """The spec of the run that a folder belongs to, where it is there."""
+    from heedful.training.older_runs import begun_spec
+
     for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
         if place.is_file():
             return begun_spec(inside(place)).model_dump(mode="json", exclude_none=True)

@@ -6,10 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, PrivateAttr
 
-from heedful.data.readers.reader import Reader
+from heedful.data.readers.reader import MEMORY, Reader
 from heedful.data.splits import Splits
-
-MEMORY = "memory"  # the name of such data
 
 
 class Held(BaseModel):

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from heedful.data.formats import parallel_text
 from heedful.data.near_duplicates import same_spelling
 from heedful.data.parallel_sample import Pair, Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
@@ -72,6 +71,8 @@ class PublicPairs(Paired, Reader):
     form: Literal["raw", "tok"] | None = None  # as written (raw, where not given), or lower-cased and tokenised (tok)
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.formats import parallel_text
+
         return Splits(*(parallel_text.read(public(self, split)) for split in ("train", "valid", "test")))
 
 
@@ -83,6 +84,8 @@ class PairFiles(Paired, Divided, Files):
         return given if isinstance(given, Pair) else Pair(*given)
 
     def read(self, seed: int) -> Splits[Pair]:
+        from heedful.data.formats import parallel_text
+
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
             return divided(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits, divided
 
-FILES = "files"
+FILES, MEMORY = "files", "memory"  # the names of data of a user's own: in files, or held
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]

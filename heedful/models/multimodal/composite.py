@@ -16,10 +16,11 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Memory, Padding
 from heedful.errors import Refusal, unknown
-from heedful.models import FAMILIES, assemble, refusal
+from heedful.models import FAMILIES, assemble
 from heedful.models.docked_cases import Docked
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family, itself
+from heedful.models.refusals import refusal
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Spec
 from heedful.models.writer import Beginning, Decoder, Writer, longest

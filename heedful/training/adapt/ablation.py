@@ -30,11 +30,6 @@ def varied(ready: Ready, word: str) -> RunSpec:
     return run.model_copy(update=changes | {"training": frozen})
 
 
-def compared(run: RunSpec, out: Path) -> dict[str, dict[str, float]]:
-    """The scores of the runs that a run is compared with."""
-    return {word: result(out / word)["scores"] for word in run.compare}
-
-
 def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str], bool]) -> list[Section]:
     """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
     there = {word: out / word for word in SAID if (out / word / "result.json").exists()}

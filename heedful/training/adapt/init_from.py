@@ -10,17 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import ClassTable
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.formats.file_names import TOKENIZER
 from heedful.formats.weights import state
-from heedful.inputs import LearnedGrid
 from heedful.models import FAMILIES, Spec, imagined, part_words
 from heedful.models import spec as spec_of
 from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
-from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
 from heedful.training.run_spec import RunSpec
@@ -159,6 +156,8 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
 
 def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
     """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
+    from heedful.models.vision.image_spec import ImageSpec
+
     own, there = model.spec, other.spec
     names = [name for name in fresh if within(name).split(".")[0] not in OUTPUTS]
     if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
@@ -179,6 +178,9 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
 
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
+    from heedful.attention import ClassTable
+    from heedful.inputs import LearnedGrid
+
     own, there = state(model), state(other)
     there |= {within(name): tensor for name, tensor in reversed(there.items()) if within(name) != name}  # the first's
     there |= {name: there[within(name)] for name in own if name not in there and within(name) in there}

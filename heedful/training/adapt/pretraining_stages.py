@@ -22,12 +22,10 @@ from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.distributed.sharding import check
 from heedful.training.prepare import Ready, prepare
-from heedful.training.run_spec import RunSpec
+from heedful.training.run_spec import RECIPE, RunSpec
 from heedful.training.trained_run import leave
 
 FIRST = ("start", "teacher")  # keys of a run that may name what is trained first
-RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
-LIKE = "start"  # as model.family: the model is as the one that it begins with
 OF_DATA = ClassifierSpec.model_fields.keys() - Spec.model_fields.keys()  # and not of what was learned
 GUESSING = {
     "vocab",
@@ -75,7 +73,7 @@ def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
             run = run.model_copy(update={key: folder})
             if run.data.tokens_of == word:
                 run = run.model_copy(update={"data": run.data.with_tokens_of(folder)})
-    if run.model.get("family") == LIKE:
+    if run.is_like_its_start:
         run = run.model_copy(update={"model": like(run)})
     return run
 

@@ -263,12 +263,17 @@ def check(model: nn.Module, run: RunSpec) -> None:
     check_layout(model, run, kind)
 
 
-def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
-    """Refuses what does not go with a layout, however many processes there are."""
+def exchanges(model: nn.Module) -> bool:
+    """Whether layers of a model exchange something."""
     from heedful.blocks import Exchange
 
+    return any(isinstance(part, Exchange) for part in model.modules())
+
+
+def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
+    """Refuses what does not go with a layout, however many processes there are."""
     training, heads, looking = run.training, HeadTerms.of(run.objective), looks(run.objective)
-    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
+    if (training.recompute or kind == "fsdp") and exchanges(model):
         key = "training.recompute" if training.recompute else "training.parallel=fsdp"
         raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
     if training.recompute and looking:
