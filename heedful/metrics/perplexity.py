@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import nn
 
-from heedful.data.collate import alike, to
-from heedful.data.collation import Collate
+from heedful.data.collate import Collate, alike, to
 from heedful.metrics.metric import Heard, Metric
 from heedful.models.numerics import device_of
 from heedful.objectives.objective import Objective, combined, primary

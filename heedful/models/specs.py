@@ -31,6 +31,7 @@ class Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     decodes: ClassVar[bool] = False  # whether the last token has read all: a decoder alone, or behind an encoder
+    use: ClassVar[str] = ""  # what a model is for that was learned elsewhere, where it is asked nothing else
     family: str
 
     @property
@@ -135,6 +136,7 @@ class ReadsInOrder(Groups):
 class LanguageSpec(ReadsInOrder):
     """What language models share: a vocabulary, and the ids of the tokens that stand for no text."""
 
+    use = "text-generation"
     vocab: Count
     tied: bool = True  # the output reads the table of the inputs backwards
     pad: Id | None = PAD

@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 import torch
 from torch import nn
 
-from heedful.data.collate import Batch, Ids, alike, stack, to
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate, Ids, alike, stack, to
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.parallel_sample import Pair
 from heedful.decoding import Answer, search

@@ -125,6 +125,6 @@ class Usage:
         """The use as it was written beside a model."""
         return Use(self.name, self.pipeline, self.learned.read(folder, state))
 
-    def of(self, folder: Path) -> Use:
+    def of(self, folder: Path, spec: Spec) -> Use:
         """The use of a folder that does not say how it was used before."""
         return Use(self.name, self.pipeline, self.learned.of(folder))

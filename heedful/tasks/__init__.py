@@ -11,9 +11,7 @@ from torch import nn
 
 from heedful.errors import Refusal
 from heedful.models.heads_asked import NEXT, asked
-from heedful.models.specs import LanguageSpec, Spec
-from heedful.models.text.encoder_decoder import WriterSpec
-from heedful.models.vision.image_spec import ImageSpec
+from heedful.models.specs import Spec
 from heedful.registry import Registry, lazily
 
 if TYPE_CHECKING:
@@ -70,17 +68,22 @@ TASKS: Registry[Task] = Registry(
     },
     FORMER,
 )
-READINGS: Registry[Usage] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
-    "output",
-    "heedful.readings",
-    {
-        "states": "heedful.pipelines.sentence_vectors:VECTORS",
-        "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
-        "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
-        "tags": "heedful.pipelines.token_classification:TAGGING",
-        "answer": "heedful.pipelines.extractive_answers:ANSWERING",
-        "masked": "heedful.pipelines.fill_mask:FILLING",
-    },
+READINGS: Registry[Usage] = (
+    Registry(  # what a model is for that was learned elsewhere, by what it is asked or its own use
+        "output",
+        "heedful.readings",
+        {
+            "states": "heedful.pipelines.sentence_vectors:VECTORS",
+            "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
+            "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
+            "tags": "heedful.pipelines.token_classification:TAGGING",
+            "answer": "heedful.pipelines.extractive_answers:ANSWERING",
+            "masked": "heedful.pipelines.fill_mask:FILLING",
+            "seq2seq": "heedful.pipelines.writing:WRITING",
+            "text-generation": "heedful.pipelines.text_generation:CONTINUING",
+            "images": "heedful.tasks.vision.foreign_images:SEEING",
+        },
+    )
 )
 ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json, beside the tasks
     "use",
@@ -104,23 +107,12 @@ def task_of(name: str) -> Task:
 
 
 def use_of(model: nn.Module, folder: Path) -> Any:
-    """What a model is for that does not say it: it is asked what its output answers, or it writes."""
-    from heedful.pipelines.text_generation import CONTINUING
-    from heedful.pipelines.writing import WRITING
-
+    """What a model is for that does not say it: it is asked what its output answers, or it writes, or sees."""
     spec = model.spec
-    word = asked(spec) if isinstance(spec, Spec) else NEXT
-    if isinstance(spec, Spec) and word != NEXT:
-        return suited(READINGS[word].of(folder), spec)
-    if isinstance(spec, WriterSpec):
-        return suited(WRITING.of(folder), spec)
-    if isinstance(spec, ImageSpec):
-        from heedful.tasks.vision.foreign_images import seeing
-
-        return seeing(spec)
-    if not isinstance(spec, LanguageSpec):
+    if not isinstance(spec, Spec) or (asked(spec) == NEXT and not spec.use):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    return CONTINUING.of(folder)
+    word = spec.use if asked(spec) == NEXT else asked(spec)
+    return suited(READINGS[word].of(folder, spec), spec)
 
 
 def suited(use: Any, spec: Spec) -> Any:

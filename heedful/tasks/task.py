@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from heedful.data.collation import Collate
+from heedful.data.collate import Collate
 from heedful.data.readers.reader import FILES, Reader
 from heedful.data.splits import Splits
 from heedful.errors import Refusal, unknown

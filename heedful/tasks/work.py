@@ -8,8 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from heedful.data.collate import Batch
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate
 from heedful.data.near_duplicates import Content, Overlap
 from heedful.data.readers.reader import Reader
 from heedful.data.splits import Splits

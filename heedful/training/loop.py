@@ -17,7 +17,7 @@ from heedful.data.collate import Batch, pick, pinned, to
 from heedful.data.splits import Splits
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
-from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import SCALES, Loss, combined, primary
 from heedful.tasks.work import Work
 from heedful.training import checkpoint

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.data.collate import Batch
 from heedful.data.splits import Plan
-from heedful.engines.buckets import Shape
 from heedful.tasks.work import Work
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.run_spec import RunSpec
+
+if TYPE_CHECKING:
+    from heedful.engines.buckets import Shape
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
 from heedful.models.writer import Writer
-from heedful.objectives.head_losses.head_terms import looks
+from heedful.objectives.head_terms import looks
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -20,7 +20,9 @@ from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import number, once
 from heedful.safe.sealed_folders import replace_file
 from heedful.terminal import Bars, note
-from heedful.training.callbacks import Callback
+
+if TYPE_CHECKING:
+    from heedful.training.callbacks import Callback
 
 KINDS: dict[str, tuple[type, ...]] = {"split": (str,), "device": (str,)}  # of values that are no numbers
 LARGEST = 1 << 28  # bytes of a file of lines: millions of evaluations

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from heedful.data.readers.reader import FILES
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
-from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import numbers_of
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of

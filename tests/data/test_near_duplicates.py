@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from heedful.data.collation import Collate
+from heedful.data.collate import Collate
 from heedful.data.formats.documents import lines
 from heedful.data.near_duplicates import digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles

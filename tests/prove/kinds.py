@@ -23,7 +23,7 @@ from heedful.data.toys.series_sets import SYMBOLS
 from heedful.looking import look
 from heedful.models import part_words
 from heedful.models.attention_kinds import Kind
-from heedful.objectives.head_losses.head_terms import HeadTerms
+from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import Loss, combined
 from heedful.tasks import kinds
 from heedful.training.optimiser import optimiser_of

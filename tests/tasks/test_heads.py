@@ -12,8 +12,8 @@ from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
 from heedful.objectives.head_losses.disagreement import overlap
 from heedful.objectives.head_losses.guided import astray
-from heedful.objectives.head_losses.head_terms import HeadTerms
 from heedful.objectives.head_losses.span_loss import farness
+from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import Loss, combined, primary
 from heedful.training import run
 from tests.training.runs import CPU, loop_of, short

@@ -45,6 +45,7 @@ class WriterSpec(LanguageSpec, TwoStacks):
     """What the specs of encoder-decoders share that have special tokens of their own."""
 
     decodes = True
+    use = "seq2seq"
     pad: Id = PAD
     begin: Id = BEGIN
     end: Id = END

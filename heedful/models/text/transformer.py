@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import model_validator
@@ -15,13 +15,10 @@ from heedful.models.family import Family
 from heedful.models.special_tokens import SPECIAL
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, ReadsInOrder, Spec
 from heedful.models.text.encoder_decoder import EncoderDecoder, TwoStacks, decoder, encoder
-from heedful.models.text.transformer_sides import (
-    TransformerDecoder,
-    TransformerDecoderSpec,
-    TransformerEncoder,
-    TransformerEncoderSpec,
-)
 from heedful.outputs import NextToken
+
+if TYPE_CHECKING:
+    from heedful.models.text.transformer_sides import TransformerDecoder, TransformerEncoder
 
 __all__ = ["BEGIN", "END", "PAD", "SPECIAL", "UNKNOWN", "Transformer", "TransformerSpec"]
 
@@ -67,11 +64,13 @@ class Transformer(EncoderDecoder):
 
 def sides(model: Transformer) -> tuple[TransformerEncoder, TransformerDecoder]:
     """Its encoder and its decoder as models of their own, which share its weights."""
+    from heedful.models.text import transformer_sides as own
+
     s, words = model.spec, dict(model.spec)
     read, written = {"vocab": s.source_vocab or s.vocab}, {"depth": s.decoder_depth or s.depth}
     with torch.device("meta"):
-        encoder = TransformerEncoder(TransformerEncoderSpec(**of(words, TransformerEncoderSpec) | read))
-        decoder = TransformerDecoder(TransformerDecoderSpec(**of(words, TransformerDecoderSpec) | written))
+        encoder = own.TransformerEncoder(own.TransformerEncoderSpec(**of(words, own.TransformerEncoderSpec) | read))
+        decoder = own.TransformerDecoder(own.TransformerDecoderSpec(**of(words, own.TransformerDecoderSpec) | written))
     encoder.inputs, encoder.encoder, encoder.bias = model.source, model.encoder, model.encoder_bias
     decoder.inputs, decoder.decoder, decoder.bias = model.inputs, model.decoder, model.decoder_bias
     decoder.outputs = model.outputs

@@ -16,6 +16,7 @@ from heedful.models.specs import Count, Spec
 class ImageSpec(Spec):
     """Numbers and words of a model of images."""
 
+    use = "images"
     channels: Count
     high: Count = 224  # pixels of the images it learns from; it may read others too
     wide: Count = 224

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.data.collate import Batch
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate
 from heedful.data.readers.number_series import NumberSeries, Waves
 from heedful.data.splits import Splits
 from heedful.errors import Refusal

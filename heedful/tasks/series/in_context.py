@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from heedful.data.collate import Batch
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate
 from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import Prompt, drawn, least_squares
 from heedful.errors import Refusal

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import nn
 
-from heedful.data.collate import Batch, to
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate, to
 from heedful.data.near_duplicates import Content
 from heedful.data.readers.vector_sets import Clouds, VectorSets
 from heedful.data.splits import Splits

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from heedful.data.collate import Batch, alike, stack, to
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate, alike, stack, to
 from heedful.data.formats.chat_jsonl import Dialogue
 from heedful.data.near_duplicates import Content
 from heedful.data.readers.dialogues import READERS

@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from pydantic import TypeAdapter
 
-from heedful.data.collate import Batch
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate
 from heedful.data.crops import END, Crop, Crops, Stream, Whole, lines
 from heedful.data.formats.documents import lines as lines_of
 from heedful.data.near_duplicates import Overlap, digests, overlap

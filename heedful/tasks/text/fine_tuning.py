@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import torch
 from torch import Tensor
 
-from heedful.data.collate import Batch, stack
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate, stack
 from heedful.data.encoded_text import EncodedText, batch_of
 from heedful.data.near_duplicates import Content
 from heedful.data.sample_dice import dice_of, draw

@@ -13,8 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from heedful.data.collate import Batch, stack
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate, stack
 from heedful.data.formats.labelled_line import Line
 from heedful.data.near_duplicates import Content, Overlap, digests, overlaps
 from heedful.data.readers.labelled_sequences import MADE, PIXELS, numbered, renumbered

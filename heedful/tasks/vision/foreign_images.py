@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from heedful.data.images.limits import Size
 from heedful.models.vision.image_spec import ClassifierSpec, ImageSpec
 from heedful.tasks.vision.image_classification import TASK as IMAGES
@@ -10,11 +12,17 @@ from heedful.tasks.vision.self_distillation import TASK as AGREEING
 from heedful.tasks.work import Work
 
 
-def seeing(spec: ImageSpec) -> Work:
-    """Classes where a model tells them, what is hidden where it rebuilds it, and else what it makes of an image."""
-    size = Size(spec.channels, spec.high, spec.wide)
-    if isinstance(spec, ClassifierSpec) and spec.classes:
-        task, labels = IMAGES, spec.labels or [str(at) for at in range(spec.classes)]
-    else:
-        task, labels = (REBUILDING if spec.family in REBUILDING.families else AGREEING), []
-    return Work(task, task.learned.unscaled(labels, size).adopted(spec))  # type: ignore[attr-defined]
+class Seeing:
+    """Use of models of images from elsewhere."""
+
+    def of(self, folder: Path, spec: ImageSpec) -> Work:
+        """Classes where a model tells them, what is hidden where it rebuilds it, and else what it makes of an image."""
+        size = Size(spec.channels, spec.high, spec.wide)
+        if isinstance(spec, ClassifierSpec) and spec.classes:
+            task, labels = IMAGES, spec.labels or [str(at) for at in range(spec.classes)]
+        else:
+            task, labels = (REBUILDING if spec.family in REBUILDING.families else AGREEING), []
+        return Work(task, task.learned.unscaled(labels, size).adopted(spec))  # type: ignore[attr-defined]
+
+
+SEEING = Seeing()

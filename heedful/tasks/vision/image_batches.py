@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 
-from heedful.data.collate import Batch
-from heedful.data.collation import Collate
+from heedful.data.collate import Batch, Collate
 from heedful.data.images import Picture, pixels_of
 from heedful.data.near_duplicates import Content
 from heedful.data.readers.labelled_images import SETS, SHAPES, ImageFiles, PublicImages, Shapes

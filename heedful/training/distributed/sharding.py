@@ -18,7 +18,7 @@ from heedful.engines.training_engines import Learning
 from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
 from heedful.looking import attends
-from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms, looks
+from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.run_spec import Parallel, RunSpec, TrainingSpec
 
