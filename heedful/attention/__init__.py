@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from heedful.attention.masks.longformer import Longformer
     from heedful.attention.masks.multi_scale import MultiScale
     from heedful.attention.masks.parts import Every, Turns
-    from heedful.attention.masks.plain import Documents, Given, Padding, Prefix
     from heedful.attention.masks.sparse import Fixed, Strided, Window
+    from heedful.attention.plain_masks import Documents, Given, Padding, Prefix
     from heedful.attention.projections import Across, Join, MultiHead, SharedQK, UnbiasedKeys
     from heedful.attention.rotary import Rotary, RotaryByParts, standing
     from heedful.attention.sight import Sight

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from heedful.attention.context import Context
 from heedful.attention.kv_cache import Memory
-from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanism import Mechanism
 from heedful.attention.projections import Across, Join, MultiHead
 from heedful.attention.sight import Sight
 

@@ -79,7 +79,7 @@ class Mask:
             if lengths is None:
                 return Sight(self, positions, positions, x.shape[0], bias)
             if int(lengths.min()) < x.shape[1]:
-                from heedful.attention.masks.plain import Padding  # which is a mask
+                from heedful.attention.plain_masks import Padding  # which is a mask
 
                 return (self & Padding(lengths)).over(x, None, bias)
         return Sight(self, here, here, x.shape[0], bias, counted=True)

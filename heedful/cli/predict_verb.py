@@ -193,7 +193,7 @@ def tell(answers: Iterable[list[str]], count: int) -> None:
 
 def tell_pieces(task: Use, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
     """Prints each answer piece by piece, as it is written; all inputs are read before the first is answered."""
-    from heedful.pipelines.reading_inputs import read_all
+    from heedful.pipelines.pipeline import read_all
 
     for pieces in read_all(enumerate(asked), lambda one: task.stream(model, one[1], decoding, seed, one[0])):
         for piece in pieces:

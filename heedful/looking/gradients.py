@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import Mechanism
-from heedful.attention.mechanisms.mechanism import shared
 
 
 class Felt:

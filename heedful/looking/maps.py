@@ -1,17 +1,22 @@
 """Attention maps: weights with words on both axes, and their way to and from JSON."""
 
+from __future__ import annotations
+
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor
 
 from heedful.errors import Failure
 from heedful.safe import outfile
+
+if TYPE_CHECKING:
+    from heedful.looking.look import Seen
 
 PICTURES = {" ": "␣", "\n": "↵", "\t": "⇥"}
 JOINERS = "\u200c\u200d"  # they build one sign out of several, in emoji and in Persian
@@ -97,3 +102,23 @@ def _sign(sign: str, alone: bool) -> str:
 
 def _size(weights: Tensor) -> str:
     return " x ".join(map(str, weights.shape)) or "a single number"
+
+
+def maps_of_seen(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
+    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at.
+
+    An attention that several layers share was called by each: its calls are numbered.
+    """
+    made = []
+    for path in seen.paths:
+        rows, columns = words(path)
+        for call in range(seen.calls(path)):
+            name = path if seen.calls(path) == 1 else f"{path}[{call}]"
+            weights = seen.weights(path, call=call)[0].detach().float().cpu()
+            made.append(Map(name, weights, fitting(rows, weights.shape[-2]), fitting(columns, weights.shape[-1])))
+    return tuple(made)
+
+
+def fitting(words: Sequence[str], count: int) -> tuple[str, ...]:
+    """The words, where there are as many; else numbers: a kind may look from or at nodes of its own that none names."""
+    return tuple(words) if len(words) == count else tuple(f"node {at}" for at in range(count))

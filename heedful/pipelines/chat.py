@@ -17,8 +17,7 @@ from heedful.decoding.logits_rules import Rules
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.specs import LanguageSpec
-from heedful.pipelines.pipeline import Heard
-from heedful.pipelines.reading_inputs import nonempty
+from heedful.pipelines.pipeline import Heard, nonempty
 from heedful.pipelines.text_generation import DecoderLearned, One, TextGeneration
 from heedful.results import Text
 from heedful.tokenizers import Tokenizer

@@ -16,15 +16,14 @@ from heedful.data.encoded_text import EncodedText, batch_of
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.encoder_call import encoder_output, letters_of
 from heedful.models.heads_asked import AskedSpec, asked
 from heedful.models.numerics import device_of, finite
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Heard, Pipeline
-from heedful.pipelines.reading_inputs import nonempty
+from heedful.pipelines.pipeline import Heard, Pipeline, nonempty
 from heedful.results import Result
 from heedful.tokenizers import Joined, Tokenizer, hf_folders
 
@@ -143,7 +142,7 @@ class EncoderText(Pipeline[Kept]):
             said = output_of(model, [sample.joined])[0]
         pieces = learned.pieces(sample.joined)
         answer = self.answer(sample.joined, said, learned)
-        return Example(self.titled(sample.read, answer.plain()), maps(seen, lambda path: (pieces, pieces)))
+        return Example(self.titled(sample.read, answer.plain()), maps_of_seen(seen, lambda path: (pieces, pieces)))
 
     def titled(self, read: Sentence, answer: str) -> str:
         """What stands over a picture of one input."""

@@ -13,7 +13,7 @@ from heedful.data.images.decode import INLINE, Broken, Size, fitted, picture, se
 from heedful.data.images.gallery import Gallery, Picture, Pixels
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import ImageLearned
-from heedful.pipelines.reading_inputs import nonempty
+from heedful.pipelines.pipeline import nonempty
 
 LARGE = 256  # pixels along the side of a picture that people look at
 

@@ -19,7 +19,7 @@ from heedful.data.splits import Splits
 from heedful.data.toys.linear_maps import Numbers, Prompt
 from heedful.errors import Failure, Refusal
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.pipelines.learned import Learned
@@ -92,7 +92,7 @@ class InContext(Pipeline[MapsLearned]):
         with look(model) as seen:
             model(torch.from_numpy(series)[None].to(device_of(model)))
         words = [f"{'xy'[at % 2]}{at // 2 + 1}" for at in range(len(series))]
-        return Example(f"{len(series) // 2} examples → {answer:.3f}", maps(seen, lambda path: (words, words)))
+        return Example(f"{len(series) // 2} examples → {answer:.3f}", maps_of_seen(seen, lambda path: (words, words)))
 
 
 @torch.no_grad()

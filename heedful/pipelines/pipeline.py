@@ -11,12 +11,13 @@ from torch import Tensor, nn
 
 from heedful.errors import Refusal
 from heedful.looking.page import Example
-from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result
 
 if TYPE_CHECKING:
     from heedful.looking.alignment import Alignment
 
+Given = TypeVar("Given")
+Read = TypeVar("Read")
 Kept = TypeVar("Kept")  # what was learned of the data
 Heard = Callable[[int], object]  # hears how many more samples are answered
 TOGETHER = 256  # inputs that are answered at once
@@ -64,3 +65,21 @@ class Pipeline(ABC, Generic[Kept]):
     @abstractmethod
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
         """Where every layer and head looks while the model answers one input."""
+
+
+def nonempty(text: str, what: str) -> str:
+    """The input itself, or a refusal where it is empty."""
+    if not text.strip():
+        raise Refusal(f"the input is empty; give {what}")
+    return text
+
+
+def read_all(inputs: Iterable[Given], read: Callable[[Given], Read]) -> list[Read]:
+    """Every input as `read` takes it, before the first is answered; one that is refused is told by its number."""
+    made: list[Read] = []
+    for text in inputs:
+        try:
+            made.append(read(text))
+        except Refusal as refused:
+            raise Refusal(f"input {len(made) + 1}: {refused}") from None
+    return made

@@ -17,7 +17,7 @@ from heedful.data.splits import Splits
 from heedful.decoding import roll
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.series.forecaster import Forecaster
@@ -111,7 +111,9 @@ class Forecasting(Pipeline[ScaledSeries]):
         with torch.no_grad(), look(model) as seen:
             model(torch.from_numpy(whole)[None].to(device_of(model)))
         rows = words(whole)
-        return Example(f"{len(sample.past)} steps → {learned.horizon} more", maps(seen, lambda path: (rows, rows)))
+        return Example(
+            f"{len(sample.past)} steps → {learned.horizon} more", maps_of_seen(seen, lambda path: (rows, rows))
+        )
 
 
 def finite(forecast: Series) -> Series:

@@ -15,8 +15,7 @@ from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.models.numerics import unit
 from heedful.pipelines.encoder_text import EncoderText, TextLearned, outputs_of
-from heedful.pipelines.pipeline import Heard, unheard
-from heedful.pipelines.reading_inputs import read_all
+from heedful.pipelines.pipeline import Heard, read_all, unheard
 from heedful.pipelines.use import Usage
 from heedful.results import Vector
 from heedful.safe.json_and_tensors import read_json

@@ -16,14 +16,13 @@ from heedful.data.parallel_sample import Pair
 from heedful.decoding import Answer, search
 from heedful.decoding.search_spec import Decoding
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.special_tokens import Special
 from heedful.models.writer import Writer, longest, teacher_forced
 from heedful.pipelines.generation import Generation
-from heedful.pipelines.pipeline import Heard, unheard
-from heedful.pipelines.reading_inputs import nonempty, read_all
+from heedful.pipelines.pipeline import Heard, nonempty, read_all, unheard
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 
@@ -200,7 +199,7 @@ class Seq2Seq(Generation[Kept]):
                 return source, source
             return written, source if path.endswith("cross") else read
 
-        return Example(f"{given} → {self.said(sample, tokens, learned)}", maps(seen, words))
+        return Example(f"{given} → {self.said(sample, tokens, learned)}", maps_of_seen(seen, words))
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from heedful.decoding import Decoding, search, stream
 from heedful.decoding.logits_rules import Rules
 from heedful.decoding.prompts import Asked
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.pipelines.generation import Generation
-from heedful.pipelines.pipeline import Heard, unheard
-from heedful.pipelines.reading_inputs import read_all
+from heedful.pipelines.pipeline import Heard, read_all, unheard
 from heedful.pipelines.use import Usage
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
@@ -118,7 +117,9 @@ class TextGeneration(Generation[Kept]):
         with torch.no_grad(), look(model) as seen:
             model(whole)
         words = learned.tokenizer.pieces(whole[0].tolist())
-        return Example(f"{given} → {learned.tokenizer.decode(answer.tokens)}", maps(seen, lambda path: (words, words)))
+        return Example(
+            f"{given} → {learned.tokenizer.decode(answer.tokens)}", maps_of_seen(seen, lambda path: (words, words))
+        )
 
 
 CONTINUING = Usage(name="text-generation", pipeline=TextGeneration(), learned=DecoderLearned)

@@ -19,8 +19,7 @@ from heedful.looking.alignment import Alignment, guide, links
 from heedful.looking.page import Example
 from heedful.metrics.alignment_error import Gaze, Words, crossings, of_words
 from heedful.metrics.perplexity import ROOM
-from heedful.pipelines.pipeline import unheard
-from heedful.pipelines.reading_inputs import nonempty
+from heedful.pipelines.pipeline import nonempty, unheard
 from heedful.pipelines.seq2seq import Seq2Seq
 from heedful.pipelines.sequence_pairs import PairCollate, PairsLearned
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from heedful.errors import Refusal
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import json_of
-from heedful.safe.safetensors_header import described
 
 LARGEST = 1 << 24  # bytes of a JSON file other than a tokenizer; labels and names are all that can be many in one
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".keras", ".msgpack")
@@ -30,6 +29,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def described_in(path: Path) -> dict[str, Tensor]:
     """What tensors a safetensors file of a folder holds, without their numbers."""
+    from heedful.safe.safetensors_header import described
+
     inside(path)
     try:
         return described(path)

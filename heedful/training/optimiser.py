@@ -12,7 +12,6 @@ from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
-from heedful.training.adapt.freeze_and_lora import scales
 from heedful.training.distributed.sharding import gathered, in_parts, local, parted
 from heedful.training.run_spec import TrainingSpec
 
@@ -24,10 +23,19 @@ def optimiser_of(model: nn.Module, training: TrainingSpec) -> Optimizer:
     return KINDS[training.optimiser](model, training)
 
 
+def shares_of(model: nn.Module, training: TrainingSpec) -> dict[Tensor, float]:
+    """By which share of the rate each weight learns (layer-wise decay of the learning rate)."""
+    if training.layer_decay == 1.0:
+        return dict.fromkeys(model.parameters(), 1.0)
+    from heedful.training.adapt.freeze_and_lora import scales
+
+    return scales(model, training.layer_decay)
+
+
 def groups(model: nn.Module, training: TrainingSpec, apart: frozenset[Tensor] = frozenset()) -> list[Group]:
     """Matrices, which decay, and norms, biases and other vectors, which do not; less those that stand apart."""
     learned = [p for p in model.parameters() if p.requires_grad and p not in apart]
-    shares = scales(model, training.layer_decay)
+    shares = shares_of(model, training)
     made = []
     for share in sorted({shares[p] for p in learned}, reverse=True) or [1.0]:
         here = [p for p in learned if shares[p] == share]
@@ -125,7 +133,7 @@ class Muon(Optimizer):
 
     def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
         inner = hidden(model)
-        shares, named = scales(model, training.layer_decay), "matrices of blocks made orthogonal"
+        shares, named = shares_of(model, training), "matrices of blocks made orthogonal"
         chosen: list[Group] = [
             {"name": named, "params": [p for p in inner if shares[p] == share], "scale": share}
             for share in sorted({shares[p] for p in inner}, reverse=True) or [1.0]

@@ -28,8 +28,6 @@ from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
-from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherited
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import answered, check_batch
 from heedful.training.precision import working_dtype
@@ -37,6 +35,7 @@ from heedful.training.run_spec import RunSpec
 from heedful.training.trained_run import trained
 
 if TYPE_CHECKING:
+    from heedful.training.adapt.init_from import Begun
     from heedful.training.callbacks import Callback
 
 
@@ -81,14 +80,20 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
     with answered("a first try of the model", run):
         model = models.assemble(spec)
-        begun = begun_with(model, run)
+        begun = begun_with(model, run) if run.start else None
         task.on_train_begin(model)
-        check_learns(run, model, begun)
-        adapt(model, run.training)
+        if begun is not None:
+            from heedful.training.adapt.init_from import check_learns
+
+            check_learns(run, model, begun)
+        if run.training.freeze or run.training.lora is not None:
+            from heedful.training.adapt.freeze_and_lora import adapt
+
+            adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
     advise(task, spec)
-    return Ready(run, task, splits, model, begun.said, task.overlaps(splits))
+    return Ready(run, task, splits, model, begun.said if begun else "", task.overlaps(splits))
 
 
 def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Module) -> Ready:
@@ -102,10 +107,10 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
 
 
 def begun_with(model: nn.Module, run: RunSpec) -> Begun:
-    """What a fresh model begins with: a folder for the whole of it, folders for its parts, or chance."""
-    if run.part_starts:
-        return begin_parts(model, run.part_starts)
-    return begin(model, Path(run.whole_start)) if run.whole_start else Begun()
+    """What a fresh model begins with: a folder for the whole of it, or folders for its parts."""
+    from heedful.training.adapt.init_from import begin, begin_parts
+
+    return begin_parts(model, run.part_starts) if run.part_starts else begin(model, Path(run.whole_start))
 
 
 def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> None:
@@ -135,6 +140,8 @@ def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[A
     check_terms(run, task)
     working_dtype(run.training, place)
     if run.whole_start:
+        from heedful.training.adapt.init_from import check_tokens
+
         check_tokens(run, task)
     task.configure(dict(run.objective), splits)
     task.decoding = run.decoding
@@ -183,7 +190,11 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
 
 def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherited(run, task) if run.whole_start and task.inherits else {}
+    begun: dict[str, Any] = {}
+    if run.whole_start and task.inherits:
+        from heedful.training.adapt.init_from import inherited
+
+        begun = inherited(run, task)
     family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
     told = {"family": family} | begun | run.model
     told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})

@@ -19,7 +19,6 @@ from heedful.formats.weights import restore
 from heedful.safe.opening import check_all
 from heedful.safe.sealed_folders import making, manifest, replace_file
 from heedful.training import checkpoint
-from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.async_save import changed
 from heedful.training.banner import introduction
 from heedful.training.data_checksum import sum_of
@@ -228,7 +227,10 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     checkpoint.tidy(loop.saver.folder, loop.progress, loop.saver.keep)  # where it was killed between save and tidying
     restore(ready.model, loop.best, "the best weights")
     loop.try_mean(record)
-    merge(ready.model)
+    if ready.run.training.lora is not None:
+        from heedful.training.adapt.freeze_and_lora import merge
+
+        merge(ready.model)
     ready.task.calibrate(ready.model, ready.splits)
     ready = replace(ready, model=ready.task.inference_model(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)

@@ -14,8 +14,7 @@ from heedful.inputs.grids import Shape
 from heedful.looking.gradients import felt, relevance
 from heedful.looking.learned_patches import segments
 from heedful.looking.look import Seen
-from heedful.looking.maps import Map
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import Map, maps_of_seen
 from heedful.looking.overlay import Overlay
 from heedful.looking.page import Example, Section
 from heedful.looking.rollout import FUSED, rollout, share
@@ -47,7 +46,7 @@ def maps_of(model: nn.Module, seen: Seen, images: Tensor) -> tuple[Map, ...]:
         alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
         early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local_up_to_layer", 0))]
         pooled = (tokens[:1], tokens)
-        return maps(
+        return maps_of_seen(
             seen,
             lambda path: (
                 pooled if "cross" in path else (alone, alone) if path.startswith(tuple(early)) else (tokens, tokens)
@@ -68,7 +67,7 @@ def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int], images: Tensor
     assert isinstance(model, MAE)
     whole = words_of(model, model.inputs.shape(images))
     some = [*whole[: model.spec.first], *(whole[model.spec.first + at] for at in shown)]
-    return maps(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
+    return maps_of_seen(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
 def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) -> tuple[Overlay, ...]:

@@ -48,8 +48,8 @@ from heedful.attention import (
 )  # fmt: skip
 from heedful.attention.kv_cache import FixedMemory
 from heedful.attention.masks import sparse
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.sight import Sight
 from heedful.decoding.generate import generate
 from heedful.engines import decode_kernel

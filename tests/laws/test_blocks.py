@@ -27,8 +27,8 @@ from heedful.attention import (
 )
 from heedful.attention.masks import sparse
 from heedful.attention.masks.parts import Every
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import Softmax, softmax
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.order import Order
 from heedful.models import part_tables
 from tests.laws import cases

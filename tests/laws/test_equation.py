@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import dpfp, running, softmax, talking
-from heedful.attention.mechanisms.mechanism import shared
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
 

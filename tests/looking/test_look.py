@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from heedful.attention import Bias, Causal, FixedMemory, Mask, Memory, Sight
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import Mechanism
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.errors import Refusal
 from heedful.looking import Seen, look
 from tests.laws import families

@@ -16,7 +16,7 @@ from heedful.attention.card import Card
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mask_and_bias import Bias
-from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.mechanisms.softmax import Softmax
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight

@@ -8,7 +8,7 @@ from heedful.attention.attention import Attention
 from heedful.attention.biases.beit import ClassTable
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
-from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanism import Mechanism
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal

@@ -11,8 +11,8 @@ from heedful.attention.biases.swin import Table
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mask_and_bias import Everything, Mask
-from heedful.attention.masks.plain import Documents
-from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanism import Mechanism
+from heedful.attention.plain_masks import Documents
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal

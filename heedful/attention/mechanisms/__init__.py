@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from heedful.registry import lazily
 
 if TYPE_CHECKING:
+    from heedful.attention.mechanism import Mechanism
     from heedful.attention.mechanisms.additive import Additive
     from heedful.attention.mechanisms.average import Average
     from heedful.attention.mechanisms.clustered import Clustered
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from heedful.attention.mechanisms.linformer import Linformer
     from heedful.attention.mechanisms.localness import Localness
     from heedful.attention.mechanisms.low_rank import LowRank
-    from heedful.attention.mechanisms.mechanism import Mechanism
     from heedful.attention.mechanisms.nystromformer import Nystromformer
     from heedful.attention.mechanisms.performer import Performer
     from heedful.attention.mechanisms.reformer import Reformer

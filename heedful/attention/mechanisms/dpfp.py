@@ -10,8 +10,8 @@ from torch.linalg import solve, solve_triangular
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms.mask_support import read
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.running import Given, Running, chunks, earlier, exact
 from heedful.attention.sight import Sight
 

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import elu, pad
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms.mask_support import read
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.running import Given, Running, chunks, exact
 from heedful.attention.sight import Sight
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.mask_support import read_whole, within
-from heedful.attention.mechanisms.mechanism import Mechanism, shared
 from heedful.attention.sight import Sight
 
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.mask_and_bias import Causal, may_ask
-from heedful.attention.masks.plain import Documents, Padding
-from heedful.attention.mechanisms.mechanism import Mechanism
+from heedful.attention.mechanism import Mechanism
+from heedful.attention.plain_masks import Documents, Padding
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal
 

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, shared
 from heedful.attention.sight import Sight
 
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.linear import divided
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import exact, taken_by_head
 from heedful.attention.sight import Sight

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, normalize, pad
 
 from heedful.attention.card import Card
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms.linear import CHUNK, LinearLike
 from heedful.attention.mechanisms.mask_support import read
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.attention.mechanisms.running import Given, chunks, earlier, exact
 from heedful.attention.sight import Sight
 

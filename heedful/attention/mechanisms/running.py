@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.kv_cache import Memory
+from heedful.attention.mechanism import Mechanism
 from heedful.attention.mechanisms.mask_support import present, read
-from heedful.attention.mechanisms.mechanism import Mechanism
 from heedful.attention.sight import Sight
 
 Given = tuple[Tensor, ...]  # what queries (B H T F) ask, then what is written: B H S F, B H S E, ...

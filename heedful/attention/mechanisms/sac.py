@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, shared
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 

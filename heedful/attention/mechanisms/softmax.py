@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
 from heedful.attention.mask_and_bias import structure
-from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
 

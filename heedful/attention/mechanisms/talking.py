@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mechanism import Mechanism, safe_softmax, shared
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal
 

@@ -11,8 +11,8 @@ from torch.nn.functional import conv2d
 
 from heedful.attention import Attention, Causal, Everything, Memory, Padding, Sight
 from heedful.attention.card import Card
+from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms.mask_support import present
-from heedful.attention.mechanisms.mechanism import shared
 from heedful.blocks.stacks.exchange import Exchange, scoring
 from heedful.errors import Refusal
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from heedful.attention import Attention, Memory, Sight
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.mechanism import shared
 from heedful.blocks.stacks.exchange import Exchange, scoring
 
 

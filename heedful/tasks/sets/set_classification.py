@@ -17,7 +17,7 @@ from heedful.data.splits import Splits
 from heedful.data.toys.series_sets import Labelled, Numbers
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.looking.maps_of_seen import maps
+from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.metrics.accuracy import Accuracy
 from heedful.models import Spec
@@ -108,7 +108,7 @@ class SetPipeline(Classifying[SetLearned]):
         with look(model) as seen:
             model(*(batch[name] for name in READS))
         rows = words(sample.vectors)
-        return Example(f"{len(rows)} vectors → {answer}", maps(seen, lambda path: (rows, rows)))
+        return Example(f"{len(rows)} vectors → {answer}", maps_of_seen(seen, lambda path: (rows, rows)))
 
 
 def padded(sets: Sequence[Numbers]) -> Batch:

@@ -21,8 +21,7 @@ from heedful.data.readers.word_sequences import ListOps, Pixels, WordSequences, 
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.looking.maps import Map
-from heedful.looking.maps_of_seen import fitting
+from heedful.looking.maps import Map, fitting
 from heedful.looking.page import Example
 from heedful.metrics.accuracy import Accuracy
 from heedful.models import Spec
@@ -31,8 +30,7 @@ from heedful.models.sets.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.objectives.classification import Classification
 from heedful.pipelines.classification import Classes, Classifying
-from heedful.pipelines.pipeline import unheard
-from heedful.pipelines.reading_inputs import nonempty
+from heedful.pipelines.pipeline import nonempty, unheard
 from heedful.tasks.task import Task
 from heedful.views.labelled_samples import LabelledSamples
 

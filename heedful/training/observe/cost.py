@@ -11,7 +11,6 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.data.collate import to
-from heedful.models import Members
 from heedful.training.loop import Loop
 
 COUNTED = 8  # steps of the first epoch, evenly spread
@@ -35,19 +34,23 @@ def operations_a_step(loop: Loop) -> float:
 def forwards(loop: Loop, samples: Sequence[Any]) -> int:
     """The operations of one pass forwards over samples."""
     counter = FlopCounterMode(display=False)
-    with counter, at_rest(loop.model):
+    with counter, at_rest(loop):
         loop.task.loss(loop.model, to(loop.task.batch(samples), loop.device))
     return int(counter.get_total_flops())
 
 
 @contextmanager
-def at_rest(model: nn.Module) -> Iterator[None]:
+def at_rest(loop: Loop) -> Iterator[None]:
     """No weight learns meanwhile: torch's counter stumbles over views of those that do, as of a learned query.
 
     Members share a batch, as they do while they learn.
     """
-    sharing = [part for part in model.modules() if isinstance(part, Members) and not part.training]
-    learning = [weight for weight in model.parameters() if weight.requires_grad]
+    sharing: list[nn.Module] = []
+    if loop.run.model.get("members", 1) > 1:
+        from heedful.models.ensemble import Members
+
+        sharing = [part for part in loop.model.modules() if isinstance(part, Members) and not part.training]
+    learning = [weight for weight in loop.model.parameters() if weight.requires_grad]
     for weight in learning:
         weight.requires_grad_(False)
     for part in sharing:
