@@ -16,6 +16,7 @@ from heedful.data.near_duplicates import Content, Overlap, overlaps
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 
+ROOM = 8192  # tokens of a batch that is read and not written
 Batch = dict[str, Tensor]
 Ids = Sequence[int] | NDArray[np.int64]
 Read = TypeVar("Read")

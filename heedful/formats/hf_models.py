@@ -18,11 +18,8 @@ from heedful.errors import Refusal
 from heedful.formats import image_processors
 from heedful.formats.file_names import CONFIG, GENERATION, INDEX, SETTINGS, WEIGHTS
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.beit import untaught
-from heedful.formats.hf.transformer import published
-from heedful.formats.hf.vit import PIXELS
 from heedful.formats.layout import Layout
-from heedful.formats.layout_registry import layout_for, layout_of
+from heedful.formats.layout_registry import PUBLISHED, layout_for, layout_of
 from heedful.formats.name_rules import Rule, rules_of
 from heedful.formats.placing import placed
 from heedful.formats.weights import check_depths, state
@@ -187,7 +184,10 @@ def check_constants(layout: Layout, spec: Spec, files: Files, there: Mapping[str
 
 def write(model: nn.Module, folder: Path) -> nn.Module:
     """config.json and weights into a folder that exists, so that transformers reads them; gives what was written."""
-    model = framing(published(untaught(model)))
+    assert isinstance(model.spec, Spec)
+    if model.spec.family in PUBLISHED:
+        model = PUBLISHED[model.spec.family](model)
+    model = framing(model)
     assert isinstance(model.spec, Spec)
     layout, config = layout_for(model.spec)
     tensors = layout.constants(model.spec)
@@ -197,7 +197,7 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
     said: dict[str, Any] = config | {"dtype": str(next(iter(own.values())).dtype).removeprefix("torch.")}
     if isinstance(model.spec, ImageSpec):  # others look for the scale of pixels beside config.json alone
         image_processors.write(model.spec, folder)
-        said = {key: value for key, value in said.items() if key not in PIXELS.values()}
+        said = {key: value for key, value in said.items() if key not in image_processors.PIXELS.values()}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     if asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")

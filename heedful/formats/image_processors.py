@@ -19,6 +19,7 @@ from heedful.models.part_words import said as word
 from heedful.models.vision.image_spec import ImageSpec, processor
 from heedful.safe.json_and_tensors import read_json
 
+PIXELS = {"mean": "image_mean", "deviation": "image_std", "processor": "processor"}  # keys of specs, and of configs
 HALF: dict[str, Any] = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 CLIP: dict[str, Any] = {
     "image_mean": [0.48145466, 0.4578275, 0.40821073],

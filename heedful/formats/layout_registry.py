@@ -6,7 +6,10 @@ that each is a bijection; add configs to be drawn there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+from torch import nn
 
 from heedful.errors import Refusal, unknown
 from heedful.formats.foreign_config import Config
@@ -56,15 +59,21 @@ LAYOUTS = Layouts(
         "resnet": "heedful.formats.hf.resnet:HFResNet",
     },
 )
+OTHERS: Registry[Callable[[Config], Layout]] = Registry(  # by which a config.json without a model_type is read
+    "library", "heedful.libraries", {"timm": "heedful.formats.timm:layout_of"}
+)
+PUBLISHED: Registry[Callable[[Any], nn.Module]] = Registry(  # how a family becomes one that the layouts can say
+    "family",
+    "heedful.published",
+    {"transformer": "heedful.formats.hf.transformer:published", "beit": "heedful.formats.hf.beit:untaught"},
+)
 BY_DATA = {"vocab", "source_vocab", "classes", "labels", "tasks"}  # keys that nobody can choose
 
 
 def layout_of(config: Config) -> Layout:
     """The layout that a config.json names."""
     if "model_type" not in config.values and "architecture" in config.values:
-        from heedful.formats import timm
-
-        return timm.layout_of(config)
+        return OTHERS["timm"](config)
     kind = config.word("model_type")
     if kind not in LAYOUTS:
         refused = unknown("model_type", kind[:60], LAYOUTS)

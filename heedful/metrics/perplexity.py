@@ -7,15 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import torch
-from torch import nn
-
-from heedful.data.collate import Collate, alike, to
-from heedful.metrics.metric import Heard, Metric
-from heedful.models.numerics import device_of
-from heedful.objectives.objective import Objective, combined, primary
-
-ROOM = 8192  # tokens of a batch that is read and not written
+from heedful.metrics.metric import Metric
 
 
 @dataclass(frozen=True)
@@ -35,24 +27,6 @@ class TokenSums:
     def mean(self) -> float:
         """The mean loss of a token."""
         return self.nats / max(1, self.tokens)
-
-
-@dataclass(frozen=True)
-class TokenLosses:
-    """The sum of the losses of samples that are read and not written, and how many tokens there are."""
-
-    objective: Objective[Any]
-    collate: Collate[Any]
-
-    @torch.no_grad()
-    def __call__(self, model: nn.Module, samples: Sequence[Any], learned: Any, heard: Heard) -> TokenSums:
-        model.eval()
-        sums = TokenSums()
-        for places in alike([self.collate.length(sample, learned) for sample in samples], ROOM):
-            batch = to(self.collate.batch([samples[at] for at in places], learned), device_of(model))
-            losses = self.objective.losses(model, batch, learned)
-            sums += TokenSums(float(combined(losses)), int(primary(losses).count))
-        return sums
 
 
 @dataclass

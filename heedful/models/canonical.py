@@ -8,8 +8,7 @@ from typing import Any
 
 from heedful.models import part_tables, part_words
 from heedful.models.blueprint import key
-from heedful.models.specs import Deep, Groups, Spec
-from heedful.models.text.encoder_decoder import DECODER
+from heedful.models.specs import DECODER, Deep, Groups, Spec
 
 POSITIONS = ChainMap[str, Any](part_tables.ROTARY, part_tables.POSITIONS, part_tables.GRIDS)  # type: ignore[arg-type]
 WORDS: dict[str, Mapping[str, Any]] = {

@@ -14,6 +14,8 @@ from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 
 PAD, BEGIN, END, UNKNOWN = 0, 1, 2, 3  # the ids of the special tokens, in every vocabulary made here
+# Flat keys of the decoder where both sides have one spec, and the encoder's that count where they are not given.
+DECODER = {"decoder_depth": "depth", "decoder_heads": "heads", "decoder_hidden": "hidden"}
 Count = Annotated[int, Field(ge=1)]
 Id = Annotated[int, Field(ge=0, lt=2**31)]
 Stages = Annotated[list[Annotated[int, Field(ge=1, le=1000)]], Field(min_length=1, max_length=16)]  # blocks of each

@@ -12,7 +12,18 @@ from torch import Tensor, nn
 from heedful.looking import look
 from heedful.looking.look import Seen
 from heedful.objectives.objective import Loss, Weight, primary
+from heedful.registry import Registry
 
+HEAD_LOSSES: Registry[Callable[..., Any]] = Registry(
+    "loss on heads",
+    "heedful.head_losses",
+    {
+        "disagreement": "heedful.objectives.head_losses.disagreement:overlap",
+        "guided": "heedful.objectives.head_losses.guided:astray",
+        "policy": "heedful.objectives.head_losses.policy_gradient:by_policy",
+        "span": "heedful.objectives.head_losses.span_loss:farness",
+    },
+)
 LOOKING = ("disagreement", "guided", "policy")  # those that look into the model, of heads
 
 Losses = dict[str, Loss]
@@ -41,18 +52,14 @@ class HeadTerms:
         """The losses that an objective finds in a batch, and beside them what heads cost."""
         found = self.looked(judge, model)
         if self.span:
-            from heedful.objectives.head_losses.span_loss import farness
-
             count = primary(found).count
-            found["span"] = Loss(count * farness(model), count, self.span)
+            found["span"] = Loss(count * HEAD_LOSSES["span"](model), count, self.span)
         return found
 
     def looked(self, judge: Callable[[], Losses], model: nn.Module) -> Losses:
         """The same of those that look into the model, layer by layer."""
         if self.policy:
-            from heedful.objectives.head_losses.policy_gradient import by_policy
-
-            return by_policy(judge, model, self.policy, self.patterns)
+            return HEAD_LOSSES["policy"](judge, model, self.policy, self.patterns)
         if not (self.disagreement or self.guided):
             return judge()
         with look(model) as seen:
@@ -63,9 +70,7 @@ class HeadTerms:
         """What heads cost that look at the same, or elsewhere than they are told to, as a mean over layers."""
         made = {}
         if self.disagreement:
-            from heedful.objectives.head_losses.disagreement import overlap
-
-            apart = [overlap(seen.weights(path), seen.sight(path)) for path in seen.paths]
+            apart = [HEAD_LOSSES["disagreement"](seen.weights(path), seen.sight(path)) for path in seen.paths]
             made["disagreement"] = Loss(count * torch.stack(apart).mean(), count, self.disagreement)
         if self.guided:
             away = [strayed(seen, path) for path in seen.paths]
@@ -80,8 +85,6 @@ def looks(numbers: Any) -> str:
 
 def strayed(seen: Seen, path: str) -> Tensor:
     """How far the heads of a layer stray; those that look at another sequence are told nothing."""
-    from heedful.objectives.head_losses.guided import astray
-
     sight = seen.sight(path)
-    found = astray(seen.weights(path), sight)
+    found: Tensor = HEAD_LOSSES["guided"](seen.weights(path), sight)
     return found if sight.rows is sight.columns else torch.zeros_like(found)

@@ -7,7 +7,7 @@ from typing import Self
 
 from torch import nn
 
-from heedful.data.collate import Batch, alike, pick
+from heedful.data.collate import ROOM, Batch, alike, pick
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.ibm_model1 import lexicon
 from heedful.data.parallel_sample import Link
@@ -15,7 +15,6 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.metrics.alignment_error import choose, crossings
-from heedful.metrics.perplexity import ROOM
 from heedful.models.numerics import precise
 from heedful.objectives.objective import Loss, Weight
 from heedful.objectives.seq2seq import TeacherForcing

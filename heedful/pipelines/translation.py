@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from heedful.data.collate import Batch, Ids, alike
+from heedful.data.collate import ROOM, Batch, Ids, alike
 from heedful.data.encoded_pairs import Encoded, encoded_pairs
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import Scored
@@ -18,7 +18,6 @@ from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment, guide, links
 from heedful.looking.page import Example
 from heedful.metrics.alignment_error import Gaze, Words, crossings, of_words
-from heedful.metrics.perplexity import ROOM
 from heedful.pipelines.pipeline import nonempty, unheard
 from heedful.pipelines.seq2seq import Seq2Seq
 from heedful.pipelines.sequence_pairs import PairCollate, PairsLearned

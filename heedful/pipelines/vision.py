@@ -17,12 +17,12 @@ from heedful.errors import Refusal
 from heedful.looking import attends, look
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of, finite, precise
+from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification import Classifying
 from heedful.pipelines.image_inputs import called, enlarged, picture_of
 from heedful.pipelines.image_learned import ImageLearned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Label, Vector
-from heedful.views.attention_over_image import maps_of, over
 
 INPUT = "the path of an image"
 AT_ONCE = 250  # images that are answered together

@@ -15,10 +15,10 @@ from heedful.looking import attends, confusion
 from heedful.looking.calibration import bins
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Section
+from heedful.pipelines.attention_over_image import overlays
 from heedful.pipelines.image_learned import ImageClasses
 from heedful.pipelines.vision import called_class, looked
 from heedful.results import Label
-from heedful.views.attention_over_image import overlays
 from heedful.views.finding import Finding
 from heedful.views.labelled_samples import LabelledSamples
 from heedful.views.learned_filters import learned_of

@@ -15,7 +15,7 @@ from heedful.looking.maps import Map
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Curve, Curves, Section
 from heedful.models.vision.vit import ViT
-from heedful.views.attention_over_image import placed, shape_of
+from heedful.pipelines.attention_over_image import placed, shape_of
 
 CELLS = 64  # positions that are shown
 GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"

@@ -13,7 +13,7 @@ from heedful.looking.page import Section
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import ViT
-from heedful.views.attention_over_image import (
+from heedful.pipelines.attention_over_image import (
     DISCARD,
     MEANT,
     ROLLOUT,

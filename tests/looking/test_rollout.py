@@ -11,7 +11,7 @@ from heedful.errors import Refusal
 from heedful.looking.maps import Map
 from heedful.looking.overlay import shaded
 from heedful.looking.rollout import rolled, rollout
-from heedful.views.attention_over_image import asked
+from heedful.pipelines.attention_over_image import asked
 
 
 def test_a_case_that_was_worked_out_by_hand():

@@ -27,9 +27,9 @@ MASKED = "BeitForMaskedImageModeling"
 TEACHERS = ("tokenizer_width", "mask_ratio")  # of a spec: what its teacher is, and how much was hidden of what both saw
 
 
-def untaught(model: nn.Module) -> nn.Module:
+def untaught(model: BEiT) -> nn.Module:
     """A BEiT without the autoencoder that taught it, for which others have no place; says that it is left out."""
-    if not isinstance(model, BEiT) or model.coder is None:
+    if model.coder is None:
         return model
     warnings.warn(
         f"the autoencoder that taught the model (tokenizer_width={model.spec.tokenizer_width}) is left out: the "

@@ -36,10 +36,8 @@ AXES = {
 }
 
 
-def published(model: nn.Module) -> nn.Module:
-    """The model itself, or one of a public family that says the same; what that cannot say, its layout refuses."""
-    if not isinstance(model, Transformer):
-        return model
+def published(model: Transformer) -> nn.Module:
+    """The same model as one of a public family; what that cannot say, its layout refuses."""
     s = model.spec
     numbers = {key: value for key, value in s if key != "family"}
     name, given = parse(s.position)

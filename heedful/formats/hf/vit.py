@@ -12,6 +12,7 @@ from torch import Tensor
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.architectures import usual, written
 from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.formats.image_processors import PIXELS
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Row, Rule, Same, Shape, Stacked
 from heedful.models.part_words import parse
@@ -27,7 +28,6 @@ PARTS = {  # of a block
 }
 
 
-PIXELS = {"mean": "image_mean", "deviation": "image_std", "processor": "processor"}  # keys of specs, and of configs
 ANSWERS = ("classifier.weight", "cls_classifier.weight", "classifier.1.weight")  # of models that say classes
 
 

@@ -16,11 +16,8 @@ from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, END, PAD, Count, Id, LanguageSpec, Stacked
+from heedful.models.specs import BEGIN, DECODER, END, PAD, Count, Id, LanguageSpec, Stacked
 from heedful.models.writer import Beginning, Writer, memory_for
-
-# Flat keys of the decoder where both sides have one spec, and the encoder's that count where they are not given.
-DECODER = {"decoder_depth": "depth", "decoder_heads": "heads", "decoder_hidden": "hidden"}
 
 
 class TwoStacks(Stacked):

@@ -12,8 +12,9 @@ from heedful.data.readers.parallel_pairs import READERS, Scored
 from heedful.data.readers.reader import Reader
 from heedful.data.splits import Splits
 from heedful.metrics.bleu import Bleu, ChrF
-from heedful.metrics.perplexity import Perplexity, TokenLosses
+from heedful.metrics.perplexity import Perplexity
 from heedful.objectives.seq2seq import TeacherForcing
+from heedful.objectives.token_losses import TokenLosses
 from heedful.objectives.translation import GuidedTranslation
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.sequence_pairs import KnownText, as_ids

@@ -24,6 +24,7 @@ from heedful.models.numerics import device_of, finite
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import PatchSpec, stem
 from heedful.objectives.masked_patches import STEADY, MaskedPixels, rebuilt
+from heedful.pipelines.attention_over_image import maps_seen
 from heedful.pipelines.image_inputs import called
 from heedful.pipelines.image_learned import ImageLearned, again, checked
 from heedful.pipelines.pipeline import Heard
@@ -31,7 +32,6 @@ from heedful.pipelines.vision import AT_ONCE, VisionPipeline, images_of
 from heedful.results import Score
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate
-from heedful.views.attention_over_image import maps_seen
 from heedful.views.finding import Finding
 from heedful.views.learned_filters import GOES_ON
 

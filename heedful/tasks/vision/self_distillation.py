@@ -19,12 +19,12 @@ from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
 from heedful.metrics.knn import NEIGHBOURS, NeighbourAccuracy, neighbours, voted
 from heedful.objectives.self_distillation import SelfDistillation
+from heedful.pipelines.attention_over_image import overlays
 from heedful.pipelines.image_learned import ImageLearned, again, checked
 from heedful.pipelines.vision import ImageVectors, image_vectors, looked
 from heedful.results import Vector
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate
-from heedful.views.attention_over_image import overlays
 from heedful.views.finding import Finding
 from heedful.views.image_classes import CLASSES
 from heedful.views.learned_filters import GOES_ON, learned_of
