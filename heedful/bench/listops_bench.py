@@ -20,11 +20,11 @@ from heedful.data.readers.word_sequences import ListOps, Pixels
 from heedful.errors import Failure, Refusal, short_of_memory, unknown
 from heedful.formats.weights import restore
 from heedful.models import attention_kinds, part_words
-from heedful.training import recipes
 from heedful.training.loop import Loop
 from heedful.training.prepare import Ready, prepare
 from heedful.training.record import Record
 from heedful.training.run import device, name_of
+from heedful.training.spec import recipes
 
 LENGTHS = (MADE, 501, 1999)  # of the paper's expressions
 SECONDS = 600.0  # of learning, for each kind

@@ -19,12 +19,12 @@ from heedful.objectives.cross_entropy import cross_entropy
 from heedful.outputs import NextToken
 from heedful.tasks import TASKS
 from heedful.terminal import say
-from heedful.training import recipes
+from heedful.training import memory_estimate
 from heedful.training.distributed.ranks import ONE
 from heedful.training.loop import Loop
-from heedful.training.observe import memory_estimate
 from heedful.training.prepare import suited
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RunSpec
 
 BASE = ["data=toy", "model.size=base", "training.tokens=16384", "training.graphs=false", "model.dropout=0.1"]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.training import recipes, run
+from heedful.training import run
+from heedful.training.spec import recipes
 
 OUT = Path("runs") / "vision"
 STEPS = {"cuda": 1500, "cpu": 150}

@@ -14,12 +14,12 @@ from PIL import Image
 from heedful.bench.measure import Case
 from heedful.data.public import download
 from heedful.errors import Refusal
-from heedful.training import recipes
 from heedful.training.loop import Loop
 from heedful.training.microbatches import Portion
 from heedful.training.prefetch import Ahead
 from heedful.training.prepare import prepare
 from heedful.training.run import device
+from heedful.training.spec import recipes
 
 BASE, AHEAD, BETWEEN = "a step with all its data", "waiting, batches made ahead", "waiting, batches made in between"
 IMAGES = 2000

@@ -29,8 +29,8 @@ def plan(
     if not 1 <= gpus <= 65536:
         raise Refusal(f"--gpus {gpus} is no number of GPUs that can be planned for; choose one from 1 to 65536")
 
-    from heedful.training import recipes
-    from heedful.training.observe import memory_estimate
+    from heedful.training import memory_estimate
+    from heedful.training.spec import recipes
 
     spec = recipes.resolve(recipe, changes or [])
     say(f"{'layout':<18} weights  gradients  optimiser  activations     total  sent a step  fits {memory}")

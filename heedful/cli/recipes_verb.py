@@ -12,8 +12,8 @@ from heedful.terminal import say
 
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
-    from heedful.training import recipes
     from heedful.training.report import shown
+    from heedful.training.spec import recipes
 
     names = recipes.names()
     found = {name: recipes.resolve(name) for name in names}

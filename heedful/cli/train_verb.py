@@ -29,9 +29,10 @@ def train(
     path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
-    from heedful.training import recipes, run, signals
+    from heedful.training import run, signals
     from heedful.training.distributed import ranks as parallel
     from heedful.training.loop import Interrupted
+    from heedful.training.spec import recipes
 
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run.RESULT).exists()

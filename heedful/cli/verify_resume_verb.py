@@ -31,8 +31,9 @@ def verify_resume(
     a small training.steps make it short. Status 0 where both are bit-equal, 1 where they are not.
     """
     from heedful.errors import Failure, Refusal
-    from heedful.training import recipes, run
+    from heedful.training import run
     from heedful.training.resume_proof import chosen, verify
+    from heedful.training.spec import recipes
 
     spec = recipes.resolve(recipe, changes or [])
     place = run.device(device)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from heedful.decoding.generated_answer import Answer
-from heedful.decoding.generation_loop import likeliest, write
 from heedful.decoding.logits_rules import FREE, Rules
-from heedful.decoding.steps import Steps, limits, searching
+from heedful.decoding.steps import Steps, limits, searching, write
 from heedful.models.writer import Beginning, Writer
 
 
@@ -20,3 +21,8 @@ def greedy(
     limit = limits(model, context, max_new_tokens)
     with searching(model) as running:
         return write(Steps(running, context, running.memory() if remember else None, rules), likeliest, limit)
+
+
+def likeliest(chances: Tensor, going: Tensor, step: int) -> Tensor:
+    """The likeliest token of each target, of equals the first."""
+    return chances.max(-1).indices

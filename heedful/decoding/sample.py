@@ -10,9 +10,9 @@ from torch import Tensor
 
 from heedful.decoding.dice import Dice
 from heedful.decoding.generated_answer import Answer
-from heedful.decoding.generation_loop import Choose, likeliest, write
+from heedful.decoding.greedy import likeliest
 from heedful.decoding.logits_rules import FREE, Rules
-from heedful.decoding.steps import Steps, answering, begin, limits, quiet
+from heedful.decoding.steps import Choose, Steps, answering, begin, limits, quiet, write
 from heedful.decoding.truncation import Cuts
 from heedful.engines import refresh, runner
 from heedful.errors import Refusal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Memory
 from heedful.attention.kv_cache import TreeMemory
+from heedful.decoding.generated_answer import Answer
 from heedful.decoding.logits_rules import FREE, Rules
 from heedful.engines import Weights, runner
 from heedful.engines.tree import Model
@@ -17,6 +18,8 @@ from heedful.errors import Failure, Refusal
 from heedful.models.writer import Beginning, Writer, longest
 
 BEYOND = 50  # an answer may be this much longer than its source, where not told (Vaswani et al., 2017)
+# The log-probabilities of the next tokens (B V), the place of each target among all, and the step -> tokens (B).
+Choose = Callable[[Tensor, Tensor, int], Tensor]
 
 
 class Steps:
@@ -198,3 +201,25 @@ def searching(model: Model) -> Iterator[Model]:
     watched = any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
     with answering(model) as running, nullcontext() if watched else torch.inference_mode():
         yield running
+
+
+def write(steps: Steps, choose: Choose, limit: Tensor) -> list[Answer]:
+    """The answer of every target, in their order: until END, or as many tokens as its source's limit (B) says.
+
+    What is finished leaves the batch.
+    """
+    answers: dict[int, Answer] = {}
+    going = torch.arange(len(steps), device=limit.device)
+    scores, limit, count = torch.zeros(len(steps), device=limit.device), limit[steps.sources], len(steps)
+    while len(steps):
+        chances = steps.chances()
+        tokens = choose(chances, going, steps.length)
+        scores = scores + chances.gather(1, tokens[:, None]).squeeze(1)
+        steps.write(tokens)
+        ends = steps.ended() | (limit <= steps.length)
+        if ends.any():
+            wrote = going[ends].tolist(), steps.answers(ends).tolist(), scores[ends].tolist()
+            answers |= {place: Answer.of(said, score, steps.ends) for place, said, score in zip(*wrote, strict=True)}
+            steps.take((~ends).nonzero().flatten())
+            scores, going, limit = scores[~ends], going[~ends], limit[~ends]
+    return [answers[place] for place in range(count)]

@@ -18,10 +18,11 @@ from heedful.looking.page import Example
 from heedful.results import Result
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.callbacks import Callback
 from heedful.training.prepare import Given
-from heedful.training.run_spec import RunSpec, reading, validated
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RunSpec, reading, validated
 from heedful.training.trained_run import usable, work_of
 
 

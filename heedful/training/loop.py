@@ -30,9 +30,9 @@ from heedful.training.optimiser import Average, optimiser_of, optimiser_state, r
 from heedful.training.precision import Precision
 from heedful.training.prefetch import Ahead
 from heedful.training.record import Record
-from heedful.training.run_spec import RunSpec
 from heedful.training.schedule import rate
 from heedful.training.signals import finishing_the_step
+from heedful.training.spec.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from heedful.engines.buckets import Shape

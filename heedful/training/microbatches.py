@@ -11,7 +11,7 @@ from heedful.data.collate import Batch
 from heedful.data.splits import Plan
 from heedful.tasks.work import Work
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 
 if TYPE_CHECKING:
     from heedful.engines.buckets import Shape

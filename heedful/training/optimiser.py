@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.training.distributed.sharding import gathered, in_parts, local, parted
-from heedful.training.run_spec import TrainingSpec
+from heedful.training.spec.run_spec import TrainingSpec
 
 Group = dict[str, Any]
 

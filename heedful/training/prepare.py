@@ -31,7 +31,7 @@ from heedful.terminal import progress
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import answered, check_batch
 from heedful.training.precision import working_dtype
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import trained
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Sample
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 from heedful.views.finding import Finding
 
 # Scores from 0 to 1; others are numbers of their own.
@@ -56,7 +56,7 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
     ]
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
-        from heedful.training.adapt.ablation import beside
+        from heedful.training.ablation import beside
 
         sections += beside(out, scores, task.watch, is_share)
     sections += [finding.figures, *finding.more] if finding else []

@@ -21,17 +21,17 @@ from heedful.safe.sealed_folders import making, manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import changed
 from heedful.training.banner import introduction
+from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.distributed.sharding import check, still
 from heedful.training.lock import busy, clear, held, holding
 from heedful.training.loop import Loop
-from heedful.training.observe.cost import operations
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.run_spec import LIKE, RunSpec
+from heedful.training.spec.run_spec import LIKE, RunSpec
 from heedful.training.trained_run import leave, samples, trained, usable
 
 SPEC = "run.yaml"  # written first
@@ -73,7 +73,7 @@ def train(
     done = finished(out, resume)
     begun = done or occupied(out, resume)
     if begun:
-        from heedful.training.older_runs import begun_spec
+        from heedful.training.spec.older_runs import begun_spec
 
         held = {"data": run.data} if run.data.name == MEMORY else {}
         run = same(run, begun_spec(out / SPEC), out, asked).model_copy(update=held)
@@ -84,7 +84,7 @@ def train(
         torch.set_num_threads(run.training.threads)
     whole = run
     if run.stages:
-        from heedful.training.adapt.pretraining_stages import foreseen, settled
+        from heedful.training.pretraining_stages import foreseen, settled
 
         if not begun and given.model is None and given.task is None:
             foreseen(run, out, place)
@@ -98,7 +98,7 @@ def train(
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:
-            from heedful.training.adapt.ablation import varied
+            from heedful.training.ablation import varied
 
             train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
@@ -117,7 +117,7 @@ def train(
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
     """Trains what another run needs, or goes on with it; where it is there, it must be what is needed."""
-    from heedful.training.older_runs import begun_spec
+    from heedful.training.spec.older_runs import begun_spec
 
     if (out / RESULT).exists():
         same(run, begun_spec(out / SPEC), out, None)
@@ -130,7 +130,7 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
     began = time.monotonic()
     loop.train(record)
     if loop.stages.watch:
-        from heedful.training.observe.profile import told
+        from heedful.training.profile import told
 
         record.say(told(loop, loop.stages.watch))
     with loop.layout.whole() as model:

@@ -14,9 +14,9 @@ from heedful.looking.page import Samples, write
 from heedful.safe import outfile
 from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
-from heedful.training.older_runs import begun_spec
 from heedful.training.record import result, rows
 from heedful.training.run import RESULT, SPEC
+from heedful.training.spec.older_runs import begun_spec
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from heedful.safe.sealed_folders import seal, write_folder, write_tensors
 from heedful.tasks import FORMER, USES, suited, use_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
-from heedful.training.recipes import TOY, parse, put, toy_data
-from heedful.training.run_spec import validated
+from heedful.training.spec.recipes import TOY, parse, put, toy_data
+from heedful.training.spec.run_spec import validated
 
 TASK = "task.json"
 
@@ -107,7 +107,7 @@ def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Seq
 
 def begun(folder: Path) -> dict[str, Any] | None:
     """The spec of the run that a folder belongs to, where it is there."""
-    from heedful.training.older_runs import begun_spec
+    from heedful.training.spec.older_runs import begun_spec
 
     for place in (folder / "run.yaml", folder.resolve().parent / "run.yaml"):
         if place.is_file():

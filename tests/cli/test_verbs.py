@@ -23,8 +23,8 @@ from heedful.data.public import catalogue
 from heedful.decoding import Answer
 from heedful.models.text.transformer import END, PAD
 from heedful.tasks import TASKS
-from heedful.training import recipes
 from heedful.training.loop import Loop
+from heedful.training.spec import recipes
 from tests.cli.conftest import Program
 from tests.cli.workshop import RECIPES, SMALL, listing
 

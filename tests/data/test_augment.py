@@ -19,7 +19,7 @@ from heedful.data.transforms.moves import affine, mirrored, taken
 from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import augmentation_of
-from heedful.training.recipes import resolve
+from heedful.training.spec.recipes import resolve
 
 SIZE = Size(3, 12, 20)
 

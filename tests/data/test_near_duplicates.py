@@ -21,7 +21,7 @@ from heedful.data.splits import divided, taught
 from heedful.data.texts_on_disk import Text
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Task as Record
-from heedful.training.run_spec import reader_of
+from heedful.training.spec.run_spec import reader_of
 from tests.training.runs import short, train
 
 MANY = 60  # different contents, each in four spellings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import heedful
-from heedful.training import recipes
+from heedful.training.spec import recipes
 from tests.formats.crashes import listing
 from tests.training.runs import short, train
 

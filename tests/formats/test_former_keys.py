@@ -13,8 +13,9 @@ from heedful.errors import Refusal
 from heedful.formats.weights import state
 from heedful.safe.sealed_folders import MANIFEST
 from heedful.tasks import FORMER, TASKS, USES
-from heedful.training import recipes, trained_run
-from heedful.training.older_runs import begun_spec
+from heedful.training import trained_run
+from heedful.training.spec import recipes
+from heedful.training.spec.older_runs import begun_spec
 from tests.training import runs
 
 FLAT = {  # which every family had, whether or not they said something to it

@@ -16,7 +16,8 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.safe.sealed_folders import MANIFEST
-from heedful.training import recipes, run
+from heedful.training import run
+from heedful.training.spec import recipes
 from tests.formats.crashes import crash_at, listing
 from tests.training.runs import CPU, short, train
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from heedful.safe.json_and_tensors import read_tensors
-from heedful.training import checkpoint, recipes
+from heedful.training import checkpoint
+from heedful.training.spec import recipes
 from tests.parallel.test_agreement import ROOT, gap, torchrun
 from tests.training.runs import assert_same, contents, train
 

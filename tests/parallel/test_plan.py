@@ -9,11 +9,11 @@ from torch.profiler import ProfilerActivity, profile
 from heedful.cli import main
 from heedful.errors import Refusal
 from heedful.tasks import TASKS
-from heedful.training import recipes
+from heedful.training import memory_estimate
 from heedful.training.distributed.ranks import ONE
-from heedful.training.observe import memory_estimate
-from heedful.training.observe.memory_estimate import Need
+from heedful.training.memory_estimate import Need
 from heedful.training.prepare import suited
+from heedful.training.spec import recipes
 from tests.training.runs import short
 
 DEEP = {"model__depth": 5, "model__width": 64, "training__batch": 48, "model__dropout": 0.1, "training__average": 0}

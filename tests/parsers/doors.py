@@ -20,8 +20,9 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.models import part_tables, part_words
 from heedful.safe import plain_data
-from heedful.training import recipes, record, report, run, table, trained_run
-from heedful.training.run_spec import validated
+from heedful.training import record, report, run, table, trained_run
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import validated
 from tests.formats.layouts import CONFIGS
 from tests.formats.malice.good import BEGUN, make
 from tests.parsers.mutations import Mutation, of_bytes, of_json, of_lines, of_rows, of_words, of_yaml

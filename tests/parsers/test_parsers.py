@@ -12,8 +12,9 @@ from heedful.errors import Refusal
 from heedful.models import part_tables
 from heedful.safe import plain_data
 from heedful.tasks import TASKS
-from heedful.training import recipes, record, table
+from heedful.training import record, table
 from heedful.training.observe.out_of_memory import check_batch
+from heedful.training.spec import recipes
 from tests.parsers.attack import DOORS, Attack
 
 COUNT = {"pictures": 100, "data": 200}  # damaged inputs, where it is not 30

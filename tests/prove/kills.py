@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from heedful.training import recipes
 from heedful.training.resume_proof import chosen, verify
+from heedful.training.spec import recipes
 from tests.training.runs import BY_TOKENS
 from tests.training.test_resume import MORE
 

@@ -128,7 +128,7 @@ def test_the_demo_is_the_recipe_that_the_readme_shows() -> None:
 
 
 def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
-    from heedful.training import recipes
+    from heedful.training.spec import recipes
 
     for name in recipes.names():
         for words in ([], *([f"data={known}"] for known in recipes.sets(name))):

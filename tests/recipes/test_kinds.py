@@ -8,7 +8,8 @@ import torch
 
 from heedful.errors import Refusal
 from heedful.models import attention_kinds
-from heedful.training import recipes, run
+from heedful.training import run
+from heedful.training.spec import recipes
 
 FEW = ["data=toy", "data.samples=40", "data.held_out=8", "training.steps=1", "training.batch=8"]
 OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")

@@ -28,9 +28,10 @@ from heedful.models.specs import PAD
 from heedful.pipelines.translation import TranslationLearned
 from heedful.results import Result
 from heedful.tasks import TASKS, Task
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.microbatches import Portions
 from heedful.training.report import SHARES, is_share
+from heedful.training.spec import recipes
 from tests.laws.initial_loss import OTHER_LOSS, largest
 from tests.recipes.toys import Trained, toy
 

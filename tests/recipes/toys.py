@@ -9,8 +9,9 @@ import pytest
 import torch
 from filelock import FileLock
 
-from heedful.training import recipes, run
-from heedful.training.run_spec import RunSpec
+from heedful.training import run
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RunSpec
 
 CPU = torch.device("cpu")
 

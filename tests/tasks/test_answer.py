@@ -14,8 +14,8 @@ from heedful.data.formats.squad import Question, read
 from heedful.errors import Refusal
 from heedful.metrics.exact_answers import judged
 from heedful.tasks.text.question_answering import TASK
-from heedful.training import recipes
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from tests.tasks.encoders import folder
 
 CPU = torch.device("cpu")

@@ -17,8 +17,9 @@ from heedful.looking import calibration, confusion
 from heedful.metrics.macro_f1 import f1
 from heedful.outputs.sentence_output import POOLS
 from heedful.tasks.text.text_classification import TASK
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from heedful.training.trained_run import trained
 from tests.answered import plain
 from tests.tasks.encoders import folder

@@ -136,7 +136,7 @@ def test_a_stride_beyond_the_context_is_refused() -> None:
 
 
 def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
-    from heedful.training import recipes
+    from heedful.training.spec import recipes
 
     small = ["data=toy", "data.samples=200", "data.held_out=40", "data.longest=12", "training.steps=3"]
     spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])

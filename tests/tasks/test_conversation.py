@@ -15,9 +15,10 @@ from heedful.decoding import Decoding
 from heedful.decoding.chat_template import Chat
 from heedful.errors import Refusal
 from heedful.formats import native
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from heedful.training.trained_run import trained
 
 CPU = torch.device("cpu")

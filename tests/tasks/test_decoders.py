@@ -12,8 +12,9 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.models.text.gpt import ReadingGPT
 from heedful.pipelines.encoder_text import output_of
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from heedful.training.trained_run import samples, trained, usable
 from tests.answered import plain
 from tests.tasks.encoders import folder

@@ -6,11 +6,12 @@ import yaml
 
 from heedful.errors import Refusal
 from heedful.tasks import TASKS
-from heedful.training import recipes, run
-from heedful.training.adapt.pretraining_stages import named
-from heedful.training.older_runs import DATA, begun_spec
+from heedful.training import run
 from heedful.training.prepare import prepare
-from heedful.training.run_spec import validated
+from heedful.training.pretraining_stages import named
+from heedful.training.spec import recipes
+from heedful.training.spec.older_runs import DATA, begun_spec
+from heedful.training.spec.run_spec import validated
 
 CPU = torch.device("cpu")
 FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]

@@ -18,13 +18,14 @@ from heedful.looking import look
 from heedful.models import Members, attention_kinds
 from heedful.models.ensemble import alone, within
 from heedful.tasks.checks import checks
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.adapt.freeze_and_lora import Low, adapt, others, scales
 from heedful.training.adapt.init_from import begin
+from heedful.training.cost import operations_a_step
 from heedful.training.loop import Loop
-from heedful.training.observe.cost import operations_a_step
 from heedful.training.prepare import prepare
-from heedful.training.run_spec import TrainingSpec
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import TrainingSpec
 from heedful.training.trained_run import trained
 from tests.answered import plain
 from tests.tasks.encoders import folder

@@ -10,7 +10,8 @@ import torch
 from heedful import models
 from heedful.errors import Refusal
 from heedful.formats import native
-from heedful.training import recipes, run
+from heedful.training import run
+from heedful.training.spec import recipes
 from heedful.training.trained_run import trained
 from tests.answered import plain
 

@@ -12,8 +12,9 @@ import heedful
 from heedful import tokenizers as text
 from heedful.metrics import rouge
 from heedful.tasks.text.summarisation import SummaryLearned
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from heedful.training.trained_run import trained
 from tests.tokenizers.corpus import TEXTS
 

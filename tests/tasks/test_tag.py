@@ -14,8 +14,8 @@ from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
 from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
 from heedful.pipelines.viterbi_tags import follows, likeliest
-from heedful.training import recipes
 from heedful.training.prepare import prepare
+from heedful.training.spec import recipes
 from tests.answered import plain
 from tests.tasks.encoders import folder
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.training import recipes, run
+from heedful.training import run
 from heedful.training.loop import Loop
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RunSpec
 
 CPU = torch.device("cpu")
 CHANGES = {

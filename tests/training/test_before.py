@@ -8,8 +8,9 @@ import yaml
 
 import heedful
 from heedful.errors import Refusal
-from heedful.training import recipes, run
-from heedful.training.adapt.pretraining_stages import named
+from heedful.training import run
+from heedful.training.pretraining_stages import named
+from heedful.training.spec import recipes
 
 CPU = torch.device("cpu")
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]", "training.steps=3", "training.batch=8"]

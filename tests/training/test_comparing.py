@@ -10,8 +10,8 @@ import yaml
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.training.loop import Loop
-from heedful.training.recipes import resolve, validated
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.recipes import resolve, validated
+from heedful.training.spec.run_spec import RunSpec
 from tests.training.runs import assert_same, contents, killed_at, short, train
 
 TINY = {"training__steps": 6, "training__warmup": 1, "training__save_every": 2, "training__evaluate_every": 3}

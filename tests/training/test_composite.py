@@ -21,9 +21,9 @@ from heedful.models.special_tokens import SPECIAL
 from heedful.models.specs import Count, Spec
 from heedful.models.writer import Decoder
 from heedful.tasks.checks import checks
-from heedful.training import recipes
 from heedful.training.prepare import prepare
 from heedful.training.record import Record
+from heedful.training.spec import recipes
 from tests.training.runs import CPU, assert_same, contents, killed_at, short, train
 
 IMAGE = {"channels": 3, "high": 16, "wide": 16}

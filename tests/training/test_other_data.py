@@ -12,11 +12,12 @@ from PIL import Image
 from heedful.data.images import gallery
 from heedful.safe.sealed_folders import MANIFEST
 from heedful.tasks import task_of
-from heedful.training import checkpoint, recipes
+from heedful.training import checkpoint
 from heedful.training.data_checksum import sum_of
 from heedful.training.loop import Loop
 from heedful.training.run import go_on
-from heedful.training.run_spec import reader_of
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import reader_of
 from tests.training.runs import killed_at, loop_of, train
 
 ROWS = 1500

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from heedful.training.loop import Loop
-from heedful.training.observe.profile import peak
+from heedful.training.profile import peak
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
 STAGES = {"data", "forward", "backward", "optimiser", "saving", "logging", "evaluation"}

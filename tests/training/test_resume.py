@@ -14,10 +14,11 @@ from heedful.formats import native
 from heedful.safe import sealed_folders
 from heedful.safe.json_and_tensors import read_tensors
 from heedful.tasks.work import Work
-from heedful.training import checkpoint, lock, precision, recipes, run
-from heedful.training.adapt.pretraining_stages import settled
+from heedful.training import checkpoint, lock, precision, run
 from heedful.training.loop import Loop
+from heedful.training.pretraining_stages import settled
 from heedful.training.record import Record, rows
+from heedful.training.spec import recipes
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
 HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "objective__smoothing": 0.1}

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from heedful.cli import main
-from heedful.training import checkpoint, recipes, signals
+from heedful.training import checkpoint, signals
 from heedful.training.loop import Interrupted, Loop
+from heedful.training.spec import recipes
 from tests.training.runs import assert_same, contents, short, train
 
 ROOT = Path(__file__).parents[2]

@@ -9,12 +9,12 @@ import yaml
 import heedful
 from heedful.errors import Refusal
 from heedful.formats.weights import state
-from heedful.training import recipes
 from heedful.training import run as training
-from heedful.training.adapt.ablation import varied
+from heedful.training.ablation import varied
 from heedful.training.adapt.init_from import begin
-from heedful.training.adapt.pretraining_stages import settled
 from heedful.training.prepare import prepare
+from heedful.training.pretraining_stages import settled
+from heedful.training.spec import recipes
 
 CPU = torch.device("cpu")
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "data.pixels=[8,8]"]

@@ -1,1 +1,1 @@
-"""Transfer learning: stages of pretraining, initial weights, frozen parts and LoRA, ablations."""
+"""Transfer learning: initial weights, frozen parts and LoRA."""

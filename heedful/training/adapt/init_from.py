@@ -20,7 +20,7 @@ from heedful.models.ensemble import within
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 
 LEAST = 0.5  # of the weights, below which it is another model altogether
 ADDED = "inputs.letters.weight"  # to any model, which is the same without it

@@ -20,7 +20,7 @@ from heedful.formats.weights import restore, state
 from heedful.looking import attends
 from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.run_spec import Parallel, RunSpec, TrainingSpec
+from heedful.training.spec.run_spec import Parallel, RunSpec, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
 

@@ -1,1 +1,1 @@
-"""Observing a run: stages of a step, profile, cost, estimates of memory and what to do where it is short."""
+"""Observing a run: the stages of a step, and what to do where memory is short."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 
 UNITS = {"b": 1, "bytes": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 AMOUNT = r"([\d.]+) (bytes|[KMGT]iB)"

@@ -13,7 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from heedful.training.observe.out_of_memory import answered
-from heedful.training.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec
 
 WARM, TRACED = 10, 3  # steps: first those that are not looked at, then those of the trace, then those that are timed
 TRACE = "trace.json"

@@ -18,8 +18,9 @@ from heedful.tasks.sets import set_classification
 from heedful.tasks.text import sequence_pairs
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
-from heedful.training import recipes, record, run, table, trained_run
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training import record, run, table, trained_run
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RunSpec, read, validated
 from tests.training.runs import killed_at
 
 SMALL = {"width": 8, "depth": 1, "heads": 2, "length": 16}

@@ -18,11 +18,11 @@ from heedful.formats import native
 from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ClassifierSpec
-from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
 from heedful.training.distributed.sharding import check
 from heedful.training.prepare import Ready, prepare
-from heedful.training.run_spec import RECIPE, RunSpec
+from heedful.training.spec import recipes
+from heedful.training.spec.run_spec import RECIPE, RunSpec
 from heedful.training.trained_run import leave
 
 FIRST = ("start", "teacher")  # keys of a run that may name what is trained first

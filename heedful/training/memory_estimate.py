@@ -29,12 +29,12 @@ from heedful.models import Spec
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.pretraining_stages import settled, unlearned
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharding import Sharded, check_layout, local
 from heedful.training.loop import Loop
 from heedful.training.prepare import suited, teach
-from heedful.training.run_spec import RunSpec
+from heedful.training.pretraining_stages import settled, unlearned
+from heedful.training.spec.run_spec import RunSpec
 
 ROW = 8  # processes over which a step is imagined
 LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": ("fsdp", True)}

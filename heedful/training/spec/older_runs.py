@@ -8,7 +8,7 @@ from typing import Any
 from heedful.models import FAMILIES
 from heedful.models.former_keys import brought_up_to_date
 from heedful.tasks import FORMER
-from heedful.training.run_spec import MOVED, RunSpec, read, reader_of, reading_of, validated
+from heedful.training.spec.run_spec import MOVED, RunSpec, read, reader_of, reading_of, validated
 
 DATA = frozenset({  # one class held the keys of all data, and each run wrote all of them
     "name", "train", "valid", "test", "samples", "held_out", "longest", "shortest", "horizon", "dimensions",

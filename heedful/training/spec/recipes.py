@@ -15,7 +15,7 @@ from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
-from heedful.training.run_spec import RunSpec, read, reader_of, validated
+from heedful.training.spec.run_spec import RunSpec, read, reader_of, validated
 
 HOME = files("heedful") / "recipes"
 TOY = ("data", "toy")
