@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from heedful.attention.attention import Attention, CrossAttention
     from heedful.attention.biases.adaptive_span import AdaptiveSpan
     from heedful.attention.biases.alibi import ALiBi
-    from heedful.attention.biases.beit import ClassTable
+    from heedful.attention.biases.beit_table import ClassTable
     from heedful.attention.biases.camtl import TaskBlocks
     from heedful.attention.biases.gaussian import GaussianBias
-    from heedful.attention.biases.swin import Table
-    from heedful.attention.biases.t5 import Buckets
+    from heedful.attention.biases.swin_table import Table
+    from heedful.attention.biases.t5_buckets import Buckets
     from heedful.attention.context import Context
     from heedful.attention.grid.gated_positional import GatedAttention
     from heedful.attention.grid.grid_sight import GridSight, Rotary2D

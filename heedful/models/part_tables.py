@@ -88,7 +88,7 @@ PAIRS: Registry[type[nn.Module]] = Registry(
     {  # two attentions in the place of one: a mechanism's name to users
         "isab": "heedful.blocks.pairs.isab:Induced",
         "poolingformer": "heedful.blocks.pairs.poolingformer:Poolingformer",
-        "longformer_own": "heedful.blocks.pairs.longformer:GlobalRows",
+        "longformer_own": "heedful.blocks.pairs.global_rows:GlobalRows",
     },
 )
 ATTENTIONS: Mapping[str, Part] = ChainMap[str, Any](MECHANISMS, MASKS, PAIRS)  # type: ignore[arg-type]  # read alone
@@ -120,7 +120,7 @@ BIASES: Registry[type[Bias] | None] = Registry(
     {
         "none": None,
         "alibi": "heedful.attention.biases.alibi:ALiBi",
-        "buckets": "heedful.attention.biases.t5:Buckets",
+        "buckets": "heedful.attention.biases.t5_buckets:Buckets",
         "gaussian": "heedful.attention.biases.gaussian:GaussianBias",
         "span": "heedful.attention.biases.adaptive_span:AdaptiveSpan",
         "camtl": "heedful.attention.biases.camtl:TaskBlocks",

@@ -18,7 +18,7 @@ from heedful.metrics.alignment_error import choose, crossings
 from heedful.models.numerics import precise
 from heedful.objectives.objective import Loss, Weight
 from heedful.objectives.seq2seq import TeacherForcing
-from heedful.pipelines.translation import TranslationCollate, TranslationLearned
+from heedful.pipelines.translation_pipeline import TranslationCollate, TranslationLearned
 
 LOOKED_AT = 500  # validation samples by which layer and head are chosen
 

@@ -21,7 +21,7 @@ from heedful.inputs import Processor
 from heedful.looking import confusion
 from heedful.models import Spec, part_words
 from heedful.models.vision.image_spec import ImageSpec, processor
-from heedful.pipelines.classification import Classes
+from heedful.pipelines.classification_pipeline import Classes
 
 MEASURED = 10_000  # pictures of which the mean and the deviation are taken
 SHADES = (1, 3)  # channels that are shades: grey, or red, green and blue

@@ -12,7 +12,7 @@ from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
-from heedful.pipelines.seq2seq import Seq2Seq
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq
 from heedful.pipelines.use import Usage
 from heedful.pipelines.written_text import WrittenText
 from heedful.tokenizers import hf_folders

@@ -13,8 +13,8 @@ from heedful.errors import Refusal
 from heedful.safe import opening
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import length_bounds
-from heedful.tokenizers.engines import panicked
 from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.rust_engines import panicked
 from heedful.tokenizers.sentencepiece.charsmap import sound
 from heedful.tokenizers.sentencepiece.proto import parse
 

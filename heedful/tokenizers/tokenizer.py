@@ -12,7 +12,7 @@ import tokenizers
 
 from heedful.errors import Refusal
 from heedful.safe import outfile
-from heedful.tokenizers import engines, length_bounds
+from heedful.tokenizers import length_bounds
 from heedful.tokenizers.batches import ahead, batches
 from heedful.tokenizers.encoding import Joined, framed, given, grouped, joined
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
@@ -42,7 +42,7 @@ class Tokenizer:
     @classmethod
     def of_characters(cls, texts: Iterable[str]) -> Tokenizer:
         """A token for every character that occurs, in the order of the alphabet."""
-        return cls(engines.characters(sorted({character for text in texts for character in text})))
+        return cls(rust_engines.characters(sorted({character for text in texts for character in text})))
 
     @classmethod
     def read(cls, path: str | Path) -> Tokenizer:
@@ -158,7 +158,7 @@ class Tokenizer:
         try:
             return self.engine.decode_batch(many)
         except BaseException as error:  # it panics at a pattern for which it would search without end
-            raise unfit([], error) if engines.panicked(error) else error from None
+            raise unfit([], error) if rust_engines.panicked(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -247,7 +247,7 @@ def refusing(texts: Sequence[str]) -> Iterator[None]:
     except Exception as error:  # the engine raises plain Exceptions
         raise error if isinstance(error, Refusal) else unfit(texts, error) from None
     except BaseException as error:  # and panics at a pattern for which it would search without end
-        raise unfit(texts, error) if engines.panicked(error) else error from None
+        raise unfit(texts, error) if rust_engines.panicked(error) else error from None
 
 
 def unfit(texts: Sequence[str], error: BaseException) -> Exception:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heedful.errors import Refusal, unknown
-from heedful.tokenizers.engines import CONTINUED, WAYS
 from heedful.tokenizers.pieces import BYTE
+from heedful.tokenizers.rust_engines import CONTINUED, WAYS
 from heedful.tokenizers.tokenizer_json import SPECIAL
 
 KINDS = {

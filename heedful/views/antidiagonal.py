@@ -15,7 +15,7 @@ from heedful.looking import look
 from heedful.looking.page import Figures
 from heedful.models.numerics import device_of
 from heedful.models.writer import teacher_forced
-from heedful.pipelines.sequence_pairs import PairCollate, PairsLearned
+from heedful.pipelines.pairs_learned import PairCollate, PairsLearned
 from heedful.views.finding import Finding
 
 

@@ -17,7 +17,7 @@ from heedful.looking.overlay import Pictures
 from heedful.looking.page import Section
 from heedful.pipelines.attention_over_image import overlays
 from heedful.pipelines.image_learned import ImageClasses
-from heedful.pipelines.vision import called_class, looked
+from heedful.pipelines.vision_pipeline import called_class, looked
 from heedful.results import Label
 from heedful.views.finding import Finding
 from heedful.views.labelled_samples import LabelledSamples

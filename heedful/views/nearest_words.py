@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.looking.page import Samples
-from heedful.pipelines.nearest_words import HasWords, asked_of, names_of
+from heedful.pipelines.word_neighbours import HasWords, asked_of, names_of
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Neighbours
 

@@ -11,7 +11,7 @@ from heedful.data.collate import pick
 from heedful.data.encoded_pairs import Encoded
 from heedful.looking.alignment import agreement
 from heedful.looking.page import Alignment, Figures
-from heedful.pipelines.translation import TranslationLearned, aligned
+from heedful.pipelines.translation_pipeline import TranslationLearned, aligned
 from heedful.views.finding import Finding
 
 LOOKED_AT = 500  # samples by which the error rate is told

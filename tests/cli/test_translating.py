@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heedful.data.formats import pharaoh
-from heedful.pipelines.translation import Translating
+from heedful.pipelines.translation_pipeline import Translating
 from heedful.tasks.work import Work
 from heedful.training import run
 from tests.cli.conftest import Program

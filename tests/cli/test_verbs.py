@@ -321,7 +321,7 @@ def backwards(model: Any, batch: dict[str, torch.Tensor], *how: Any) -> list[lis
 def test_predict_keeps_the_order_of_more_lines_than_a_batch(
     heedful: Program, workshop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.pipelines.seq2seq.search", backwards)
+    monkeypatch.setattr("heedful.pipelines.seq2seq_pipeline.search", backwards)
     lines = [f"{n:x}".rjust(1 + n % 9, "z") for n in range(1, 700)]
     answer = heedful("predict", "runs/reverse", stdin="\r\n".join(lines))
     assert answer.status == 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, Strided, Table, Window
-from heedful.attention.biases.beit import ClassTable, Ways
+from heedful.attention.biases.beit_table import ClassTable, Ways
 from heedful.attention.grid.gated_positional import Places
 from heedful.attention.masks import sparse
 from heedful.attention.masks.bigbird import drawn

@@ -25,7 +25,7 @@ from heedful.looking.maps import visible
 from heedful.metrics.alignment_error import Gaze
 from heedful.models import BEiT
 from heedful.models.specs import PAD
-from heedful.pipelines.translation import TranslationLearned
+from heedful.pipelines.translation_pipeline import TranslationLearned
 from heedful.results import Result
 from heedful.tasks import TASKS, Task
 from heedful.training import run

@@ -10,7 +10,7 @@ from torch import nn
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.splits import Splits
 from heedful.looking.alignment import Alignment
-from heedful.pipelines.translation import Translating, TranslationLearned
+from heedful.pipelines.translation_pipeline import Translating, TranslationLearned
 from heedful.tasks.work import Work
 from heedful.training import run
 from tests.recipes.toys import toy

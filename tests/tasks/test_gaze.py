@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.looking import look
 from heedful.metrics.alignment_error import Gaze
 from heedful.models.text.transformer import BEGIN, END
-from heedful.pipelines.translation import aligned
+from heedful.pipelines.translation_pipeline import aligned
 from heedful.tasks.text.translation import TASK
 from heedful.tasks.work import Work
 from tests.answered import plain
@@ -119,8 +119,8 @@ def test_pairs_are_aligned_in_order_and_as_they_are_alone(
 ) -> None:
     pairs = list(zip(translator.sources[:30], translator.targets[:30], strict=True))
     together = list(translator.align(pairs))
-    monkeypatch.setattr("heedful.pipelines.translation.TOGETHER", 7)
-    monkeypatch.setattr("heedful.pipelines.translation.ROOM", 100)
+    monkeypatch.setattr("heedful.pipelines.translation_pipeline.TOGETHER", 7)
+    monkeypatch.setattr("heedful.pipelines.translation_pipeline.ROOM", 100)
     for one, other in zip(together, translator.align(pairs), strict=True):
         assert (one.source, one.target, one.links) == (other.source, other.target, other.links)
         torch.testing.assert_close(one.matrix, other.matrix, rtol=0, atol=1e-5)

@@ -15,7 +15,7 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import agreement
 from heedful.metrics.alignment_error import Gaze
-from heedful.pipelines.translation import aligned
+from heedful.pipelines.translation_pipeline import aligned
 from heedful.tasks import TASKS
 from heedful.training import run
 from heedful.training.loop import Loop

@@ -11,7 +11,7 @@ from heedful.data.readers.parallel_pairs import PairFiles, PublicPairs
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.pipelines.choose_tokenizer import tokenizer_of
-from heedful.pipelines.sequence_pairs import PairsLearned
+from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.tokenizers import SPECIAL
 
 SPLITS = {"train": 5, "val": 2, "test_2016_flickr": 3}

@@ -12,9 +12,9 @@ from heedful.decoding import Decoding, search
 from heedful.metrics.metric import gathered, scores
 from heedful.models import build
 from heedful.models.text.transformer import BEGIN, END
+from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.pipeline import unheard
-from heedful.pipelines.seq2seq import Seq2Seq, Seq2SeqCollate, Source
-from heedful.pipelines.sequence_pairs import PairsLearned
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq, Seq2SeqCollate, Source
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer

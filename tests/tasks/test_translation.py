@@ -16,7 +16,7 @@ from heedful.decoding import Decoding
 from heedful.errors import Refusal
 from heedful.metrics.alignment_error import Gaze
 from heedful.models.text.transformer import BEGIN, END
-from heedful.pipelines.translation import Translating, TranslationLearned
+from heedful.pipelines.translation_pipeline import Translating, TranslationLearned
 from heedful.tasks.text.translation import TASK
 from heedful.tasks.work import Work
 from heedful.training import run
@@ -83,8 +83,8 @@ def test_answers_come_in_order_and_are_those_that_come_alone(translator: Transla
 
 def test_more_lines_than_a_window_keep_their_order(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = plain(translator.task.predict(translator.model, translator.sources[:40]))
-    monkeypatch.setattr("heedful.pipelines.seq2seq.WINDOW", 7)
-    monkeypatch.setattr("heedful.pipelines.seq2seq.ROWS", 90)  # a few sources at once
+    monkeypatch.setattr("heedful.pipelines.seq2seq_pipeline.WINDOW", 7)
+    monkeypatch.setattr("heedful.pipelines.seq2seq_pipeline.ROWS", 90)  # a few sources at once
     assert plain(translator.task.predict(translator.model, translator.sources[:40])) == whole
 
 

@@ -13,7 +13,7 @@ from heedful.data.texts_on_disk import Text
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors
-from heedful.objectives.word_vectors import neighbours
+from heedful.objectives.word_vector_losses import neighbours
 from heedful.tasks.task import Task
 from heedful.tasks.text import glove, word2vec
 from heedful.tasks.text.cropping import crops

@@ -18,8 +18,8 @@ from heedful.data.crops import Stream
 from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.tokenizers import Broken, Tokenizer, chunks, length_bounds, train
-from heedful.tokenizers.engines import panicked
 from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.rust_engines import panicked
 from heedful.tokenizers.sentencepiece.proto import parse
 from tests.tokenizers.corpus import tokenizer
 from tests.tokenizers.foreign import ENGINES

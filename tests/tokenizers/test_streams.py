@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from heedful.errors import Refusal
 from heedful.tokenizers import text_files, train, train_files
 from heedful.tokenizers.chunks import by_tokens, by_words
-from heedful.tokenizers.engines import splitter
+from heedful.tokenizers.rust_engines import splitter
 from heedful.tokenizers.text_files import lines_of
 from heedful.tokenizers.training.counts import Letters, Words
 from tests.tokenizers.corpus import TEXTS

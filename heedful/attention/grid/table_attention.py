@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from heedful.attention.attention import Attention
-from heedful.attention.biases.beit import ClassTable
+from heedful.attention.biases.beit_table import ClassTable
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mechanism import Mechanism

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.attention import Attention
-from heedful.attention.biases.swin import Table
+from heedful.attention.biases.swin_table import Table
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mask_and_bias import Everything, Mask

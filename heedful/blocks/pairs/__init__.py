@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from heedful.registry import lazily
 
 if TYPE_CHECKING:
+    from heedful.blocks.pairs.global_rows import GlobalRows
     from heedful.blocks.pairs.isab import Induced
-    from heedful.blocks.pairs.longformer import GlobalRows
     from heedful.blocks.pairs.poolingformer import Poolingformer
 
 __getattr__ = lazily(__name__)

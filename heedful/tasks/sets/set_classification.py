@@ -24,7 +24,7 @@ from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.models.sets.predictor import PredictorSpec
 from heedful.objectives.classification import Classification
-from heedful.pipelines.classification import Classes, Classifying
+from heedful.pipelines.classification_pipeline import Classes, Classifying
 from heedful.pipelines.number_rows import rows_of, words, write_rows
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks.task import Task

@@ -20,7 +20,7 @@ from heedful.metrics.perplexity import LogLikelihood, Perplexity, TokenSums, Wri
 from heedful.models.numerics import device_of
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.objectives.next_token import NONE, AnswerTokens
-from heedful.pipelines.chat import ChatLearned, Chatting, Spoken
+from heedful.pipelines.chat_pipeline import ChatLearned, Chatting, Spoken
 from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.pipeline import Heard
 from heedful.results import Text

@@ -28,7 +28,7 @@ from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.pipeline import Heard
-from heedful.pipelines.seq2seq import Seq2Seq, TextSource
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq, TextSource
 from heedful.results import Text as Written
 from heedful.tasks.task import Task
 from heedful.tasks.text.cropping import CropCollate, CropLearned, cropped, hidden_share, strided

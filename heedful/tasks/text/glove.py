@@ -20,9 +20,9 @@ from heedful.data.texts_on_disk import Text
 from heedful.metrics.vector_skill import CountSkill, Moments
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
-from heedful.objectives.word_vectors import LogCounts, directions, logged, weighed
-from heedful.pipelines.nearest_words import NearestWords
+from heedful.objectives.word_vector_losses import LogCounts, directions, logged, weighed
 from heedful.pipelines.pipeline import Heard
+from heedful.pipelines.word_neighbours import NearestWords
 from heedful.tasks.task import Task
 from heedful.tasks.text.cropping import streams
 from heedful.tasks.text.word_counts import WordCollate, WordLearned

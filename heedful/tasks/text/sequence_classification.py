@@ -29,7 +29,7 @@ from heedful.models.numerics import device_of
 from heedful.models.sets.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.objectives.classification import Classification
-from heedful.pipelines.classification import Classes, Classifying
+from heedful.pipelines.classification_pipeline import Classes, Classifying
 from heedful.pipelines.pipeline import nonempty, unheard
 from heedful.tasks.task import Task
 from heedful.views.labelled_samples import LabelledSamples

@@ -8,8 +8,8 @@ from heedful.data.readers.parallel_pairs import READERS
 from heedful.metrics.exact_match import ExactMatch
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.choose_tokenizer import tokenizer_of
-from heedful.pipelines.seq2seq import Seq2Seq
-from heedful.pipelines.sequence_pairs import KnownText, PairCollate, PairsLearned, as_ids
+from heedful.pipelines.pairs_learned import KnownText, PairCollate, PairsLearned, as_ids
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq
 from heedful.tasks.task import Task
 from heedful.views.antidiagonal import reversing
 from heedful.views.written_samples import WrittenSamples

@@ -20,8 +20,8 @@ from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.choose_tokenizer import tokenizer_for
-from heedful.pipelines.seq2seq import Seq2Seq
-from heedful.pipelines.sequence_pairs import KnownText, PairCollate, PairsLearned, as_ids
+from heedful.pipelines.pairs_learned import KnownText, PairCollate, PairsLearned, as_ids
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq
 from heedful.tasks.task import Task
 from heedful.tokenizers import hf_folders
 from heedful.views.lead_baseline import beside_first_words

@@ -17,8 +17,8 @@ from heedful.objectives.seq2seq import TeacherForcing
 from heedful.objectives.token_losses import TokenLosses
 from heedful.objectives.translation import GuidedTranslation
 from heedful.pipelines.choose_tokenizer import tokenizer_of
-from heedful.pipelines.sequence_pairs import KnownText, as_ids
-from heedful.pipelines.translation import Translating, TranslationCollate, TranslationLearned
+from heedful.pipelines.pairs_learned import KnownText, as_ids
+from heedful.pipelines.translation_pipeline import Translating, TranslationCollate, TranslationLearned
 from heedful.tasks.task import Task
 from heedful.views.word_alignments import word_alignments
 from heedful.views.written_samples import WrittenSamples

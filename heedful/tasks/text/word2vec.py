@@ -18,9 +18,9 @@ from heedful.metrics.perplexity import TokenSums
 from heedful.metrics.vector_skill import SkipGramLoss, SkipGramSkill
 from heedful.models.numerics import device_of
 from heedful.models.text.word_vectors import WordVectors
-from heedful.objectives.word_vectors import SkipGram, staying
-from heedful.pipelines.nearest_words import NearestWords
+from heedful.objectives.word_vector_losses import SkipGram, staying
 from heedful.pipelines.pipeline import Heard
+from heedful.pipelines.word_neighbours import NearestWords
 from heedful.tasks.task import Task
 from heedful.tasks.text.cropping import cropped, strided
 from heedful.tasks.text.word_counts import Negatives, WordCollate, WordLearned

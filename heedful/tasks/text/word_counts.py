@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.pipelines.nearest_words import HasWords, names_of, word_of
+from heedful.pipelines.word_neighbours import HasWords, names_of, word_of
 from heedful.tasks.text.cropping import CropCollate, CropLearned
 
 

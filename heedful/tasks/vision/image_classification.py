@@ -5,7 +5,7 @@ from __future__ import annotations
 from heedful.metrics.accuracy import Accuracy
 from heedful.objectives.image_classification import ImageClassification
 from heedful.pipelines.image_learned import ImageClasses, again, checked
-from heedful.pipelines.vision import ImageClassifying
+from heedful.pipelines.vision_pipeline import ImageClassifying
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate
 from heedful.views.image_classes import CLASSES, taken_for

@@ -20,7 +20,7 @@ from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_tokenizer import DrawnTokens
 from heedful.pipelines.image_learned import ImageLearned, again, checked
 from heedful.pipelines.pipeline import Heard, unheard
-from heedful.pipelines.vision import AT_ONCE, VisionPipeline, images_of
+from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import ImageTokens
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate

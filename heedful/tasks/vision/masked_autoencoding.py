@@ -28,7 +28,7 @@ from heedful.pipelines.attention_over_image import maps_seen
 from heedful.pipelines.image_inputs import called
 from heedful.pipelines.image_learned import ImageLearned, again, checked
 from heedful.pipelines.pipeline import Heard
-from heedful.pipelines.vision import AT_ONCE, VisionPipeline, images_of
+from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import Score
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate

@@ -24,7 +24,7 @@ from heedful.models.vision.beit import BEiT, BEiTSpec
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.masked_patches import MaskedTokens, guessed
 from heedful.pipelines.pipeline import Heard
-from heedful.pipelines.vision import AT_ONCE, VisionPipeline, images_of, looked
+from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of, looked
 from heedful.results import Score
 from heedful.tasks.vision.image_tokenizer import shaped
 from heedful.tasks.vision.masked_autoencoding import TASK as REBUILDING

@@ -21,7 +21,7 @@ from heedful.metrics.knn import NEIGHBOURS, NeighbourAccuracy, neighbours, voted
 from heedful.objectives.self_distillation import SelfDistillation
 from heedful.pipelines.attention_over_image import overlays
 from heedful.pipelines.image_learned import ImageLearned, again, checked
-from heedful.pipelines.vision import ImageVectors, image_vectors, looked
+from heedful.pipelines.vision_pipeline import ImageVectors, image_vectors, looked
 from heedful.results import Vector
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate

@@ -9,8 +9,8 @@ import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
 
 from heedful.errors import Refusal
-from heedful.tokenizers.engines import BYTE_LETTERS, BYTE_NAMES, CONTINUED, UNKNOWN, numbered
 from heedful.tokenizers.pieces import LETTERS
+from heedful.tokenizers.rust_engines import BYTE_LETTERS, BYTE_NAMES, CONTINUED, UNKNOWN, numbered
 from heedful.tokenizers.tokenizer_json import SPECIAL
 from heedful.tokenizers.trainer_config import Plan
 from heedful.tokenizers.training.counts import Counts

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from heedful.errors import Refusal
 from heedful.terminal import progress
-from heedful.tokenizers import engines
 from heedful.tokenizers.text_files import lines_of
 from heedful.tokenizers.tokenizer import Tokenizer
 from heedful.tokenizers.trainer_config import Plan
@@ -77,15 +76,17 @@ def learned(plan: Plan, counted: Letters | Words, said: Callable[[str], object])
     if isinstance(counted, Letters):
         known = alphabet_of(plan, counted.characters)
         plan.room(len(known))
-        engine = engines.characters(known, plan.special, plan.lower)
+        engine = rust_engines.characters(known, plan.special, plan.lower)
     else:
-        split = engines.splitter(plan.kind, plan.digits, plan.punctuation)
+        split = rust_engines.splitter(plan.kind, plan.digits, plan.punctuation)
         counts = counted.split(lambda text: [part for part, _ in split.pre_tokenize_str(text)])
         if not counts.words:
             raise Refusal("there is no text to learn from; give at least one line")
         if counts.let_go:
             said(f"{counts.let_go:,} rare words were let go, to keep the memory bounded")
-        engine = engines.of_words(plan.kind, LEARNERS[plan.kind](plan, counts, said), split, plan.special, plan.lower)
+        engine = rust_engines.of_words(
+            plan.kind, LEARNERS[plan.kind](plan, counts, said), split, plan.special, plan.lower
+        )
     made = Tokenizer(engine)
     if len(made) < plan.size and plan.kind != "characters":
         said(f"{len(made):,} tokens and not {plan.size:,}: there is no more to learn from this text")

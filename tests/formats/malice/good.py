@@ -10,8 +10,8 @@ import torch
 import heedful
 from heedful.formats import native
 from heedful.models import build
+from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.scaled_series import ScaledSeries
-from heedful.pipelines.sequence_pairs import PairsLearned
 from heedful.tasks import Task
 from heedful.tasks.series import forecasting
 from heedful.tasks.sets import set_classification

@@ -18,7 +18,7 @@ from heedful.looking import attends, look
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
-from heedful.pipelines.classification import Classifying
+from heedful.pipelines.classification_pipeline import Classifying
 from heedful.pipelines.image_inputs import called, enlarged, picture_of
 from heedful.pipelines.image_learned import ImageLearned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard

@@ -17,7 +17,7 @@ from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec
-from heedful.pipelines.seq2seq import Seq2SeqCollate, TextSource
+from heedful.pipelines.seq2seq_pipeline import Seq2SeqCollate, TextSource
 from heedful.pipelines.written_text import WrittenText
 from heedful.safe.opening import inside
 from heedful.tokenizers import Tokenizer

@@ -18,9 +18,9 @@ from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment, guide, links
 from heedful.looking.page import Example
 from heedful.metrics.alignment_error import Gaze, Words, crossings, of_words
+from heedful.pipelines.pairs_learned import PairCollate, PairsLearned
 from heedful.pipelines.pipeline import nonempty, unheard
-from heedful.pipelines.seq2seq import Seq2Seq
-from heedful.pipelines.sequence_pairs import PairCollate, PairsLearned
+from heedful.pipelines.seq2seq_pipeline import Seq2Seq
 
 TOGETHER = 500  # pairs that are aligned together
 
