@@ -12,7 +12,7 @@ import tokenizers
 
 from heedful.errors import Refusal
 from heedful.safe import outfile
-from heedful.tokenizers import length_bounds
+from heedful.tokenizers import length_bounds, rust_engines
 from heedful.tokenizers.batches import ahead, batches
 from heedful.tokenizers.encoding import Joined, framed, given, grouped, joined
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heedful.errors import Refusal
 from heedful.terminal import progress
+from heedful.tokenizers import rust_engines
 from heedful.tokenizers.text_files import lines_of
 from heedful.tokenizers.tokenizer import Tokenizer
 from heedful.tokenizers.trainer_config import Plan
