@@ -231,9 +231,10 @@ def peak(run: Callable[[], object], device: str) -> tuple[int, float]:
 
 def in_hand() -> None:
     """What is freed stays with the process: else the clearing of pages is timed too, and T looks like T^1.4."""
-    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "mallopt"):
-        libc.mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that it takes
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:  # which not every C library has
+        mallopt(M_MMAP_THRESHOLD, 1 << 25)  # the most that it takes
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def timed(run: Callable[[], object]) -> float:

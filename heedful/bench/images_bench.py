@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from heedful.bench.measure import Case, interleave, lacking
 from heedful.decoding.steps import quiet
 from heedful.engines import refresh, runner
-from heedful.models import build
+from heedful.models import Spec, build
 
 PEERS = ("timm", "transformers")
 BASE = "heedful"
@@ -78,7 +78,7 @@ def ready(model: nn.Module) -> nn.Module:
 
 def asking(model: nn.Module, images: Tensor, dtype: torch.dtype) -> Callable[[], object]:
     """A pass forwards; heedful's as its tasks answer, with matrices that are packed on a CPU."""
-    compiled, ours = ready(model.eval()), hasattr(model, "spec") and not images.is_cuda
+    compiled, ours = ready(model.eval()), isinstance(getattr(model, "spec", None), Spec) and not images.is_cuda
     running = runner(model) if ours else compiled
     parts = list(running.modules())
 

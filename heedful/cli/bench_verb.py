@@ -58,7 +58,9 @@ def bench(
     cases = [(name, *one) for name in names for one in measured(name, rounds, changes)]
     found = [{"bench": name, **told} for name, _, told in cases]
     if plot is not None:
-        drawn([case for _, case, _ in cases if hasattr(case, "draw")], plot)
+        from heedful.bench.growth import Growth
+
+        drawn([case for _, case, _ in cases if isinstance(case, Growth)], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         outfile.write(file, json.dumps({**where, "cases": found}, indent=1) + "\n")

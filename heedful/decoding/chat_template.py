@@ -98,7 +98,7 @@ class Chat(Script):
         if not writes(model) or model.reads:
             family = getattr(getattr(model, "spec", None), "family", type(model).__name__)
             raise Refusal(f"a model of family {family!r} does not chat; ask it with `heedful predict`")
-        if not hasattr(model, "tokenizer"):
+        if getattr(model, "tokenizer", None) is None:
             raise Refusal("the model has no tokenizer to chat with; load it from a folder that has one")
         super().__init__(model.tokenizer)
         self.writer, self.decoding = model, decoding

@@ -151,7 +151,8 @@ def packed(part: nn.Module, how: Weights, halves: gemv.Halves) -> nn.Module | No
 def possible(model: nn.Module) -> bool:
     """Whether torch can pack, and no part was compiled: what was traced must not meet another kind of weight."""
     compiled = any("_orig_mod" in part._modules or part._compiled_call_impl is not None for part in model.modules())
-    packs = all(hasattr(torch.ops.mkldnn, name) for name in ("_reorder_linear_weight", "_linear_pointwise"))
+    names = "_reorder_linear_weight", "_linear_pointwise"
+    packs = all(getattr(torch.ops.mkldnn, name, None) is not None for name in names)
     return packs and torch.backends.mkldnn.is_available() and not compiled
 
 

@@ -105,7 +105,7 @@ def _plain(path: str) -> str:
 
 @contextmanager
 def _eagerly(model: nn.Module) -> Iterator[None]:
-    if not any(hasattr(m, "_orig_mod") or m._compiled_call_impl is not None for m in model.modules()):
+    if not any("_orig_mod" in m._modules or m._compiled_call_impl is not None for m in model.modules()):
         yield
         return
     warnings.warn("a compiled model is run eagerly while it is looked at", stacklevel=5)

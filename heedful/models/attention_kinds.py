@@ -141,7 +141,7 @@ def every() -> dict[str, Kind]:
         name: Kind(name, role, part)
         for role, table in roles.items()
         for name, part in table.items()
-        if hasattr(part, "card")
+        if getattr(part, "card", None) is not None
     }
 
 

@@ -285,7 +285,7 @@ def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism
         return Softmax()
     others: dict[str, Mapping[str, object]] = {"stack": STACKS, "bias": BIASES, "project": PROJECTIONS, "join": JOINS}
     for key, table in others.items() if name not in MECHANISMS else ():
-        if hasattr(table.get(name), "card"):  # a kind of attention, by another key
+        if getattr(table.get(name), "card", None) is not None:  # a kind of attention, by another key
             raise Refusal(f"model.mechanism={word} is a word of another key; set model.{key}={word}")
     made: Mechanism = choose("mechanism", word, ATTENTIONS, heads=heads, width=width, length=length)
     return made

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import Self, cast
 
 import torch
 from torch import nn
@@ -21,7 +21,7 @@ from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
 from heedful.objectives.image_classification import judged, of_each
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.pipelines.image_learned import ImageClasses
+from heedful.pipelines.image_learned import ImageClasses, Searched
 
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
 CHANGED = 0.3  # how likely each number of a child is another
@@ -37,8 +37,8 @@ class SearchLearned(ImageClasses):
     told_of: tuple[tuple[str, ...], ...] = ()  # the best of each generation
 
     def suited(self, spec: Spec) -> Self:
-        if isinstance(spec, AutoFormerSpec):
-            smallest(spec)
+        if isinstance(spec, Searched):
+            smallest(cast(AutoFormerSpec, spec))
         return self
 
 
@@ -50,13 +50,13 @@ class Supernet(Objective[SearchLearned]):
 
     def losses(self, model: nn.Module, batch: Batch, learned: SearchLearned) -> dict[str, Loss]:
         images, share = learned.augment(batch)
-        assert isinstance(model, AutoFormer)
+        model = cast(AutoFormer, model)
         dice = random.Random(int(torch.randint(1 << 30, ()))) if model.training and model.spec.searched else None
         said = model.told(images, drawn(model.spec, dice)) if dice else model(images)
         return {"loss": of_each(judged(precise(said), batch, share, self.smoothing))}
 
     def calibrated(self, model: nn.Module, splits: Splits[Picture], learned: SearchLearned) -> SearchLearned:
-        assert isinstance(model, AutoFormer)
+        model = cast(AutoFormer, model)
         if not model.spec.searched:
             return learned
         samples = pick(splits.valid, SEEN)
@@ -71,7 +71,7 @@ class Supernet(Objective[SearchLearned]):
         return replace(learned, found=found, told_of=told_of)
 
     def inference_model(self, model: nn.Module, learned: SearchLearned) -> nn.Module:
-        return model.chosen(learned.found) if learned.found is not None and isinstance(model, AutoFormer) else model
+        return model if learned.found is None else cast(AutoFormer, model).chosen(learned.found)
 
 
 def drawn(spec: AutoFormerSpec, dice: random.Random) -> Choice:

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from heedful.data.collate import Batch
 from heedful.errors import Refusal
 from heedful.models.numerics import precise
-from heedful.models.vision.vit import ViTSpec
+from heedful.models.vision.vit import PatchSpec
 from heedful.objectives.objective import Loss, Objective, Share
 from heedful.pipelines.image_learned import ImageClasses
 
@@ -41,7 +41,7 @@ class ImageClassification(Objective[ImageClasses]):
         return {"loss": of_each(losses)}
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageClasses, spec: Any) -> Self:
-        if not (isinstance(spec, ViTSpec) and spec.taught):
+        if not (isinstance(spec, PatchSpec) and spec.taught):
             raise Refusal("teacher wants a model with a token that is taught; set model.distilled=true (family vit)")
         if type(taught) is not type(learned) or (taught.labels, taught.size) != (learned.labels, learned.size):
             raise Refusal("teacher has learned other classes or sizes of images; train it on the same data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from torch import nn
 
@@ -21,7 +22,7 @@ class DrawnTokens(Objective[ImageLearned]):
     """The squared error of what is drawn of visual tokens, and how unevenly these are used."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
-        assert isinstance(model, DVAE)
+        model = cast(DVAE, model)
         images, _ = learned.augment(batch)
         told = model.told(images)
         error = (precise(model.drawn(told)) - model.scale(images)).square().mean((1, 2, 3))

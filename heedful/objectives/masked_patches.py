@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from heedful.data.collate import Batch
 from heedful.data.sample_dice import draw
 from heedful.errors import Refusal
 from heedful.models.numerics import precise
-from heedful.models.vision.beit import BEiT, BEiTSpec
+from heedful.models.vision.beit import BEiT
 from heedful.models.vision.dvae import DVAE
 from heedful.models.vision.mae import MAE
 from heedful.objectives.image_classification import of_each
@@ -54,7 +54,7 @@ class Rebuilt(NamedTuple):
 
 def rebuilt(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
     """What is made of images of which these dice hide the most."""
-    assert isinstance(model, MAE)
+    model = cast(MAE, model)
     rows, columns = model.inputs.shape(images)
     count = rows * columns
     order = draw(dice, count, PIXELS).argsort(1)
@@ -81,20 +81,21 @@ class MaskedTokens(Objective[ImageLearned]):
         return {"loss": of_each((losses.view_as(hidden) * hidden).sum(1) / hidden.sum(1))}
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageLearned, spec: Any) -> Self:
-        if not isinstance(teacher, DVAE) or task != "image-tokenizer" or taught.size != learned.size:
+        if task != "image-tokenizer" or taught.size != learned.size:
             raise Refusal("teacher has no visual tokens for such images; train one on the same: teacher=recipe:dvae")
-        assert isinstance(spec, BEiTSpec)
+        own = cast(DVAE, teacher).spec
         for key, value in (
-            ("vocab", teacher.spec.vocab),
-            ("tokenizer_width", teacher.spec.width),
-            ("patch", teacher.spec.patch),
+            ("vocab", own.vocab),
+            ("tokenizer_width", own.width),
+            ("patch", own.patch),
         ):
             if getattr(spec, key) != value:
                 raise Refusal(f"model.{key}={getattr(spec, key)} and the teacher has {value}; set model.{key}={value}")
         return replace(self, teacher=teacher)
 
     def on_train_begin(self, model: nn.Module, learned: ImageLearned) -> None:
-        assert isinstance(model, BEiT) and model.coder is not None
+        model = cast(BEiT, model)
+        assert model.coder is not None
         if self.teacher is None:
             raise Refusal("visual tokens are those of a teacher, and there is none; add teacher=recipe:dvae")
         model.coder.load_state_dict(self.teacher.state_dict())
@@ -102,7 +103,8 @@ class MaskedTokens(Objective[ImageLearned]):
 
 def guessed(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """What is said of every patch (B P V), its visual token (B P), and which were hidden (B P)."""
-    assert isinstance(model, BEiT) and model.coder is not None
+    model = cast(BEiT, model)
+    assert model.coder is not None
     shape = model.inputs.shape(images)
     count = shape[0] * shape[1]
     noise = draw(dice, COARSE * COARSE, TOKENS).view(-1, 1, COARSE, COARSE)

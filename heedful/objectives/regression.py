@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -25,7 +25,7 @@ class NextStep(Objective[ScaledSeries]):
         return {"loss": Loss(precise(error).square().sum(), torch.tensor(error.numel()))}
 
     def on_train_begin(self, model: nn.Module, learned: ScaledSeries) -> None:
-        assert isinstance(model, Forecaster)
+        model = cast(Forecaster, model)
         model.mean.copy_(torch.tensor(learned.mean))
         model.deviation.copy_(torch.tensor(learned.deviation))
 

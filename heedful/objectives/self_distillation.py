@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ class SelfDistillation(Objective[ImageLearned]):
     """The cross-entropy between views of one image, and how crowded their vectors are (Caron et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
-        assert isinstance(model, DINO)
+        model = cast(DINO, model)
         large, small = views(levels(batch["images"]), dice_in(batch), model.spec, learned.augment)
         wanted = model.taught(torch.cat(large)).chunk(2)
         seen = model.student.projector.placed(model.student(torch.cat(large)))
@@ -40,15 +41,15 @@ class SelfDistillation(Objective[ImageLearned]):
         return {"loss": of_each(torch.stack(pairs).mean(0) + model.spec.koleo_weight * crowded.mean(0))}
 
     def on_train_begin(self, model: nn.Module, learned: ImageLearned) -> None:
-        assert isinstance(model, DINO)
+        model = cast(DINO, model)
         model.alike()
 
     def on_step_end(self, model: nn.Module, done: float, together: Callable[[Tensor], Tensor]) -> None:
-        assert isinstance(model, DINO)
+        model = cast(DINO, model)
         model.follow(together(model.heard), done)
 
     def inference_model(self, model: nn.Module, learned: ImageLearned) -> nn.Module:
-        return model.left() if isinstance(model, DINO) else model
+        return cast(DINO, model).left()
 
 
 @torch.no_grad()

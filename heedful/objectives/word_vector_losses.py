@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ class CountsWords(Objective[Any]):
         return self, replace(learned, counts=torch.from_numpy(counts).float())
 
     def on_train_begin(self, model: nn.Module, learned: Any) -> None:
-        assert isinstance(model, WordVectors)
+        model = cast(WordVectors, model)
         model.counts.copy_(learned.counts)
 
 
@@ -46,7 +46,7 @@ class SkipGram(CountsWords):
     """
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
-        assert isinstance(model, WordVectors)
+        model = cast(WordVectors, model)
         tokens = batch["tokens"]
         total, near = torch.zeros((), device=tokens.device), torch.zeros(tokens.shape, device=tokens.device)
         for words, others, both in neighbours(batch, learned.near):

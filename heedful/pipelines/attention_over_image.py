@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from heedful.looking.overlay import Overlay
 from heedful.looking.page import Example, Section
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.vision.mae import MAE
-from heedful.models.vision.vit import ViT
+from heedful.models.vision.vit import PatchSpec, ViT
 
 CELL = re.compile(r"(\d+),(\d+)")  # the name of a patch
 CLASS = ("first", "both")  # pools that ask the class token
@@ -32,10 +33,10 @@ DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain
 
 def words_of(model: nn.Module, shape: Shape) -> list[str]:
     """What the tokens of a model are called: the class token and others before the patches, then row and column."""
-    assert isinstance(model, ViT | MAE)
+    spec = cast(PatchSpec, model.spec)
     rows, columns = shape
-    named = WHO if model.spec.taught else WHO[:1]
-    before = [*named, *(f"token {at}" for at in range(len(named), model.spec.first))][: model.spec.first]
+    named = WHO if spec.taught else WHO[:1]
+    before = [*named, *(f"token {at}" for at in range(len(named), spec.first))][: spec.first]
     return [*before, *(f"{row},{column}" for row in range(rows) for column in range(columns))]
 
 
@@ -64,7 +65,7 @@ def maps_of(model: nn.Module, seen: Seen, images: Tensor) -> tuple[Map, ...]:
 
 def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int], images: Tensor) -> tuple[Map, ...]:
     """All that was seen of one image (1 C H W) of which only the patches at `shown` were there, to the encoder."""
-    assert isinstance(model, MAE)
+    model = cast(MAE, model)
     whole = words_of(model, model.inputs.shape(images))
     some = [*whole[: model.spec.first], *(whole[model.spec.first + at] for at in shown)]
     return maps_of_seen(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import torch
 from torch import nn
@@ -66,7 +66,7 @@ class NearestWords(Pipeline[Kept]):
     @torch.no_grad()
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
         """How near the words nearest to one are to each other: one picture, for nothing is attended to."""
-        assert isinstance(model, WordVectors)
+        model = cast(WordVectors, model)
         ids, names = self.accepts(given, learned), names_of(learned.tokenizer)
         near = found(model, ids, DRAWN)
         shown = [*ids, *(at for at, _ in near)]
@@ -79,7 +79,7 @@ class NearestWords(Pipeline[Kept]):
 @torch.no_grad()
 def found(model: nn.Module, ids: Sequence[int], count: int) -> list[tuple[int, float]]:
     """The words nearest to one, or to the sum of the second and third less the first, by the cosine."""
-    assert isinstance(model, WordVectors)
+    model = cast(WordVectors, model)
     vectors = unit(model.vectors.float())
     wanted = vectors[ids[0]] if len(ids) == 1 else vectors[ids[1]] - vectors[ids[0]] + vectors[ids[2]]
     alike = vectors @ unit(wanted)

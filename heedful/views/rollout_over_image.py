@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import torch
 from torch import nn
@@ -27,8 +28,8 @@ from heedful.pipelines.attention_over_image import (
 
 def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], model: nn.Module) -> list[Overlay]:
     """Rollouts that drop a share of the weights, over the image of other parts, where none of these shows them."""
-    if isinstance(model, MAE):
-        return [one for part in parts if isinstance(part, Pictures) for one in through(maps, discard, part, model)]
+    if shown := [part for part in parts if isinstance(part, Pictures)]:  # patches that were hidden and made again
+        return [one for part in shown for one in through(maps, discard, part, cast(MAE, model))]
     images = [part.image for part in parts if isinstance(part, Overlay)]
     if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
         return []

@@ -1,4 +1,4 @@
-"""Imports go one way, nothing is named after nothing, and nothing in a file is ever executed."""
+"""Imports go one way, nothing is named after nothing or asked for its class, and nothing in a file is executed."""
 
 import ast
 from collections.abc import Iterator
@@ -8,26 +8,57 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "heedful"
 
-# Each row may import itself and the rows above it.
+# Every folder of code, and the files beside them. Each may import itself and the rows above it, and no other of its row.
 ORDER = (
-    {"safe"},
-    {"attention", "inputs", "blocks", "outputs"},
-    {"models"},
-    {"engines"},
-    {"decoding"},
-    {"tasks"},
-    {"training"},
-    {"cli", "studio"},
+    ("errors", "terminal", "tokenizers/sentencepiece"),
+    ("registry", "safe", "data/public"),
+    ("attention", "tokenizers"),
+    ("attention/mechanisms", "attention/masks", "attention/biases", "attention/heads", "blocks"),
+    ("tokenizers/training", "data"),
+    ("attention/grid", "blocks/stacks", "blocks/pairs", "inputs", "outputs"),
+    ("data/formats", "data/transforms", "looking"),
+    ("data/images", "models", "results"),
+    ("data/toys", "models/text", "models/vision", "models/series", "models/sets", "models/multimodal", "engines"),
+    ("data/readers", "decoding", "formats", "metrics"),
+    ("formats/hf", "pipelines"),
+    ("formats/timm", "objectives", "views"),
+    ("objectives/head_losses",),
+    ("tasks",),
+    ("tasks/text", "tasks/vision", "tasks/series", "tasks/sets", "training/spec"),
+    ("training/distributed", "training/adapt", "training/observe"),
+    ("training",),
+    ("bench",),
+    ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(ORDER) for name in row}
-BESIDE = {"looking", "tokenizers", "data"}  # these take tensors, strings and files, and know no model
-NO_MODEL = {name for name, rank in RANK.items() if rank >= RANK["models"]}
+FRONT = {"__init__", "__main__"}  # what users import and start
+WITHOUT_MODELS = {"looking", "tokenizers", "data"}  # these take tensors, strings and files, and know no model
+MODELS = {
+    "models",
+    "engines",
+    "decoding",
+    "formats",
+    "metrics",
+    "objectives",
+    "pipelines",
+    "views",
+    "tasks",
+    "training",
+}
 
-SHARED = {"longformer", "rows"}  # a mask and a block of one paper; a task and what heads of it are taught by
-PARTS = {"tasks", "objectives", "metrics", "pipelines", "views"}  # of one task, which may share its name
+FAMILY, TASK = {"models", "formats"}, {"tasks", "objectives", "metrics", "views"}  # whose parts may share its name
+RECORDS = {"Family", "Task"}  # by which a family or a task is declared
 EMPTY_NAMES = {"utils", "util", "common", "core", "helpers", "helper", "misc"}
 PICKLING = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 EXECUTING = {"eval", "exec", "torch.load", "torch.save", "yaml.load", "yaml.full_load", "yaml.unsafe_load"}
+
+
+def folder_of(name: str) -> str:
+    """The folder of a module, or the module itself where it lies beside the folders."""
+    parts = name.split(".")[1:]
+    while parts and "/".join(parts) not in RANK:
+        parts.pop()
+    return "/".join(parts)
 
 
 def modules(package: Path) -> Iterator[tuple[Path, ast.Module]]:
@@ -36,9 +67,14 @@ def modules(package: Path) -> Iterator[tuple[Path, ast.Module]]:
 
 
 def imported(path: Path, tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Every name a module imports, in full, wherever in it the import stands."""
+    """Every name a module imports, in full, wherever in it the import stands; what a package offers lazily left out."""
     here = ("heedful", *path.parts)
+    lazy = {
+        id(node) for block in tree.body if path.name == "__init__.py" and is_lazy(block) for node in ast.walk(block)
+    }
     for node in ast.walk(tree):
+        if id(node) in lazy:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -49,21 +85,33 @@ def imported(path: Path, tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{origin}.{alias.name}"
 
 
+def is_lazy(block: ast.stmt) -> bool:
+    """Whether a block is what `registry.lazily` reads."""
+    return isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+
+
 def wrong_way(package: Path) -> Iterator[str]:
+    """Imports of what does not stand above: with every folder ranked, there is no cycle between folders."""
     for path, tree in modules(package):
-        part = path.parts[0]
+        here = (path.parent if len(path.parts) > 1 else path.with_suffix("")).as_posix()
+        if here in FRONT:
+            continue
+        if here not in RANK:
+            yield f"{here} has no place in ORDER"
+            continue
         for line, name in imported(path, tree):
-            target = name.split(".")[1] if name.startswith("heedful.") else ""
-            upward = part in RANK and RANK.get(target, 0) > RANK[part]
-            if upward or (part in BESIDE and target in NO_MODEL):
-                yield f"{path}:{line} {part} imports {name}"
+            there = folder_of(name) if name.startswith("heedful.") else here
+            upward = there and there != here and RANK[there] >= RANK[here]
+            knows = here.split("/")[0] in WITHOUT_MODELS and there.split("/")[0] in MODELS
+            if upward or knows:
+                yield f"{path}:{line} {here} imports {name}"
 
 
 def through_the_front(package: Path) -> Iterator[str]:
     """Imports of what heedful/__init__.py offers from inside it: they hide which way they go."""
     inside = {path.stem for path in package.iterdir()}
     for path, tree in modules(package):
-        if path.parts[0] not in RANK.keys() - {"cli", "studio"} | BESIDE:
+        if path.stem in FRONT or path.parts[0] in ("cli", "bench"):
             continue
         for line, name in imported(path, tree):
             if name == "heedful" or (name.startswith("heedful.") and name.split(".")[1] not in inside):
@@ -106,15 +154,53 @@ def without_init(package: Path) -> Iterator[str]:
 
 
 def named_twice(package: Path) -> Iterator[str]:
-    """Files of one name, which a search cannot tell apart; what stands for one family, task or paper may share."""
+    """Files of one name, which a search cannot tell apart; one family's files and one task's parts may share theirs."""
     paths = sorted(path.relative_to(package) for path in package.rglob("*.py") if path.name != "__init__.py")
-    families = SHARED | {path.stem for path in paths if path.parts[0] in ("models", "tasks") and len(path.parts) == 3}
     for path in paths:
-        parts = path.parts[0] in PARTS
         alike = [other for other in paths if other.stem == path.stem and other < path]
-        others = [str(other) for other in alike if not (parts and other.parts[0] in PARTS)]
-        if others and path.stem not in families:
-            yield f"{path} is named as {', '.join(others)}"
+        tops = {one.parts[0] for one in (*alike, path)}
+        if alike and not (tops <= FAMILY or tops <= TASK):
+            yield f"{path} is named as {', '.join(map(str, alike))}"
+
+
+def families_and_tasks(package: Path) -> dict[str, Path]:
+    """The classes that one record of a family or a task alone is made of, and where each of them stands."""
+    found, shared = {}, set()
+    for path, tree in modules(package):
+        own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+        shared |= {
+            name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for name in map(ast.unparse, node.bases)
+        }
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and made_by(node.value) in RECORDS:
+                found |= {name: path for _, name in used(ast.Module([ast.Expr(node.value)], [])) if name in own}
+    return {name: path for name, path in found.items() if name not in shared}
+
+
+def made_by(value: ast.expr) -> str:
+    """The name of what is called, where something is."""
+    return value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
+
+
+def asking_the_kind(package: Path) -> Iterator[str]:
+    """`isinstance` on the class of one family or one task outside its own file: what it can do is asked instead."""
+    known = families_and_tasks(package)
+    for path, tree in modules(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and made_by(node) in ("isinstance", "issubclass"):
+                names = {
+                    name for _, written in used(ast.Module([ast.Expr(node.args[1])], [])) for name in written.split(".")
+                }
+                for name in sorted(names & known.keys()):
+                    if known[name] != path:
+                        yield f"{path}:{node.lineno} asks for a {name}, which is {known[name]}'s"
+
+
+def asking_for_a_name(package: Path) -> Iterator[str]:
+    for path, tree in modules(package):
+        for line, name in used(tree):
+            if name == "hasattr":
+                yield f"{path}:{line} asks with hasattr"
 
 
 def test_imports_go_one_way():
@@ -137,6 +223,14 @@ def test_no_two_files_have_one_name():
     assert not (found := list(named_twice(PACKAGE))), "\n".join(found)
 
 
+def test_no_part_asks_for_the_class_of_one_family_or_task():
+    assert not (found := list(asking_the_kind(PACKAGE))), "\n".join(found)
+
+
+def test_nothing_is_asked_for_by_the_name_of_an_attribute():
+    assert not (found := list(asking_for_a_name(PACKAGE))), "\n".join(found)
+
+
 def test_every_folder_of_code_is_a_package():
     assert not (found := list(without_init(PACKAGE))), "\n".join(found)
 
@@ -155,6 +249,14 @@ BROKEN = [
     (wrong_way, "looking/a.py", "from heedful.models.text.gpt import GPT"),
     (wrong_way, "tokenizers/a.py", "from ..training import loop"),
     (wrong_way, "data/a.py", "if True:\n    import heedful.tasks as t"),
+    (wrong_way, "data/a.py", "from heedful.data.readers import reader"),
+    (wrong_way, "metrics/a.py", "from heedful.objectives.objective import Objective"),
+    (wrong_way, "blocks/pairs/a.py", "from heedful.blocks.stacks import star"),
+    (wrong_way, "tasks/a.py", "if TYPE_CHECKING:\n    from heedful.tasks.text import chat"),
+    (wrong_way, "results.py", "from heedful.models import build"),
+    (wrong_way, "elsewhere/a.py", ""),
+    (asking_for_a_name, "looking/a.py", "hasattr(1, 'x')"),
+    (asking_for_a_name, "looking/a.py", "filter(hasattr, [])"),
     (through_the_front, "models/a.py", "import heedful"),
     (through_the_front, "decoding/a.py", "from heedful import load"),
     (executing, "training/a.py", "import pickle"),
@@ -169,10 +271,13 @@ BROKEN = [
 
 SOUND = [
     (wrong_way, "blocks/a.py", "from heedful.attention import Attention"),
-    (wrong_way, "attention/a.py", "from heedful.blocks import norms"),
+    (wrong_way, "blocks/a.py", "from heedful.attention import norms"),
     (wrong_way, "tasks/a.py", "from heedful.decoding import greedy"),
     (wrong_way, "looking/a.py", "from heedful.attention import Attention"),
     (wrong_way, "models/text/gpt.py", "from .spec import models"),
+    (wrong_way, "tasks/__init__.py", "if TYPE_CHECKING:\n    from heedful.tasks.text import chat"),
+    (wrong_way, "data/readers/a.py", "from heedful.data import splits"),
+    (asking_for_a_name, "looking/a.py", "getattr(1, 'x', None)"),
     (through_the_front, "cli/a.py", "import heedful"),
     (executing, "training/a.py", "model.eval()"),
     (executing, "cli/a.py", "from heedful.cli import eval\neval.evaluate()"),
@@ -181,7 +286,7 @@ SOUND = [
 
 
 def package_of(folder: Path, path: str, source: str) -> Path:
-    (folder / path).parent.mkdir(parents=True)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_text(source, encoding="utf-8")
     return folder
 
@@ -200,3 +305,9 @@ def test_the_rule_finds_two_files_of_one_name(tmp_path):
     for path in ("data/a.py", "models/text/gpt.py", "formats/gpt.py", "tasks/a.py"):
         package_of(tmp_path, path, "")
     assert list(named_twice(tmp_path)) == ["tasks/a.py is named as data/a.py"]
+
+
+def test_the_rule_finds_who_asks_for_a_family(tmp_path):
+    package_of(tmp_path, "models/text/gpt.py", "class GPT: ...\nisinstance(1, GPT)\nFAMILY = Family(GPT)")
+    package_of(tmp_path, "tasks/a.py", "isinstance(1, int | gpt.GPT)")
+    assert list(asking_the_kind(tmp_path)) == ["tasks/a.py:1 asks for a GPT, which is models/text/gpt.py's"]

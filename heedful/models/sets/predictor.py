@@ -14,8 +14,7 @@ from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.cases import Predictions
 from heedful.models.family import Family
-from heedful.models.specs import Count, ReadsInOrder, Stacked
-from heedful.models.text.transformer import PAD
+from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
 
 
 class PredictorSpec(ReadsInOrder, Stacked):

@@ -22,7 +22,6 @@ from heedful.looking.page import Example
 from heedful.metrics.accuracy import Accuracy
 from heedful.models import Spec
 from heedful.models.numerics import device_of
-from heedful.models.sets.predictor import PredictorSpec
 from heedful.objectives.classification import Classification
 from heedful.pipelines.classification_pipeline import Classes, Classifying
 from heedful.pipelines.number_rows import rows_of, words, write_rows
@@ -49,7 +48,7 @@ class SetLearned(Classes):
         return {"channels": self.channels, "classes": len(self.labels)}
 
     def suited(self, spec: Spec) -> Self:
-        if isinstance(spec, PredictorSpec) and spec.pool == "each":
+        if getattr(spec, "pool", None) == "each":
             raise Refusal("model.pool=each gives an answer a member and this task wants one a set; use mean or first")
         return self
 

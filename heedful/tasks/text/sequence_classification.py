@@ -26,7 +26,6 @@ from heedful.looking.page import Example
 from heedful.metrics.accuracy import Accuracy
 from heedful.models import Spec
 from heedful.models.numerics import device_of
-from heedful.models.sets.predictor import PredictorSpec
 from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.objectives.classification import Classification
 from heedful.pipelines.classification_pipeline import Classes, Classifying
@@ -67,7 +66,7 @@ class SequenceLearned(Classes):
         return {"vocab": FIRST + len(self.words), "classes": len(self.labels)}
 
     def suited(self, spec: Spec) -> Self:
-        if isinstance(spec, PredictorSpec) and spec.pool == "each":
+        if getattr(spec, "pool", None) == "each":
             cure = "this task wants one a sequence; use first or mean"
             raise Refusal(f"model.pool=each gives an answer a word and {cure}")
         return self

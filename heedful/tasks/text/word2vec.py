@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import nn
@@ -62,7 +62,7 @@ COLLATE, OBJECTIVE = SkipGramCollate(), SkipGram()
 @torch.no_grad()
 def judged(model: nn.Module, samples: Sequence[Crop], learned: WordLearned, heard: Heard) -> TokenSums:
     """The losses of pairs of words in texts, by the counts of those that were learned from."""
-    assert isinstance(model, WordVectors)
+    model = cast(WordVectors, model)
     model.eval()
     learned, sums = replace(learned, counts=model.counts.cpu()), TokenSums()
     for some in several(samples, SIZE):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -33,7 +34,7 @@ TOLD = 16  # tokens of an image in a table
 @torch.no_grad()
 def drawing_errors(model: nn.Module, samples: Sequence[Picture], learned: ImageLearned, heard: Heard) -> list[Pair]:
     """The error of what is drawn of each picture, and that of its mean colour in its place."""
-    assert isinstance(model, DVAE)
+    model = cast(DVAE, model)
     model.eval()
     made: list[Pair] = []
     for some in several(samples, AT_ONCE):
@@ -54,7 +55,7 @@ class Coding(VisionPipeline[ImageLearned]):
     def results(
         self, model: nn.Module, samples: Sequence[Picture], learned: ImageLearned, heard: Heard
     ) -> list[ImageTokens]:
-        assert isinstance(model, DVAE)
+        model = cast(DVAE, model)
         made: list[ImageTokens] = []
         for some in several(samples, AT_ONCE):
             told = finite(model.eval().told(images_of(some, model))).flatten(2).argmax(1)
@@ -75,7 +76,7 @@ def side_by_side(
     model: nn.Module, samples: Sequence[Picture], results: Sequence[ImageTokens], learned: ImageLearned
 ) -> Finding:
     """A few images, what is drawn of their tokens, and how many tokens are in use."""
-    assert isinstance(model, DVAE)
+    model = cast(DVAE, model)
     some = pick(samples, SIDE_BY_SIDE)
     images = images_of(some, model)
     made = model.eval()(images) * shaped(learned.deviation, images) + shaped(learned.mean, images)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import nn
@@ -87,7 +87,7 @@ class Rebuilding(VisionPipeline[MaskedLearned]):
 @torch.no_grad()
 def triples(model: nn.Module, pictures: Sequence[Picture]) -> Pictures:
     """What is shown, what was made of it, and what it was, side by side."""
-    assert isinstance(model, MAE)
+    model = cast(MAE, model)
     images = images_of(pictures, model)
     _, _, seen, made = rebuilt(model.eval(), images, steady_dice(0, len(images), images.device))
     patches = model.patches(images)
@@ -110,7 +110,7 @@ def table(samples: Sequence[Picture], results: Sequence[Score], learned: MaskedL
 
 def side_by_side(model: nn.Module, samples: Sequence[Picture], results: Any, learned: MaskedLearned) -> Finding:
     """A few images as they were shown, as they were rebuilt, and as they are."""
-    assert isinstance(model, MAE)
+    model = cast(MAE, model)
     hidden = f"{100 * model.spec.mask_ratio:.0f} %"
     figures = Figures("What is hidden", (("patches", hidden, "of every image"), GOES_ON))
     return Finding(figures, "", "mean", (triples(model, pick(samples, SIDE_BY_SIDE)),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
@@ -20,7 +20,7 @@ from heedful.looking.page import Figures, Samples
 from heedful.metrics.accuracy import HiddenAccuracy
 from heedful.models import Spec
 from heedful.models.numerics import device_of, finite
-from heedful.models.vision.beit import BEiT, BEiTSpec
+from heedful.models.vision.beit import BEiT
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.masked_patches import MaskedTokens, guessed
 from heedful.pipelines.pipeline import Heard
@@ -40,7 +40,7 @@ class TokensLearned(MaskedLearned):
     """Images whose hidden patches are told by the tokens of another model."""
 
     def suited(self, spec: Spec) -> Self:
-        if isinstance(spec, BEiTSpec) and not (spec.vocab and spec.tokenizer_width):
+        if not all(getattr(spec, key, None) for key in ("vocab", "tokenizer_width")):
             raise Refusal(
                 "visual tokens are guessed with model.vocab and model.tokenizer_width, those of the teacher; set both"
             )
@@ -75,7 +75,8 @@ def table(samples: Sequence[Picture], results: Sequence[Score], learned: TokensL
 @torch.no_grad()
 def side_by_side(model: nn.Module, samples: Sequence[Picture], results: Any, learned: TokensLearned) -> Finding:
     """A few images as they were shown, drawn of what was guessed, and as they are."""
-    assert isinstance(model, BEiT) and model.coder is not None
+    model = cast(BEiT, model)
+    assert model.coder is not None
     some = pick(samples, SIDE_BY_SIDE)
     images = images_of(some, model)
     said, wanted, hidden = guessed(model.eval(), images, steady_dice(0, len(images), images.device))
