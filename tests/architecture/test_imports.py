@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[2] / "heedful"
 
-# Every folder of code, and the files beside them. Each may import itself and the rows above it, and no other of its row.
+# Every folder of code, and the files beside them. Each may import itself and the rows above it, and none of its row.
 ORDER = (
     ("errors", "terminal", "tokenizers/sentencepiece"),
     ("registry", "safe", "data/public"),

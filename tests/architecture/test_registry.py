@@ -28,6 +28,15 @@ print(len(list(models.FAMILIES)), len(list(tasks.TASKS)))
 print(*sorted(name for name in sys.modules if name.startswith("heedful.") and name not in loaded))
 print(*loaded)
 """
+TRAINED = """
+import sys
+from heedful.cli import main
+try:
+    main([*"train reverse data=toy data.samples=300 data.held_out=40 training.steps=2 --out".split(), sys.argv[1]])
+except SystemExit as left:
+    assert not left.code
+print(*(name for name in sys.modules if name.startswith("heedful.")))
+"""
 
 
 @pytest.fixture
@@ -47,12 +56,24 @@ def test_names_are_known_without_an_import():
     done = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
     counts, anew, loaded = done.stdout.splitlines()
     assert counts == f"{len(models.FAMILIES)} {len(tasks.TASKS)}"
-    assert anew == "" and len(loaded.split()) <= 225  # 357 before names were lazy
+    assert anew == "" and len(loaded.split()) <= 125  # 357 before names were lazy
     assert not {
         "heedful.models.vision.swin",
         "heedful.tasks.vision.image_classification",
         "heedful.attention.mechanisms.reformer",
     } & {*loaded.split()}
+
+
+def test_a_run_imports_what_it_uses(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", TRAINED, str(tmp_path / "run")], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.splitlines()[-1].split()
+    assert (tmp_path / "run" / "result.json").exists()
+    assert "heedful.tasks.text.sequence_pairs" in loaded and len(loaded) <= 150
+    assert not [
+        name for name in loaded if name.startswith(("heedful.models.vision", "heedful.bench", "heedful.formats.hf"))
+    ]
 
 
 def test_a_package_brings_parts_and_stands_in_for_none_of_the_house(parts):
