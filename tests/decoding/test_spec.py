@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from heedful.decoding import Decoding, search, stream
 from heedful.errors import Refusal
-from heedful.models import refusal
+from heedful.models.refusals import refusal
 from heedful.models.text.transformer import END
 from tests.decoding.toys import Biased, beam, greedy, sample, sources, writer
 

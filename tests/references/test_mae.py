@@ -75,7 +75,7 @@ def test_what_is_rebuilt_and_the_loss_are_theirs():
     theirs, own = pair()
     images = torch.rand(3, 3, 20, 20)
     dice = torch.arange(3) + 5
-    from heedful.data.transforms import draw
+    from heedful.data.sample_dice import draw
 
     noise = draw(dice, 25, PIXELS)
     with torch.no_grad():
