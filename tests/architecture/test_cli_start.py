@@ -1,5 +1,6 @@
 """The program answers before it loads anything heavy, and the wheel carries all that it needs."""
 
+import os
 import subprocess
 import sys
 import zipfile
@@ -22,6 +23,13 @@ def test_help_answers_without_importing_anything_heavy():
     assert "train" in done.stdout
     assert "heedful" in loaded
     assert loaded.isdisjoint({"torch", "numpy", "matplotlib", "tensorboard", "tokenizers", "transformers"})
+
+
+def test_help_takes_less_than_half_a_second_of_a_processor():
+    before = os.times()
+    python("-m", "heedful", "--help")
+    after = os.times()
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 0.5
 
 
 @pytest.fixture(scope="module")
