@@ -68,22 +68,26 @@ TASKS: Registry[Task] = Registry(
     },
     FORMER,
 )
-READINGS: Registry[Usage] = (
-    Registry(  # what a model is for that was learned elsewhere, by what it is asked or its own use
-        "output",
-        "heedful.readings",
-        {
-            "states": "heedful.pipelines.sentence_vectors:VECTORS",
-            "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
-            "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
-            "tags": "heedful.pipelines.token_classification:TAGGING",
-            "answer": "heedful.pipelines.extractive_answers:ANSWERING",
-            "masked": "heedful.pipelines.fill_mask:FILLING",
-            "seq2seq": "heedful.pipelines.writing:WRITING",
-            "text-generation": "heedful.pipelines.text_generation:CONTINUING",
-            "images": "heedful.tasks.vision.foreign_images:SEEING",
-        },
-    )
+READINGS: Registry[Usage] = Registry(  # what a model is for that was learned elsewhere, by what it is asked
+    "output",
+    "heedful.readings",
+    {
+        "states": "heedful.pipelines.sentence_vectors:VECTORS",
+        "pooled": "heedful.pipelines.sentence_vectors:VECTORS",
+        "classes": "heedful.pipelines.text_classes:CLASSIFICATION",
+        "tags": "heedful.pipelines.token_classification:TAGGING",
+        "answer": "heedful.pipelines.extractive_answers:ANSWERING",
+        "masked": "heedful.pipelines.fill_mask:FILLING",
+    },
+)
+UNASKED: Registry[Any] = Registry(  # the same of models that are asked nothing else, by the `use` of their spec
+    "use",
+    "heedful.unasked",
+    {
+        "seq2seq": "heedful.pipelines.writing:WRITING",
+        "text-generation": "heedful.pipelines.text_generation:CONTINUING",
+        "images": "heedful.tasks.vision.foreign_images:SEEING",
+    },
 )
 ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json, beside the tasks
     "use",
@@ -111,8 +115,8 @@ def use_of(model: nn.Module, folder: Path) -> Any:
     spec = model.spec
     if not isinstance(spec, Spec) or (asked(spec) == NEXT and not spec.use):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    word = spec.use if asked(spec) == NEXT else asked(spec)
-    return suited(READINGS[word].of(folder, spec), spec)
+    use = UNASKED[spec.use] if asked(spec) == NEXT else READINGS[asked(spec)]
+    return suited(use.of(folder, spec), spec)
 
 
 def suited(use: Any, spec: Spec) -> Any:
