@@ -1,6 +1,7 @@
 """A captioner of sixty lines, in a package of one's own, is trained, scored, asked, looked into, kept and resumed."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from PIL import Image
 
 import heedful as library
+from heedful.errors import Refusal
 from heedful.formats.weights import state
 from heedful.training.trained_run import usable
 from tests.outside.captioned_images import CAPTIONS, scene
@@ -99,6 +101,17 @@ def test_what_is_saved_is_loaded_to_the_same_bits_and_obeys_the_laws(trained, he
 
 def test_a_captioner_that_is_killed_goes_on_to_the_same_bits(heedful):
     assert heedful("verify-resume", RECIPE, *FEW, "--cuts", 1, "--device", "cpu").splitlines()[-1] == "bit-equal"
+
+
+def test_a_task_that_says_other_things_of_the_data_than_a_part_of_the_model_is_refused(trained, tmp_path):
+    folder = shutil.copytree(trained("captions") / "model", tmp_path / "model")
+    (folder / "manifest.json").unlink()
+    task = json.loads((folder / "task.json").read_text())
+    for key, value in (("high", 24), ("channels", 1)):
+        other = task | {"images": task["images"] | {key: value}}
+        (folder / "task.json").write_text(json.dumps(other))
+        with pytest.raises(Refusal, match=f"the task says {key}={value} and the model does not; copy or train it again"):
+            usable(folder)
 
 
 @pytest.mark.parametrize(
