@@ -60,9 +60,10 @@ class RecurrentDecoder(Decoder):
 
     def __init__(self, spec):
         super().__init__()
-        self.spec, self.inputs, self.cell = spec, nn.Embedding(spec.vocab, spec.width), nn.GRUCell(spec.width, spec.width)
-        self.cross = CrossAttention(Across(spec.width, 1), Additive(1, spec.width), Join(spec.width, spec.width))
-        self.outputs = nn.Linear(spec.width, spec.vocab)
+        self.spec, width = spec, spec.width
+        self.inputs, self.cell = nn.Embedding(spec.vocab, width), nn.GRUCell(width, width)
+        self.cross = CrossAttention(Across(width, 1), Additive(1, width), Join(width, width))
+        self.outputs = nn.Linear(width, spec.vocab)
 
     def states(self, tokens, context, memory=None, positions=None):
         sight, x = Causal().over(tokens, memory, positions=positions), self.inputs(tokens)

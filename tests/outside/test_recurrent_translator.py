@@ -82,9 +82,15 @@ def test_a_plan_says_that_it_cannot_count_what_depends_on_lengths(heedful):
     ("words", "said"),
     [
         (["model.encoder.heads=2"], "recurrent_encoder has nothing that model.encoder.heads could change"),
-        (["model.decoder.family=recurrent_encoder"], "model.decoder.family=recurrent_encoder is no decoder; choose one"),
+        (
+            ["model.decoder.family=recurrent_encoder"],
+            "family=recurrent_encoder is no decoder; choose one",
+        ),
         (["model.encoder.vocab=7"], "model.encoder.vocab=7 contradicts the data"),
-        (["model.family=gpt"], "model.family=gpt cannot learn task 'recurrent-translation'; set model.family=composite"),
+        (
+            ["model.family=gpt"],
+            "gpt cannot learn task 'recurrent-translation'; set model.family=composite",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_a_sentence(heedful, words, said, tmp_path):

@@ -21,7 +21,7 @@ KINDS = {
 
 @pytest.fixture(params=KINDS)
 def model(request):
-    """A model whose weights are enlarged, so that it is sure of itself and says different things of different inputs."""
+    """A model whose weights are enlarged, so that it is sure of itself."""
     torch.manual_seed(5)
     family, encoder, decoder = KINDS[request.param]
     made = models.build(family, encoder=encoder, decoder=decoder).double().eval()
@@ -60,8 +60,8 @@ def test_answers_are_the_same_with_memory_and_without(model, find):
 
 @pytest.mark.parametrize("how", [{}, {"beams": 3}, {"temperature": 1.3, "top_k": 6}])
 def test_answers_are_the_same_beside_others_and_alone_whatever_they_begin_with(model, how):
-    prompt = torch.tensor([[SPECIAL.begin, 5, 7], [SPECIAL.begin, -1, -1], [SPECIAL.begin, 9, -1], [SPECIAL.begin, 6, 6]])
-    batch, asked = batch_of(model), Decoding(max_new_tokens=NEW, **how)
+    begun = [[SPECIAL.begin, *more] for more in ((5, 7), (-1, -1), (9, -1), (6, 6))]
+    prompt, batch, asked = torch.tensor(begun), batch_of(model), Decoding(max_new_tokens=NEW, **how)
     together = search(model, {**batch, "prompt": prompt}, asked, seed=1)
     for at, found in enumerate(together):
         alone = {name: rows[at : at + 1] for name, rows in batch.items()}
