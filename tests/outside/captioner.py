@@ -1,13 +1,13 @@
 """An image captioner from outside: the ResNet reads, and the decoder of a Transformer writes what an image shows."""
 
+from dataclasses import replace
 from typing import Literal
 
 from heedful.attention import Context, Everything
 from heedful.inputs.grids import SineGrid
 from heedful.metrics.exact_match import ExactMatch
-from heedful.models.docked_cases import Docked
-from heedful.models.family import Family
-from heedful.models.multimodal.composite import TOY, Composite, CompositeSpec
+from heedful.models.multimodal.composite import FAMILY as COMPOSITE
+from heedful.models.multimodal.composite import Composite, CompositeSpec
 from heedful.models.vision.resnet import ResNetSpec
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.seq2seq import Seq2SeqCollate
@@ -35,7 +35,7 @@ class Captioner(Composite):
 
 
 ENCODER = {"family": "resnet", "channels": 3, "high": 16, "wide": 16, "width": 4, "depths": [1, 1]}
-FAMILY = Family(CaptionerSpec, Captioner, {**TOY, "encoder": ENCODER}, Docked)
+FAMILY = replace(COMPOSITE, spec=CaptionerSpec, model=Captioner, toy={**COMPOSITE.toy, "encoder": ENCODER})
 TASK = Task(
     name="captions",
     readers={"drawn": DrawnCaptions},

@@ -97,6 +97,17 @@ def test_what_is_saved_is_loaded_to_the_same_bits_and_obeys_the_laws(trained, he
     assert said.count("holds") == 4 and "FAILS" not in said
 
 
+def test_an_encoder_begins_with_that_of_a_captioner_and_with_no_other(trained, heedful, tmp_path):
+    begun = f"start.encoder={trained('captions')}"
+    heedful("train", RECIPE, *FEW, begun, "training.freeze=[encoder]", "--out", tmp_path / "run", "--device", "cpu")
+    ours, theirs = (state(library.load(run)) for run in (tmp_path / "run", trained("captions")))
+    same = {name: torch.equal(ours[name], theirs[name]) for name in ours}
+    assert all(same[name] for name in same if name.startswith("encoder.") and name.endswith(("weight", "bias")))
+    assert not same["decoder.inputs.table.weight"]
+    (line,) = heedful("train", RECIPE, begun, "model.encoder.width=8", "--out", tmp_path / "no", status=2).splitlines()
+    assert "is [16, 3, 3, 3] there and [8, 3, 3, 3] here; set model.encoder.width=16" in line
+
+
 def test_a_captioner_that_is_killed_goes_on_to_the_same_bits(heedful):
     assert heedful("verify-resume", RECIPE, *FEW, "--cuts", 1, "--device", "cpu").splitlines()[-1] == "bit-equal"
 
