@@ -11,6 +11,7 @@ from heedful.data.images.decode import Size
 from heedful.data.splits import Splits
 from heedful.data.transforms import levels
 from heedful.looking.overlay import Overlay
+from heedful.models.numerics import device_of
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.image_inputs import called, enlarged, picture_of
 from heedful.pipelines.image_learned import ImageLearned
@@ -73,7 +74,7 @@ class ImageSource(Source):
         return {"image": levels(torch.from_numpy(pixels_of([one.picture for one in samples])))}
 
     def words(self, model, sample, learned):
-        high, wide = model.cells(self.batch([sample], learned)["image"]).shape[2:]
+        high, wide = model.cells(self.batch([sample], learned)["image"].to(device_of(model))).shape[2:]
         return [f"{row},{column}" for row in range(high) for column in range(wide)]
 
     def as_input(self, sample, learned):

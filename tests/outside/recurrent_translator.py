@@ -7,14 +7,13 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from heedful.attention import Across, Causal, Context, CrossAttention, Join, Padding
+from heedful.attention import Across, Causal, Context, CrossAttention, Everything, Join, Padding
 from heedful.attention.mechanisms.additive import Additive
 from heedful.models.docked_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.special_tokens import SPECIAL
 from heedful.models.specs import Count, Spec
-from heedful.models.text.transformer_sides import TransformerDecoder, TransformerEncoder
 from heedful.models.writer import Decoder
 from heedful.tasks.text.translation import TASK as TRANSLATION
 
@@ -29,13 +28,18 @@ class RecurrentEncoder(Encoder):
     """Reads a source both ways, each by a GRU."""
 
     reads = frozenset({"source"})
-    width = property(lambda self: self.spec.width)
-    forward = TransformerEncoder.forward
 
     def __init__(self, spec):
         super().__init__()
         self.spec, self.inputs = spec, nn.Embedding(spec.vocab, spec.width)
         self.cells = nn.GRU(spec.width, spec.width // 2, batch_first=True, bidirectional=True)
+
+    @property
+    def width(self):
+        return self.spec.width
+
+    def forward(self, source):  # B S -> B S M
+        return self.encode({"source": source}).states
 
     def encode(self, batch):
         source = batch["source"]
@@ -55,8 +59,6 @@ class RecurrentDecoder(Decoder):
     """Writes by a GRU whose state is all that it keeps of what is written, and looks at the source by that state."""
 
     special = SPECIAL
-    width = property(lambda self: self.spec.width)
-    forward = TransformerDecoder.forward
 
     def __init__(self, spec):
         super().__init__()
@@ -64,6 +66,13 @@ class RecurrentDecoder(Decoder):
         self.inputs, self.cell = nn.Embedding(spec.vocab, width), nn.GRUCell(width, width)
         self.cross = CrossAttention(Across(width, 1), Additive(1, width), Join(width, width))
         self.outputs = nn.Linear(width, spec.vocab)
+
+    @property
+    def width(self):
+        return self.spec.width
+
+    def forward(self, target, states):  # B T, B S M -> B T V
+        return self.decode(target, Context(states, Everything()))
 
     def states(self, tokens, context, memory=None, positions=None):
         sight, x = Causal().over(tokens, memory, positions=positions), self.inputs(tokens)
