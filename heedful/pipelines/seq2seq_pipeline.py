@@ -49,12 +49,16 @@ class Source(ABC, Generic[Kept]):
         """The fields of a batch that the model reads (`Writer.reads`)."""
 
     @abstractmethod
-    def words(self, sample: Any, learned: Kept) -> Sequence[str]:
-        """What is read, in words, for the axes of attention maps."""
+    def words(self, model: nn.Module, sample: Any, learned: Kept) -> Sequence[str]:
+        """What a model reads, in words, for the axes of attention maps: of an image, the cells that the model has."""
 
     @abstractmethod
     def as_input(self, sample: Any, learned: Kept) -> str:
         """A sample's source as `predict` and `look` take it."""
+
+    def called(self, given: Any, learned: Kept) -> str:
+        """What an input is called in the title of what is seen of it."""
+        return str(given)
 
     def warning(self, given: Any, learned: Kept) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""
@@ -79,7 +83,7 @@ class TextSource(Source[WrittenText]):
         special = learned.special
         return {"source": stack([one.source for one in samples], last=[special.end], pad=special.pad)}
 
-    def words(self, sample: Encoded, learned: WrittenText) -> Sequence[str]:
+    def words(self, model: nn.Module, sample: Encoded, learned: WrittenText) -> Sequence[str]:
         return learned.tokenizer.pieces([*sample.source, learned.special.end])
 
     def as_input(self, sample: Encoded, learned: WrittenText) -> str:
@@ -191,7 +195,8 @@ class Seq2Seq(Generation[Kept]):
         model.eval()
         with torch.no_grad(), look(model) as seen:
             teacher_forced(model, batch)
-        source, written = self.source.words(sample, learned), learned.tokenizer.pieces([*tokens, special.end])
+        source = self.source.words(model, sample, learned)
+        written = learned.tokenizer.pieces([*tokens, special.end])
         read = learned.tokenizer.pieces([special.begin, *tokens])
 
         def words(path: str) -> tuple[Sequence[str], Sequence[str]]:
@@ -199,7 +204,8 @@ class Seq2Seq(Generation[Kept]):
                 return source, source
             return written, source if path.endswith("cross") else read
 
-        return Example(f"{given} → {self.said(sample, tokens, learned)}", maps_of_seen(seen, words))
+        title = f"{self.source.called(given, learned)} → {self.said(sample, tokens, learned)}"
+        return Example(title, maps_of_seen(seen, words))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from heedful.data.readers.reader import FILES, Reader
 from heedful.data.splits import Splits
 from heedful.errors import Refusal, unknown
 from heedful.metrics.metric import Metric
+from heedful.models.writer import Writer
 from heedful.objectives.objective import Objective
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Pipeline
@@ -49,7 +50,9 @@ class Task:
     pipeline: Pipeline[Any]
     table: Table
     views: tuple[View, ...] = ()
-    families: tuple[str, ...]  # of the models that can learn it, the usual one first
+    families: tuple[str, ...]  # of models that are known to learn it, the usual one first
+    wants: type[Writer] | None = None  # what a model of any other family has to be; none: no other can learn it
+    reads: frozenset[str] = frozenset()  # and the fields of a batch that it has to read: these, and no others
     ordered: bool = True  # whether the order of the inputs matters
     inherits: bool = False  # `start` gives it the numbers of its model and the tokenizer too
     shown: int = 0  # samples that are shown at every evaluation

@@ -13,7 +13,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
@@ -186,7 +186,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
         try:
             with imagined(min(gpus, ROW)):
                 few = measured(asked, task, splits, spec, gpus)
-        except DataDependentOutputException:
+        except (DataDependentOutputException, DynamicOutputShapeException):
             yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
             continue
         with imagined(gpus):

@@ -22,7 +22,6 @@ from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
-from heedful.models.writer import Writer
 from heedful.objectives.head_terms import looks
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
@@ -202,7 +201,7 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
         raise cannot_learn(task, family)
     check_facts(run.model, numbers, begun_in)
     spec = models.spec(**models.with_facts(told, numbers))
-    if family not in (task.family, *task.also) and not asked_alike(task, models.imagined(spec)):
+    if family not in task.task.families and not reads_alike(task, models.imagined(spec)):
         raise cannot_learn(task, family)
     try:
         tasks.suited(task, spec)
@@ -222,15 +221,17 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
 
 
 def can_learn(task: Work, family: str) -> bool:
-    """Whether a family is one of those that a task knows, or writes as they do; what it reads, its model says."""
-    kinds = models.FAMILIES[task.family].model, models.FAMILIES[family].model
-    return family in (task.family, *task.also) or all(issubclass(kind, Writer) for kind in kinds)
+    """Whether a task knows a family, or it may be what the task wants: what a model's parts read, it says alone."""
+    kind: Any = models.FAMILIES[family].model
+    wanted = task.task.wants is not None and issubclass(kind, task.task.wants)
+    reads = kind.reads if wanted and isinstance(kind.reads, frozenset) else task.task.reads
+    return family in task.task.families or (wanted and reads == task.task.reads)
 
 
-def asked_alike(task: Work, model: nn.Module) -> bool:
-    """Whether a writer of another family reads what those read that a task knows, and ends as they end."""
-    known: Any = models.FAMILIES[task.family].model
-    return isinstance(model, Writer) and model.reads == known.reads and model.special == getattr(known, "special", None)
+def reads_alike(task: Work, model: Any) -> bool:
+    """Whether a model reads what a task wants to be read, and begins and ends what it writes as the task does."""
+    learned: Any = task.learned
+    return bool(model.reads == task.task.reads and model.special == learned.special)
 
 
 def cannot_learn(task: Work, family: str) -> Refusal:

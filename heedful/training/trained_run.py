@@ -12,6 +12,7 @@ from torch import nn
 from heedful.errors import Refusal
 from heedful.formats import native, weights
 from heedful.formats.file_names import WEIGHTS
+from heedful.models import with_facts
 from heedful.models.specs import LanguageSpec, Spec
 from heedful.pipelines.use import Use
 from heedful.safe.json_and_tensors import read_json
@@ -56,12 +57,10 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
     if known and not os.path.lexists(place / TASK):
         return model, use_of(model, place)
     task = work_of(place, record)
+    values = model.spec.model_dump()  # type: ignore[union-attr,operator]
     for key, value in task.facts().items():
-        said = getattr(model.spec, key, None)
-        known = (
-            said is not None if key == "labels" else key != "processor"
-        )  # which a model need not name, or alone does
-        if said != value and known:
+        unnamed = key == "processor" or (key == "labels" and values.get(key) is None)  # by the task, or by the model
+        if not unnamed and with_facts(values, {key: value}) != values:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
     suited(task, model.spec)  # type: ignore[arg-type]
     task.adopt(model.spec)

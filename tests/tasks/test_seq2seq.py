@@ -48,7 +48,7 @@ class Images(Source):
     def as_input(self, sample, learned):
         return sample.texts.source
 
-    def words(self, sample, learned):
+    def words(self, model, sample, learned):
         return ["class", *(f"patch {at}" for at in range(16))]
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from heedful.data.readers.parallel_pairs import READERS
 from heedful.metrics.exact_match import ExactMatch
+from heedful.models.writer import Writer
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.pairs_learned import KnownText, PairCollate, PairsLearned, as_ids
@@ -28,4 +29,6 @@ TASK = Task(
     table=WrittenSamples("Samples it never saw", judged=True),
     views=(reversing,),
     families=("transformer",),
+    wants=Writer,
+    reads=frozenset({"source"}),
 )

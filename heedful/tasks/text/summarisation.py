@@ -18,6 +18,7 @@ from heedful.errors import Refusal
 from heedful.metrics.rouge import Rouge
 from heedful.models import Spec
 from heedful.models.text.encoder_decoder import WriterSpec
+from heedful.models.writer import Writer
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.pipelines.pairs_learned import KnownText, PairCollate, PairsLearned, as_ids
@@ -89,6 +90,8 @@ TASK = Task(
     table=WrittenSamples("Texts it never saw", "text", "summary"),
     views=(beside_first_words,),
     families=("transformer", "t5", "bart", "marian"),
+    wants=Writer,
+    reads=frozenset({"source"}),
     inherits=True,
     shown=1,
 )

@@ -13,6 +13,7 @@ from heedful.data.readers.reader import Reader
 from heedful.data.splits import Splits
 from heedful.metrics.bleu import Bleu, ChrF
 from heedful.metrics.perplexity import Perplexity
+from heedful.models.writer import Writer
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.objectives.token_losses import TokenLosses
 from heedful.objectives.translation import GuidedTranslation
@@ -58,5 +59,7 @@ TASK = Task(
     table=WrittenSamples("Sentences it never saw", target="reference"),
     views=(word_alignments,),
     families=("transformer",),
+    wants=Writer,
+    reads=frozenset({"source"}),
     shown=2,
 )
