@@ -3,8 +3,11 @@
 import pytest
 import torch
 
-from heedful import decoding, models
+from heedful import models
 from heedful.decoding import Decoding, begin, search
+from heedful.decoding.beam import beam
+from heedful.decoding.greedy import greedy
+from heedful.decoding.sample import sample
 from heedful.models.special_tokens import SPECIAL
 
 VOCAB, NEW = 12, 8
@@ -50,7 +53,7 @@ def same(ours, theirs):
     assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], abs=1e-10, rel=0)
 
 
-@pytest.mark.parametrize("find", [decoding.greedy, decoding.beam, decoding.sample], ids=lambda find: find.__name__)
+@pytest.mark.parametrize("find", [greedy, beam, sample], ids=lambda find: find.__name__)
 def test_answers_are_the_same_with_memory_and_without(model, find):
     context = begin(model, batch_of(model))
     found = find(model, context, max_new_tokens=NEW)
