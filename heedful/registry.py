@@ -56,12 +56,23 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if name not in self.known:
             if name not in self.outside:
                 raise KeyError(name)
-            self.known[name] = self.outside[name].load()
+            self.known[name] = self.brought(self.outside[name])
         found = self.known[name]
         if isinstance(found, str):
             module, _, attribute = found.partition(":")
             found = self.known[name] = getattr(import_module(module), attribute)
         return found
+
+    def brought(self, one: EntryPoint) -> Part:
+        """The part that an installed package brings; a package that cannot be imported is refused by its name."""
+        try:
+            part: Part = one.load()
+        except Exception as error:  # whatever the package's own code raises
+            package = one.dist.name if one.dist else one.module
+            why = f"{type(error).__name__}: {error}"
+            said = f"{self.what} {one.name!r} of the package {package} cannot be imported ({why})"
+            raise Refusal(f"{said}; mend the package or remove it") from error
+        return part
 
     def named(self, name: str) -> Part:
         """The part of a name; one that nobody knows is refused with all that are known."""

@@ -19,11 +19,13 @@ from heedful.data.near_duplicates import Overlap, by_side
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
+from heedful.metrics.metric import evaluate
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
 from heedful.models.writer import Writer
 from heedful.objectives.head_losses.head_terms import looks
+from heedful.pipelines.pipeline import unheard
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
@@ -85,6 +87,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
         adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
+        check_metrics(run.metrics, task, model, splits.test[:1])
     advise(task, spec)
     return Ready(run, task, splits, model, begun.said, task.overlaps(splits))
 
@@ -96,6 +99,7 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
     task.on_train_begin(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
+    check_metrics(run.metrics, task, model, splits.test[:1])
     return Ready(run, task, splits, model, "", task.overlaps(splits))
 
 
@@ -135,6 +139,7 @@ def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[A
     if run.whole_start:
         check_tokens(run, task)
     task.configure(dict(run.objective), splits)
+    task.measure_also(run.metrics)
     task.decoding = run.decoding
     return task, splits
 
@@ -258,6 +263,19 @@ def rehearse(task: Work, model: nn.Module, samples: Sequence[Any]) -> None:
         cure = "" if cured else "; mend its words"
         raise Refusal(f"the model's parts do not fit together: {line}{cure}") from None
     model.train()
+
+
+def check_metrics(names: Sequence[str], task: Work, model: nn.Module, samples: Sequence[Any]) -> None:
+    """Refuses metrics that are asked for beside a task's own and cannot score its answers."""
+    own = len(task.task.metrics)
+    for name, metric in zip(names, task.metrics[own:], strict=True):
+        try:
+            evaluate([metric], task.pipeline.results, model, samples, task.learned, unheard)
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+            why = models.first_line(error)
+            raise Refusal(
+                f"metrics={name} cannot score the answers of task {task.name!r} ({why}); leave it out"
+            ) from None
 
 
 def advise(task: Work, spec: Spec) -> None:
