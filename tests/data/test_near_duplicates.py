@@ -218,8 +218,7 @@ def test_what_leaks_is_told_before_training_in_the_report_and_in_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = columns("{text}", "{few}")(tmp_path)
-    few = {"training__steps": 1, "training__warmup": 0, "data__samples": 60}
-    words = short("sort", data__name=str(own), model__length=64, **few)
+    words = short("sort", data=own, model__length=64, training__steps=1, training__warmup=0)
     result = train(words, tmp_path / "run")
     assert result["near_duplicates"] == {"valid targets": 1.0, "test targets": 1.0}
     begun = capsys.readouterr().err.partition("step 1/1")[0]
