@@ -20,8 +20,11 @@ def kind_of(own: Objective[Any], name: str | None) -> type[Objective[Any]]:
 
 
 def instead(own: Objective[Any], name: str | None) -> Objective[Any]:
-    """The objective that a run names, with whatever fields it shares with its task's own, which it stands in for."""
-    if name is None:
-        return own
-    kind, theirs = OBJECTIVES.named(name), {one.name for one in fields(own)}
+    """The objective that a run names, in the place of its task's own."""
+    return own if name is None else of_fields(OBJECTIVES.named(name), own)
+
+
+def of_fields(kind: type[Objective[Any]], own: Objective[Any]) -> Objective[Any]:
+    """An objective of a kind, with the fields that it shares with the one whose place it takes."""
+    theirs = {one.name for one in fields(own)}
     return kind(**{one.name: getattr(own, one.name) for one in fields(kind) if one.name in theirs})

@@ -28,6 +28,7 @@ from heedful.models.specs import PAD
 from heedful.pipelines.translation import TranslationLearned
 from heedful.results import Result
 from heedful.tasks import TASKS, Task
+from heedful.testing.recipe_laws import reads_back, scores_are_known
 from heedful.training import recipes, run
 from heedful.training.microbatches import Portions
 from heedful.training.report import SHARES, is_share
@@ -81,22 +82,13 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
         spec = recipes.resolve(recipe, changes)
         assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
         assert not re.search("shape", spec.about.split("out of the box")[0]), "it is said of photographs too"
-        assert spec.task in TASKS
-        assert spec.expected is not None, f"{recipe} {changes} states no score"
-        assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.where
-        assert TASKS[spec.task].watch in spec.expected.score
+        scores_are_known(recipe, changes)
 
 
 @pytest.mark.parametrize("recipe", recipes.names())
 @pytest.mark.parametrize("changes", [[], ["data=toy"]])
 def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
-    spec, said = recipes.resolve(recipe, changes), values(recipe)
-    toy = said.pop("toy")
-    for versions in ("sets", "others"):
-        said.pop(versions, None)
-    resolved = spec.model_dump(mode="json")
-    assert recipes.merged(resolved, recipes.versioned(said, toy) if changes else said) == resolved
-    assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
+    reads_back(recipe, changes)
 
 
 @pytest.mark.parametrize("recipe", [name for name in recipes.names() if recipes.sets(name)])
