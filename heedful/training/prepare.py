@@ -194,7 +194,7 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
         raise cannot_learn(task, family)
     check_facts(run.model, numbers, begun_in)
     spec = models.spec(**models.with_facts(told, numbers))
-    if family not in (task.family, *task.also) and not asked_alike(task, models.imagined(spec)):
+    if not know(task, family) and not asked_alike(task, models.imagined(spec)):
         raise cannot_learn(task, family)
     try:
         tasks.suited(task, spec)
@@ -214,9 +214,14 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
 
 
 def can_learn(task: Work, family: str) -> bool:
-    """Whether a family is one of those that a task knows, or writes as they do; what it reads, its model says."""
+    """Whether a task and a family know one another, or it writes as those do; what it reads, its model says."""
     kinds = models.FAMILIES[task.family].model, models.FAMILIES[family].model
-    return family in (task.family, *task.also) or all(issubclass(kind, Writer) for kind in kinds)
+    return know(task, family) or all(issubclass(kind, Writer) for kind in kinds)
+
+
+def know(task: Work, family: str) -> bool:
+    """Whether the record of a task names a family, or a family the task."""
+    return family in (task.family, *task.also) or task.name in models.FAMILIES[family].tasks
 
 
 def asked_alike(task: Work, model: nn.Module) -> bool:
