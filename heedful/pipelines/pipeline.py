@@ -53,9 +53,7 @@ class Pipeline(ABC, Generic[Kept]):
         """Embeddings: the vectors of inputs, B M; refused where answers are no vectors."""
         raise Refusal("the answers of this model are no vectors that could be compared; leave --similar out")
 
-    def align(
-        self, model: nn.Module, pairs: Sequence[tuple[str, str | None]], learned: Kept
-    ) -> Iterator[Alignment]:
+    def align(self, model: nn.Module, pairs: Sequence[tuple[str, str | None]], learned: Kept) -> Iterator[Alignment]:
         """Word alignments: which words belong together in each pair; refused where nothing is translated."""
         raise Refusal("this model does not translate; give a model whose task is translation")
 

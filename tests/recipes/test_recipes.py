@@ -38,9 +38,9 @@ from tests.recipes.toys import Trained, toy
 OTHER_ANSWERS = {"answer": "spans of a text", "classify-several": "the classes of one question, of many questions"}
 ONE_ROW = {
     "series",
-    "continuation",
-    "masking",
-    "spans",
+    "language-modelling",
+    "masked-lm",
+    "span-corruption",
     "infilling",
     "word2vec",
     "glove",
