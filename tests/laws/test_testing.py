@@ -28,12 +28,12 @@ from heedful.training import recipes
 CARD = Card("A paper of nobody's (Nobody, 2030)", 2030, "T^2")
 ELSEWHERE = {  # tasks that no small set made on the fly can be asked with, and where they are held to their laws
     "classify-several": "its samples name their task: tests/tasks/test_several.py",
-    "guessing": "it is taught by a trained model: tests/tasks/test_unlabelled.py",
+    "masked-image-modelling": "it is taught by a trained model: tests/tasks/test_unlabelled.py",
     "word2vec": "its texts are read as words: tests/tasks/test_words.py",
     "glove": "its texts are read as words: tests/tasks/test_words.py",
-    "agreeing": "its loss compares the samples of a batch: tests/tasks/test_unlabelled.py",
-    "coding": "its loss compares the samples of a batch: tests/tasks/test_unlabelled.py",
-    "rebuilding": "what it hides is drawn by a sample's place: tests/tasks/test_unlabelled.py",
+    "self-distillation": "its loss compares the samples of a batch: tests/tasks/test_unlabelled.py",
+    "image-tokenizer": "its loss compares the samples of a batch: tests/tasks/test_unlabelled.py",
+    "masked-autoencoding": "what it hides is drawn by a sample's place: tests/tasks/test_unlabelled.py",
 }
 
 
