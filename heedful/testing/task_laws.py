@@ -94,6 +94,7 @@ def same_samples(task: Task, reader: Reader) -> None:
     batches = []
     for _ in range(2):
         work, splits = task.open(reader, 7)
+        work.configure({}, splits)
         assert len(splits.train) and len(splits.test), "there is nothing to learn from, or nothing to test on"
         batches.append(work.batch(work.augmented([splits.train[at] for at in range(TOGETHER)], 1)))
     for name, one in batches[0].items():
@@ -124,13 +125,14 @@ def losses_are_sums(bench: Bench) -> None:
     assert tuple(found) == names, f"it names {names} and gives {tuple(found)}"
     for name, loss in found.items():
         assert loss.sum.ndim == 0 and loss.sum.isfinite(), f"{name} is no finite number"
-        assert loss.count.ndim == 0 and int(loss.count) == float(loss.count) > 0, f"{name} counts {loss.count}"
+        assert loss.count.ndim == 0 and loss.count.isfinite() and loss.count > 0, f"{name} counts {loss.count}"
     if not torch.equal(total(judged(bench, batch, 1)), total(found)):
         return  # by dice
     parts = [judged(bench, {key: one[at : at + 1] for key, one in batch.items()}) for at in range(TOGETHER)]
     for name, loss in found.items():
-        counts = torch.stack([torch.as_tensor(one[name].count) for one in parts]).sum()
-        assert int(counts) == int(loss.count), f"{name} counts {int(loss.count)} in a batch and {int(counts)} in parts"
+        counts = float(sum(float(one[name].count) for one in parts))
+        said = f"{name} counts {float(loss.count):g} in a batch and {counts:g} in its parts"
+        assert math.isclose(counts, float(loss.count), rel_tol=1e-6), said
         sums = torch.stack([one[name].sum for one in parts]).sum()
         torch.testing.assert_close(sums, loss.sum, **CLOSE)
 
@@ -150,8 +152,8 @@ def counts_are_of_the_batch(bench: Bench) -> None:
     after = judged(replace(bench, model=other), batch)
     said = bench.work.loss_counts(batch)
     for name, loss in before.items():
-        assert int(loss.count) == int(after[name].count), f"the count of {name} depends on the weights"
-        assert name not in said or int(said[name]) == int(loss.count), f"counts() and losses() differ on {name}"
+        assert torch.equal(loss.count, after[name].count), f"the count of {name} depends on the weights"
+        assert name not in said or float(said[name]) == float(loss.count), f"counts() and losses() differ on {name}"
 
 
 def gradients_are_finite(bench: Bench) -> None:

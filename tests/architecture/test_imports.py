@@ -17,7 +17,7 @@ ORDER = (
     {"decoding"},
     {"tasks"},
     {"training"},
-    {"cli", "studio"},
+    {"cli", "studio", "testing"},
 )
 RANK = {name: rank for rank, row in enumerate(ORDER) for name in row}
 BESIDE = {"looking", "tokenizers", "data"}  # these take tensors, strings and files, and know no model

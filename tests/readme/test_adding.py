@@ -25,7 +25,7 @@ from heedful.objectives import OBJECTIVES
 from heedful.tasks import TASKS
 from heedful.testing import check
 from heedful.training.recipes import RECIPES
-from tests.architecture.examples import PACKAGE, ROOT, Example, examples, install, programs, run
+from tests.architecture.examples import PACKAGE, PAGE, ROOT, Example, examples, install, programs, run
 
 SHORT = ["training.steps=4", "training.evaluate_every=2", "training.save_every=4", "training.warmup=0"]
 SPREAD = "{task: spread, data: {name: clouds, samples: 400, held_out: 80}, model: {}}\n"
@@ -79,6 +79,7 @@ def heedful(words: list[str], folder: Path) -> str:
 
 
 def test_the_page_adds_each_kind_of_part() -> None:
+    assert f"    {SPREAD}" in PAGE.read_text(encoding="utf-8")
     assert [example.kind for example in examples()] == KINDS
 
 

@@ -23,6 +23,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
 from heedful.metrics.alignment_error import Gaze
+from heedful.metrics.score_format import is_share
 from heedful.models import BEiT
 from heedful.models.specs import PAD
 from heedful.pipelines.translation import TranslationLearned
@@ -31,7 +32,6 @@ from heedful.tasks import TASKS, Task
 from heedful.testing.recipe_laws import reads_back, scores_are_known
 from heedful.training import recipes, run
 from heedful.training.microbatches import Portions
-from heedful.training.report import SHARES, is_share
 from tests.laws.initial_loss import OTHER_LOSS, largest
 from tests.recipes.toys import Trained, toy
 
@@ -339,7 +339,8 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(ope
 
 
 def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> None:
-    names = {*SHARES, *filter(is_share, trained.result["scores"])}
+    metrics = TASKS[trained.spec.task].metrics
+    names = [name for name in trained.result["scores"] if is_share(name, metrics)]
     shares = {f"{name.replace('_', ' ')}, validation" for name in names}
     for chart in page.data["chart"]:
         named = {curve["name"] for curve in chart["curves"]}
@@ -348,7 +349,7 @@ def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> N
 
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
     for name, value in trained.result["scores"].items():
-        share = is_share(name)  # from 0 to 1; BLEU goes up to 100
+        share = is_share(name, TASKS[trained.spec.task].metrics)  # from 0 to 1; BLEU goes up to 100
         assert (f"{100 * value:.2f} %" if share else f"{value:.2f}") in page.parts["Scores"], name
     if trained.spec.task == "translation":
         scores = [trained.result["scores"][name] for name in ("bleu", "chrf")]
