@@ -22,7 +22,7 @@ from heedful.testing.broken_law import BrokenLaw
 from heedful.testing.family_laws import check_family
 from heedful.testing.format_laws import check_layout
 from heedful.testing.mask_laws import check_bias, check_mask
-from heedful.testing.mechanism_laws import check_mechanism
+from heedful.testing.mechanism_check import check_mechanism
 from heedful.testing.recipe_laws import check_recipe
 from heedful.testing.task_laws import check_metric, check_objective, check_reader, check_task
 

@@ -12,8 +12,9 @@ from heedful.attention import Bias, Everything, Mask
 from heedful.attention.card import Card
 from heedful.attention.mechanisms import Softmax
 from heedful.models import part_words
-from heedful.testing.attention_cases import BATCH, EXACT, HEADS, KEY, LENGTH, LONGEST, stirred
+from heedful.testing.attention_cases import stirred
 from heedful.testing.broken_law import BrokenLaw, law
+from heedful.testing.toy_masks import BATCH, EXACT, HEADS, KEY, LENGTH, LONGEST
 
 LONG = 41  # rows, of which a mask may say where it is fast
 

@@ -69,6 +69,8 @@ def train(
     the run as on the command line: `["training.steps=500"]`. The run goes to `out`, or to a folder of its own.
     """
     record = task if isinstance(task, Task) else None
+    if others := [one for one in callbacks if not isinstance(one, Callback)]:
+        raise Refusal(f"{others[0]!r} is no callback; give an object of a class made from heedful's Callback")
     keys = list(keys)
     asked = asked_for(task, samples, keys)
     if isinstance(model, nn.Module):

@@ -17,6 +17,18 @@ from heedful.blocks import Block, Stack
 from heedful.models import part_tables
 from heedful.testing import attention_cases
 from heedful.testing.attention_cases import (
+    Case,
+    agree,
+    asked,
+    every,
+    gradients,
+    paired,
+    parameters,
+    probe,
+    states,
+    stirred,
+)
+from heedful.testing.toy_masks import (
     BATCH,
     BIASES,
     EXACT,
@@ -29,17 +41,7 @@ from heedful.testing.attention_cases import (
     SIGHTS,
     VALUE,
     WIDTH,
-    Case,
-    agree,
-    asked,
-    every,
-    gradients,
     masks,
-    paired,
-    parameters,
-    probe,
-    states,
-    stirred,
 )
 
 __all__ = [

@@ -6,6 +6,7 @@ import torch
 from heedful.attention import Rotary
 from heedful.blocks import Block, PostNormBlock
 from heedful.testing import mechanism_laws as laws
+from heedful.testing.mechanism_check import causal_masks
 from tests.laws import cases, families
 from tests.laws.cases import (
     HEADS,
@@ -18,7 +19,7 @@ from tests.laws.cases import (
     stack,
 )
 
-CAUSAL = laws.causal_masks()
+CAUSAL = causal_masks()
 
 
 @pytest.mark.parametrize("word", MECHANISMS)

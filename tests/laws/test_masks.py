@@ -171,7 +171,7 @@ def test_every_mechanism_has_a_word():
     from heedful.attention import mechanisms
 
     offered = {getattr(mechanisms, name) for name in mechanisms.__all__} - {mechanisms.Mechanism}
-    assert offered == {part_tables.MECHANISMS[word] for word in cases.MECHANISMS}
+    assert offered <= {part_tables.MECHANISMS[word] for word in cases.MECHANISMS}
 
 
 @pytest.mark.parametrize(
