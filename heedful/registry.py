@@ -59,12 +59,30 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if name not in self.known:
             if name not in self.outside:
                 raise KeyError(name)
-            self.known[name] = self.outside[name].load()
+            self.check_brought_once(name)
+            self.known[name] = self.brought(self.outside[name])
         found = self.known[name]
         if isinstance(found, str):
             module, _, attribute = found.partition(":")
             found = self.known[name] = getattr(import_module(module), attribute)
         return found
+
+    def check_brought_once(self, name: str) -> None:
+        """Refuses a name that several packages bring, for different parts."""
+        places = {one.value: package_of(one) for one in packages().select(group=self.group, name=name)}
+        if len(places) > 1:
+            said = f"{self.what} {name!r} is brought by the packages {' and '.join(places.values())}"
+            raise Refusal(f"{said}; remove all of them but one")
+
+    def brought(self, one: EntryPoint) -> Part:
+        """The part that an installed package brings; a package that cannot be imported is refused by its name."""
+        try:
+            part: Part = one.load()
+        except Exception as error:  # whatever the package's own code raises
+            why = f"{type(error).__name__}: {error}"
+            said = f"{self.what} {one.name!r} of the package {package_of(one)} cannot be imported ({why})"
+            raise Refusal(f"{said}; mend the package or remove it") from error
+        return part
 
     def named(self, name: str) -> Part:
         """The part of a name; one that nobody knows is refused with all that are known."""
@@ -73,6 +91,11 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if name not in self:
             raise unknown(self.what, name, self)
         return self[name]
+
+
+def package_of(one: EntryPoint) -> str:
+    """The name of the package that brings a part."""
+    return one.dist.name if one.dist else one.module
 
 
 @cache

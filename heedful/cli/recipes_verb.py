@@ -12,7 +12,8 @@ from heedful.terminal import say
 
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
-    from heedful.training.report import shown
+    from heedful.metrics.score_format import written
+    from heedful.tasks import task_of
     from heedful.training.spec import recipes
 
     names = recipes.names()
@@ -30,7 +31,8 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         say(f"{name:{wide}s} {run.about}")
         for word, version in {"": run, **versions[name]}.items():
             if version.expected:
-                score = ", ".join(f"{key} {shown(key, value)}" for key, value in version.expected.score.items())
+                metrics, scores = task_of(version.task).metrics, version.expected.score.items()
+                score = ", ".join(f"{key} {written(key, value, metrics)}" for key, value in scores)
                 told_of = f"data={word}: " if word else ""
                 time = f"in about {version.expected.seconds:.0f} s on {version.expected.where}"
                 say(f"{'':{wide}s} {told_of}{score} {time}")

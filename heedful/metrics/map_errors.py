@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heedful.data.toys.linear_maps import Prompt, least_squares
 from heedful.metrics.metric import Metric
+from heedful.metrics.skill import MEANING
 
 Errors = dict[str, NDArray[np.float64]]
 
@@ -25,10 +26,8 @@ def errors_of(samples: Sequence[Prompt], said: NDArray[np.float64]) -> Errors:
 
 
 @dataclass
-class MapErrors(Metric[Any]):
-    """Three figures of one pass: the skill after all examples, the error over all inputs, and that of least squares."""
-
-    names: ClassVar[tuple[str, ...]] = ("skill", "error", "least_squares_error")
+class OfMaps(Metric[Any]):
+    """Figures of one pass over maps: what a model said of each input is kept until all is there."""
 
     samples: list[Prompt] = field(default_factory=list)
     said: list[NDArray[np.float64]] = field(default_factory=list)
@@ -39,8 +38,29 @@ class MapErrors(Metric[Any]):
     def merge(self, other: Self) -> None:
         self.samples, self.said = self.samples + other.samples, self.said + other.said
 
+
+@dataclass
+class MapSkill(OfMaps):
+    """Skill after all examples: by how much less the error is than where nothing was learned."""
+
+    names: ClassVar[tuple[str, ...]] = ("skill",)
+    share: ClassVar[bool] = True
+    meaning: ClassVar[str] = MEANING
+
     def compute(self) -> dict[str, float]:
         found = errors_of(self.samples, np.concatenate(self.said))
-        ours, best, none = (found[name] for name in ("this decoder", "least squares", "nothing learned"))
-        skill = 1 - float(ours[-1]) / max(float(none[-1]), 1e-12)
-        return {"skill": skill, "error": float(ours.mean()), "least_squares_error": float(best.mean())}
+        none = float(found["nothing learned"][-1])
+        return {"skill": 1 - float(found["this decoder"][-1]) / max(none, 1e-12)}
+
+
+@dataclass
+class MapErrors(OfMaps):
+    """The error over all inputs, and that of least squares."""
+
+    names: ClassVar[tuple[str, ...]] = ("error", "least_squares_error")
+    more_is_better: ClassVar[bool] = False
+
+    def compute(self) -> dict[str, float]:
+        found = errors_of(self.samples, np.concatenate(self.said))
+        ours, best = (float(found[name].mean()) for name in ("this decoder", "least squares"))
+        return {"error": ours, "least_squares_error": best}

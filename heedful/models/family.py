@@ -32,6 +32,7 @@ class Family:
     model: type[nn.Module]
     toy: Mapping[str, Any]  # what a small one must be told beside its sizes
     cases: type[Cases]
+    tasks: tuple[str, ...] = ()  # that it learns, beside those whose records name it
     reading: type[nn.Module] | None = None  # in place of a model that writes, where it is asked something else
     becomes: Callable[[Any], dict[str, Any]] = itself  # what a classifier that begins with a trained one is told
     gives: Callable[[Any], Iterable[nn.Module]] = nothing  # models within a trained one that parts of others begin with

@@ -79,7 +79,7 @@ class Objective(ABC, Generic[Kept]):
 @cache
 def numbers_of(*kinds: type) -> type[BaseModel]:
     """The keys of an objective: the numbers among the fields of dataclasses, with their bounds."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"name": (str | None, None)}  # of the objective, where it is not the task's own
     for kind in kinds:
         hints = get_type_hints(kind, include_extras=True)
         found |= {

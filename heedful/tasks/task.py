@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.collate import Collate
+from heedful.data.readers import READERS
 from heedful.data.readers.reader import FILES, Reader
 from heedful.data.splits import Splits
 from heedful.errors import Refusal, unknown
@@ -62,9 +63,19 @@ class Task:
         """The reader of data of a name: a set that is made on the fly or public, a path, or `files`."""
         if name in self.readers:
             return self.readers[name]
+        if name in READERS:
+            return self.suited_reader(name)
         if FILES not in self.readers:
             raise unknown("data", name, self.readers)
         return self.readers[FILES]
+
+    def suited_reader(self, name: str) -> type[Reader]:
+        """The reader of a name that no task has for itself; one whose samples are for other tasks is refused."""
+        found = READERS[name]
+        if self.name not in found.tasks:
+            others = " or ".join(found.tasks) or "none"
+            raise Refusal(f"data={name} has no samples for task {self.name!r}; its tasks are: {others}")
+        return found
 
     def open(self, reader: Any, seed: int) -> tuple[Any, Splits[Any]]:
         """The task at work on data, and their samples."""

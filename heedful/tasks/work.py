@@ -12,9 +12,12 @@ from heedful.data.collate import Batch, Collate
 from heedful.data.near_duplicates import Content, Overlap
 from heedful.data.readers.reader import Reader
 from heedful.data.splits import Splits
+from heedful.errors import Refusal
 from heedful.looking.page import Samples, Section
+from heedful.metrics import METRICS
 from heedful.metrics.metric import evaluate
 from heedful.models import Spec
+from heedful.objectives import instead
 from heedful.objectives.objective import Loss, combined, primary
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.use import Use
@@ -27,7 +30,7 @@ class Work(Use):
 
     def __init__(self, task: Task, learned: Learned) -> None:
         super().__init__(task.name, task.pipeline, learned)
-        self.task, self.objective = task, task.objective
+        self.task, self.objective, self.metrics = task, task.objective, task.metrics
         self.family, *self.also = task.families
         self.watch, self.ordered, self.inherits = task.watch, task.ordered, task.inherits
         self.shown = task.shown
@@ -100,10 +103,11 @@ class Work(Use):
 
     # ------------------------------------------------------------------ learning
 
-    def configure(self, numbers: Mapping[str, float], splits: Splits[Any]) -> None:
+    def configure(self, numbers: Mapping[str, Any], splits: Splits[Any]) -> None:
         """Hears of the numbers of its objective; refuses what the samples do not allow."""
-        own = {one.name for one in fields(self.task.objective)}
-        objective = replace(self.task.objective, **{name: value for name, value in numbers.items() if name in own})
+        chosen = instead(self.task.objective, numbers.get("name"))
+        own = {one.name for one in fields(chosen)}
+        objective = replace(chosen, **{name: value for name, value in numbers.items() if name in own})
         self.objective, self.learned = objective.configured(splits, self.learned)
 
     def taught_by(self, teacher: nn.Module, other: Any, spec: Spec) -> None:
@@ -143,7 +147,17 @@ class Work(Use):
 
     def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
         """How good the model is on samples that it has not seen."""
-        return evaluate(self.task.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+        return evaluate(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+
+    def measure_also(self, names: Sequence[str]) -> None:
+        """Hears which metrics are asked for beside its own."""
+        more = [METRICS.named(name)() for name in names]
+        known = {score for metric in self.task.metrics for score in metric.names}
+        for name, metric in zip(names, more, strict=True):
+            if told := known & {*metric.names}:
+                raise Refusal(f"metrics={name} gives the score {min(told)}, which is there already; leave it out")
+            known |= {*metric.names}
+        self.metrics = (*self.task.metrics, *more)
 
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
         """Samples with the model's answers, as a table for people."""

@@ -22,7 +22,7 @@ from heedful.training import run
 from heedful.training.callbacks import Callback
 from heedful.training.prepare import Given
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import RunSpec, reading, validated
+from heedful.training.spec.run_spec import RunSpec, objective_of, reading, validated
 from heedful.training.trained_run import usable, work_of
 
 
@@ -70,6 +70,8 @@ def train(
     the run as on the command line: `["training.steps=500"]`. The run goes to `out`, or to a folder of its own.
     """
     record = task if isinstance(task, Task) else None
+    if others := [one for one in callbacks if not isinstance(one, Callback)]:
+        raise Refusal(f"{others[0]!r} is no callback; give an object of a class made from heedful's Callback")
     keys = list(keys)
     asked = asked_for(task, samples, keys)
     if isinstance(model, nn.Module):
@@ -81,7 +83,9 @@ def train(
     own = model if isinstance(model, nn.Module) else None
     place = Path(out) if out is not None else Path(mkdtemp(prefix="heedful-"))
     result = run.train(asked, place, resume, run.device(device), given=Given(record, own, tuple(callbacks)))
+    work: Any
     made, work = usable(place, record) if own is None else (own, work_of(place / "model", record))
+    work.measure_also(asked.metrics)
     return Trained(made.to(run.device(device)), work, result["scores"], place)
 
 
@@ -96,8 +100,9 @@ def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:
         values: dict[str, Any] = {"task": record.name, "data": {"name": MEMORY}, "model": {}}
         for key, value in map(recipes.parse, keys):
             recipes.put(values, key, value)
-        asked = validated(values, kind=reading(record.reader(FILES), type(record.objective)))
+        asked = validated(values, kind=reading(record.reader(FILES), objective_of(record, values.get("objective"))))
     if samples is None:
         return asked
     data = in_memory(record.reader(FILES), samples, asked.data.model_dump(exclude={"name"}, exclude_unset=True))
-    return reading(type(data), type(record.objective)).model_validate({**dict(asked), "data": data})
+    kind = objective_of(record, dict(asked.objective))
+    return reading(type(data), kind).model_validate({**dict(asked), "data": data})

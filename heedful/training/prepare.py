@@ -19,10 +19,12 @@ from heedful.data.near_duplicates import Overlap, by_side
 from heedful.data.splits import Splits
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Failure, Refusal, short_of_memory
+from heedful.metrics.metric import evaluate
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
 from heedful.objectives.head_terms import looks
+from heedful.pipelines.pipeline import unheard
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
@@ -91,6 +93,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
             adapt(model, run.training)
         model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
         rehearse(task, model, [longest, splits.train[0]])
+        check_metrics(run.metrics, task, model, splits.test[:1])
     advise(task, spec)
     return Ready(run, task, splits, model, begun.said if begun else "", task.overlaps(splits))
 
@@ -102,6 +105,7 @@ def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Modul
     task.on_train_begin(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
+    check_metrics(run.metrics, task, model, splits.test[:1])
     return Ready(run, task, splits, model, "", task.overlaps(splits))
 
 
@@ -143,6 +147,7 @@ def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[A
 
         check_tokens(run, task)
     task.configure(dict(run.objective), splits)
+    task.measure_also(run.metrics)
     task.decoding = run.decoding
     return task, splits
 
@@ -201,7 +206,7 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
         raise cannot_learn(task, family)
     check_facts(run.model, numbers, begun_in)
     spec = models.spec(**models.with_facts(told, numbers))
-    if family not in task.task.families and not reads_alike(task, models.imagined(spec)):
+    if not know(task, family) and not reads_alike(task, models.imagined(spec)):
         raise cannot_learn(task, family)
     try:
         tasks.suited(task, spec)
@@ -221,11 +226,16 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
 
 
 def can_learn(task: Work, family: str) -> bool:
-    """Whether a task knows a family, or it may be what the task wants: what a model's parts read, it says alone."""
+    """Whether a task and a family know one another, or it may be what the task wants: its model says what it reads."""
     kind: Any = models.FAMILIES[family].model
     wanted = task.task.wants is not None and issubclass(kind, task.task.wants)
     reads = kind.reads if wanted and isinstance(kind.reads, frozenset) else task.task.reads
-    return family in task.task.families or (wanted and reads == task.task.reads)
+    return know(task, family) or (wanted and reads == task.task.reads)
+
+
+def know(task: Work, family: str) -> bool:
+    """Whether the record of a task names a family, or a family the task."""
+    return family in task.task.families or task.name in models.FAMILIES[family].tasks
 
 
 def reads_alike(task: Work, model: Any) -> bool:
@@ -272,6 +282,19 @@ def rehearse(task: Work, model: nn.Module, samples: Sequence[Any]) -> None:
         cure = "" if cured else "; mend its words"
         raise Refusal(f"the model's parts do not fit together: {line}{cure}") from None
     model.train()
+
+
+def check_metrics(names: Sequence[str], task: Work, model: nn.Module, samples: Sequence[Any]) -> None:
+    """Refuses metrics that are asked for beside a task's own and cannot score its answers."""
+    own = len(task.task.metrics)
+    for name, metric in zip(names, task.metrics[own:], strict=True):
+        try:
+            evaluate([metric], task.pipeline.results, model, samples, task.learned, unheard)
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
+            why = models.first_line(error)
+            raise Refusal(
+                f"metrics={name} cannot score the answers of task {task.name!r} ({why}); leave it out"
+            ) from None
 
 
 def advise(task: Work, spec: Spec) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,15 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
+from heedful.metrics.metric import Metric
+from heedful.metrics.score_format import is_share, meaning, written
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec.run_spec import RunSpec
 from heedful.views.finding import Finding
 
-# Scores from 0 to 1; others are numbers of their own.
 OF_ONE = "accuracy_"  # of one task of several
-SHARES = (
-    "exact",
-    "tokens",
-    "accuracy",
-    "skill",
-    "f1",
-    "precision",
-    "recall",
-    "calibration_error",
-    "rouge_1",
-    "rouge_2",
-    "rouge_l",
-)
-
-MEANING = {  # of scores whose name does not say it
-    "log_likelihood": "nats a token",
-    "perplexity": "as if it chose among so many tokens",
-    "bits_per_character": "bits",
-    "skill": "less error than the plainest guess",
-    "calibration_error": "between how sure it is and how often right",
-}
 
 
 def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
@@ -51,14 +32,14 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
     finding = task.finding(model, splits.test)
     sections: list[Section] = [
         Text("", (run.about,)) if run.about else Text("", (f"A {run.task} run.",)),
-        Figures("Scores", tuple(figure(name, value, len(splits.test)) for name, value in scores.items())),
-        Curves("Learning", curves(told)),
+        Figures("Scores", tuple(figure(name, value, len(splits.test), task.metrics) for name, value in scores.items())),
+        Curves("Learning", curves(told, task.metrics)),
     ]
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
         from heedful.training.ablation import beside
 
-        sections += beside(out, scores, task.watch, is_share)
+        sections += beside(out, scores, task.watch, partial(is_share, metrics=task.metrics))
     sections += [finding.figures, *finding.more] if finding else []
     sections += [attention(task, model, splits, finding)] if attends(model) else []
     sections += [samples(task, model, splits), Code("The whole recipe", run.text())]
@@ -70,11 +51,11 @@ def title(run: RunSpec) -> str:
     return run.about.split(":")[0].rstrip(".") or run.task
 
 
-def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
+def figure(name: str, value: float, count: int, metrics: Sequence[Metric[Any]]) -> tuple[str, str, str]:
     """A score as a card shows it."""
-    meaning = f"{MEANING[name]}; " if name in MEANING else ""
+    means = f"{meaning(name, metrics)}; ".removeprefix("; ")
     among = "those of it among " if name.startswith(OF_ONE) else ""
-    return name.replace("_", " "), shown(name, value), f"{meaning}on {among}{count:,} unseen samples"
+    return name.replace("_", " "), written(name, value, metrics), f"{means}on {among}{count:,} unseen samples"
 
 
 def overlapping(overlaps: Sequence[Overlap]) -> Figures:
@@ -87,17 +68,7 @@ def overlapping(overlaps: Sequence[Overlap]) -> Figures:
     return Figures("What is tested and was learned from", tuple(cards))
 
 
-def is_share(name: str) -> bool:
-    """Whether a score is a share of something, of one task of several too."""
-    return name in SHARES or name.startswith(OF_ONE)
-
-
-def shown(name: str, value: float) -> str:
-    """A score's value as people read it: shares in percent."""
-    return f"{100 * value:.2f} %" if is_share(name) else f"{value:.2f}"
-
-
-def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
+def curves(told: list[dict[str, Any]], metrics: Sequence[Metric[Any]]) -> tuple[Curve, ...]:
     """Loss and scores over the steps."""
     train = [row for row in told if row.get("split") == "train" and "loss" in row]
     valid = [row for row in told if row.get("split") == "valid"]
@@ -105,7 +76,7 @@ def curves(told: list[dict[str, Any]]) -> tuple[Curve, ...]:
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
         words = name.replace("_", " ")
         points = tuple((row["step"], row[name]) for row in valid if name in row)
-        made.append(Curve(f"{words}, validation", points, "share" if is_share(name) else words))
+        made.append(Curve(f"{words}, validation", points, "share" if is_share(name, metrics) else words))
     return tuple(made)
 
 

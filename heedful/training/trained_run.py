@@ -46,6 +46,7 @@ def trained(folder: Path) -> tuple[nn.Module, Work]:
     model, use = usable(folder)
     if not isinstance(use, Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
+    use.measure_also((begun(folder) or {}).get("metrics", []))
     return model, use
 
 

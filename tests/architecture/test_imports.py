@@ -27,7 +27,7 @@ ORDER = (
     ("tasks/text", "tasks/vision", "tasks/series", "tasks/sets", "training/spec"),
     ("training/distributed", "training/adapt", "training/observe"),
     ("training",),
-    ("bench",),
+    ("bench", "testing"),
     ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(ORDER) for name in row}

@@ -82,6 +82,13 @@ def test_a_package_brings_parts_and_stands_in_for_none_of_the_house(parts):
     assert "four" not in parts and parts.get("four") is None
 
 
+def test_a_name_that_two_packages_bring_is_refused(monkeypatch):
+    both = [EntryPoint("own", "math:tau", "test.parts"), EntryPoint("own", "cmath:tau", "test.parts")]
+    monkeypatch.setattr(registry, "packages", lambda: EntryPoints(both))
+    with pytest.raises(Refusal, match="part 'own' is brought by the packages math and cmath; remove all of them but"):
+        Registry("part", "test.parts", {})["own"]
+
+
 def test_a_part_of_ones_own_is_registered_once(parts):
     assert parts.register("own")(len) is len
     assert parts["own"] is len

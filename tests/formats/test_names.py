@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 import heedful
 from heedful import models
@@ -19,6 +19,7 @@ from heedful.formats.layout_registry import LAYOUTS, layout_for
 from heedful.formats.name_rules import Row, Rule, Same, Stacked, Transposed, rules_of
 from heedful.formats.weights import state
 from heedful.models.canonical import meaning
+from heedful.testing.format_laws import bijection, drawn
 from heedful.training.prepare import prepare
 from tests.formats.layouts import CONFIGS
 from tests.training.runs import CPU, short
@@ -37,16 +38,6 @@ def spec_of(config: dict[str, Any]) -> models.Spec:
     return hf_models.read_spec(layout, Config(config, "config.json"), {})
 
 
-def drawn(spec: models.Spec) -> nn.Module:
-    """A model whose every number is another."""
-    torch.manual_seed(0)
-    model = models.assemble(spec)
-    with torch.no_grad():
-        for tensor in state(model).values():
-            tensor.copy_(torch.randn(tensor.shape))
-    return model.eval()
-
-
 def saved(folder: Path) -> dict[str, Tensor]:
     return load_file(folder / "model.safetensors")
 
@@ -57,16 +48,7 @@ def test_every_layout_is_tested_here():
 
 @ALL
 def test_names_and_tensors_are_a_bijection(kind, number):
-    spec = spec_of(config_of(kind, number))
-    own = state(drawn(spec))
-    rules = rules_of(own, LAYOUTS[kind].table(spec))  # one rule each, and no name twice
-    for name, rule in rules.items():
-        theirs = rule.write(own[name])
-        assert [tuple(one.shape) for one in theirs] == rule.shapes(tuple(own[name].shape))
-        assert torch.equal(rule.read(theirs), own[name])
-    assert sum(one.numel() for name, rule in rules.items() for one in rule.write(own[name])) == sum(
-        one.numel() for one in own.values()
-    )
+    bijection(LAYOUTS[kind], spec_of(config_of(kind, number)))
 
 
 @ALL

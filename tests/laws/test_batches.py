@@ -12,6 +12,7 @@ from heedful.models.multimodal.composite import Composite
 from heedful.models.text.transformer_sides import TransformerDecoderSpec, TransformerEncoder
 from heedful.models.text.word_vectors import WordVectorsSpec
 from heedful.models.vision.image_spec import ImageSpec
+from heedful.testing import mechanism_laws as laws
 from tests.laws import cases, families
 from tests.laws.cases import (
     BATCH,
@@ -40,34 +41,17 @@ def test_many_are_as_one_by_one(word):
     for case in cases.cases(
         word, mask=cases.masks(), bias=cases.FEW, groups=[2], value=[VALUE], sight=["itself", "another"]
     ):
-        sight = case.seen()
-        q, k, v = asked(case, sight)
-        whole, mask = m(q, k, v, sight), cases.masks()[case.mask]
-        singles = []
-        for b in range(BATCH):
-            one = mask.take(torch.tensor([b]))
-            x = torch.empty(1, LENGTH)
-            seen = one.over(x, bias=sight.bias) if case.sight == "itself" else one.across(x, sight.rows, sight.bias)
-            singles.append(m(q[b : b + 1], k[b : b + 1], v[b : b + 1], seen))
-        agree(whole, torch.cat(singles), [q, k, v, *parameters(m, sight.bias)], case)
+        laws.one_by_one(m, case)
 
 
 @pytest.mark.parametrize("kind", [Block, PostNormBlock])
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_padding_changes_nothing_in_a_stack(word, kind):
-    blocks, lengths = stack(word, position=Rotary(), kind=kind), torch.tensor([LENGTH, 4, 0])
+    blocks = stack(word, position=Rotary(), kind=kind)
     for case in cases.cases(word, mask=["everything", "causal", "window"], bias=cases.FEW, groups=[2], value=[VALUE]):
         if not cases.obeys(word, "mask padding"):
             continue
-        x, bias, extra = states(), case.seen().bias, cases.masks()[case.mask]
-        whole = blocks(x, (Padding(lengths) & extra).over(x, bias=bias))
-        assert whole.isfinite().all()
-        padded = torch.cat([whole[b, :n] for b, n in enumerate(lengths)])
-        alone = torch.cat(
-            [blocks(x[b : b + 1, :n], extra.over(x[b : b + 1, :n], bias=bias))[0] for b, n in enumerate(lengths)]
-        )
-        agree(padded, alone, [x, *parameters(blocks, bias)], case)
-        assert not any(gradients(padded, (x,))[0][b, n:].any() for b, n in enumerate(lengths)), "padding learns"
+        laws.padding(blocks, case)
 
 
 @pytest.mark.parametrize("kind", [CrossBlock, PostNormCrossBlock])
@@ -138,18 +122,15 @@ def looks(word):
 
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_without_positions_self_attention_turns_with_its_inputs(word):
-    blocks, turn = stack(word), torch.tensor([4, 2, 6, 0, 1, 5, 3])
+    blocks, turn = stack(word), laws.TURN
     for _ in cases.cases(word, groups=[2], value=[VALUE]):
+        ordered = part_tables.MECHANISMS[word].card.ordered
+        laws.turns(blocks, ordered)
+        if ordered or not looks(word):
+            continue
         x = states()
         sight = Everything().over(x)
-        if part_tables.MECHANISMS[word].card.ordered:
-            x = x[:, [0, 1, 0, 1, 0, 1, 0]]  # for some it is the order of equals that matters
-            assert not torch.allclose(blocks(x[:, turn], sight), blocks(x, sight)[:, turn]), "and yet it says so"
-            continue
-        agree(blocks(x[:, turn], sight), blocks(x, sight)[:, turn], [x, *parameters(blocks)], word)
         placed = stack(word, position=Rotary())
-        if not looks(word):
-            continue
         assert not torch.allclose(placed(x[:, turn], sight), placed(x, sight)[:, turn]), "with positions it should not"
 
 

@@ -10,23 +10,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
-from heedful.attention.mechanism import shared
 from heedful.attention.mechanisms import dpfp, running, softmax, talking
+from heedful.testing import mechanism_laws as laws
+from heedful.testing.mechanism_laws import defined
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
-
-
-def defined(m, q, k, v, sight):
-    return m.weights(q, k, sight) @ shared(v, HEADS)
 
 
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_forward_is_weights_times_values(word):
     m = mechanism(word)
     for case in everywhere(word):
-        sight = case.seen()
-        q, k, v = asked(case, sight)
-        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
+        laws.equation(m, case)
 
 
 @pytest.mark.parametrize("word", MECHANISMS)
@@ -96,12 +91,9 @@ def test_talking_heads_neither_make_nor_keep_all_weights_where_they_are_many(mon
 
 @pytest.mark.parametrize("word", MECHANISMS)
 def test_a_few_rows_are_those_rows_of_all(word):
-    m, few = mechanism(word), torch.tensor([2, 0, -1, 2])
+    m = mechanism(word)
     for case in cases.cases(word, mask=cases.masks(), bias=cases.FEW, groups=[2], sight=cases.SIGHTS):
-        sight = case.seen()
-        q, k, _ = asked(case, sight)
-        leaves = [q, k, *parameters(m, sight.bias)]
-        agree(m.rows(q, k, sight, few), m.weights(q, k, sight)[:, :, few], leaves, case)
+        laws.few_rows(m, case)
 
 
 @pytest.mark.parametrize("word", [w for w in MECHANISMS if isinstance(mechanism(w), softmax.SoftmaxLike)])

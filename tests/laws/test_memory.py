@@ -8,6 +8,7 @@ import torch
 from heedful.attention import Causal, Context, FixedMemory, Memory, Padding, Rotary
 from heedful.blocks import Stack
 from heedful.models import part_tables
+from heedful.testing import mechanism_laws as laws
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, VALUE, stack, states
 
@@ -42,11 +43,7 @@ def test_steps_with_memory_are_one_pass(word, name):
         assert "causal" in fitting
         biases = cases.BIASES if (groups, chunks) == (2, CHUNKS[0]) else ["alibi"]
         for case in cases.cases(word, mask=fitting, bias=biases, **axes):
-            x, bias, mask = states(), case.seen().bias, cases.masks()[case.mask]
-            run = lambda x, memory, b=blocks, m=mask, bias=bias: b(x, m.over(x, memory, bias), memory)  # noqa: E731
-            steps = in_steps(run, x, MEMORIES[name](), chunks)
-            label = lambda m, case=case, chunks=chunks: f"{case} in {chunks}: {m}"  # noqa: E731
-            torch.testing.assert_close(steps, run(x, None), **EXACT, msg=label)
+            laws.steps(blocks, case, MEMORIES[name], chunks)
 
 
 @pytest.mark.parametrize("word", ["softmax", "linear"])

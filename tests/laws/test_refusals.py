@@ -23,7 +23,8 @@ from heedful.attention import (
 from heedful.attention.mechanisms import Scaled, Softmax
 from heedful.errors import Refusal
 from heedful.inputs import Learned
-from tests.laws.cases import BIASES, GOLDEN, HEADS, MECHANISMS, Case, asked, every, mechanism
+from heedful.testing import attention_cases
+from tests.laws.cases import BIASES, GOLDEN, HEADS, MECHANISMS, mechanism
 
 TWO, THREE = torch.tensor([1, 2]), torch.tensor([1, 2, 3])
 
@@ -63,20 +64,9 @@ def sentence(ask: Callable[[], object], kind: type[ValueError] = ValueError) -> 
     return None
 
 
-def answer(word: str, case: Case) -> torch.Tensor:
-    sight = case.seen()
-    return mechanism(word)(*asked(case, sight), sight)  # type: ignore[no-any-return]
-
-
 def refusals(word: str) -> dict[str, str]:
     """A mechanism's refusals: each part of a case by itself, the rest being as plain as can be."""
-    found = {}
-    for part, values in every().items():
-        for value in values:
-            said = sentence(functools.partial(answer, word, Case(**{part: value})), Refusal)
-            if said is not None:
-                found[f"{part} {value}"] = said
-    return found
+    return attention_cases.refusals(functools.partial(mechanism, word))
 
 
 def table() -> dict[str, dict]:

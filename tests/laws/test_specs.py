@@ -13,7 +13,7 @@ from heedful.models import FAMILIES
 from heedful.models.cases import Readings
 from heedful.models.former_keys import OF_ALL, RENAMED
 from heedful.models.heads_asked import NEXT, asked
-from tests.laws.test_keys import toy
+from heedful.testing.family_laws import toy_keys as toy
 
 CHOICE, SCALE = {"output": "classes", "classes": 3}, {"mean": [0.5] * 3, "deviation": [1.0] * 3}
 SIDES = {part: {"family": f"transformer_{part}", "vocab": 11, "width": 16} for part in ("encoder", "decoder")}

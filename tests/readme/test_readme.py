@@ -19,7 +19,8 @@ from PIL import Image
 
 from heedful.cli import main
 from heedful.data.toys.invented_language import sentences
-from heedful.training.report import shown
+from heedful.metrics.score_format import written
+from heedful.tasks import task_of
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -132,11 +133,12 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
 
     for name in recipes.names():
         for words in ([], *([f"data={known}"] for known in recipes.sets(name))):
-            expected, command = recipes.resolve(name, words).expected, " ".join(["heedful train", name, *words])
+            spec = recipes.resolve(name, words)
+            expected, command = spec.expected, " ".join(["heedful train", name, *words])
             assert expected is not None
             row = next(line for line in README.splitlines() if line.endswith(f"| `{command}` |"))
             assert row.startswith(f"| `{name}` |")
-            for value in (shown(*score) for score in expected.score.items()):
+            for value in (written(*score, task_of(spec.task).metrics) for score in expected.score.items()):
                 assert value in row, f"{command}: the README does not say {value}"
             time = f"about {expected.seconds:.0f} s"
             assert time in row, f"{command}: the README does not say {time}"

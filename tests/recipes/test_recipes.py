@@ -23,14 +23,15 @@ from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
 from heedful.metrics.alignment_error import Gaze
+from heedful.metrics.score_format import is_share
 from heedful.models import BEiT
 from heedful.models.specs import PAD
 from heedful.pipelines.translation_pipeline import TranslationLearned
 from heedful.results import Result
 from heedful.tasks import TASKS, Task
+from heedful.testing.recipe_laws import reads_back, scores_are_known
 from heedful.training import run
 from heedful.training.microbatches import Portions
-from heedful.training.report import SHARES, is_share
 from heedful.training.spec import recipes
 from tests.laws.initial_loss import OTHER_LOSS, largest
 from tests.recipes.toys import Trained, toy
@@ -82,22 +83,13 @@ def test_a_recipe_says_what_it_is_about_and_what_to_expect(recipe: str) -> None:
         spec = recipes.resolve(recipe, changes)
         assert re.fullmatch(r"[A-Z][^:]+: .+\.", spec.about)
         assert not re.search("shape", spec.about.split("out of the box")[0]), "it is said of photographs too"
-        assert spec.task in TASKS
-        assert spec.expected is not None, f"{recipe} {changes} states no score"
-        assert spec.expected.score and spec.expected.seconds > 0 and spec.expected.where
-        assert TASKS[spec.task].watch in spec.expected.score
+        scores_are_known(recipe, changes)
 
 
 @pytest.mark.parametrize("recipe", recipes.names())
 @pytest.mark.parametrize("changes", [[], ["data=toy"]])
 def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
-    spec, said = recipes.resolve(recipe, changes), values(recipe)
-    toy = said.pop("toy")
-    for versions in ("sets", "others"):
-        said.pop(versions, None)
-    resolved = spec.model_dump(mode="json")
-    assert recipes.merged(resolved, recipes.versioned(said, toy) if changes else said) == resolved
-    assert recipes.validated(yaml.safe_load(spec.text())) == spec  # and so is the run.yaml of a run
+    reads_back(recipe, changes)
 
 
 @pytest.mark.parametrize("recipe", [name for name in recipes.names() if recipes.sets(name)])
@@ -348,7 +340,8 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(ope
 
 
 def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> None:
-    names = {*SHARES, *filter(is_share, trained.result["scores"])}
+    metrics = TASKS[trained.spec.task].metrics
+    names = [name for name in trained.result["scores"] if is_share(name, metrics)]
     shares = {f"{name.replace('_', ' ')}, validation" for name in names}
     for chart in page.data["chart"]:
         named = {curve["name"] for curve in chart["curves"]}
@@ -357,7 +350,7 @@ def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> N
 
 def test_a_report_states_the_scores(trained: Trained, page: Page) -> None:
     for name, value in trained.result["scores"].items():
-        share = is_share(name)  # from 0 to 1; BLEU goes up to 100
+        share = is_share(name, TASKS[trained.spec.task].metrics)  # from 0 to 1; BLEU goes up to 100
         assert (f"{100 * value:.2f} %" if share else f"{value:.2f}") in page.parts["Scores"], name
     if trained.spec.task == "translation":
         scores = [trained.result["scores"][name] for name in ("bleu", "chrf")]

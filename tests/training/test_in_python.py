@@ -114,6 +114,19 @@ def test_samples_may_be_split_already_and_too_few_are_refused():
         heedful.train("sets", SETS_HERE[:3], keys=FEW)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"samples": iter(SETS_HERE)}, "samples are a list_iterator, whose length nobody knows; give a list"),
+        ({"samples": [3] * 50}, "a sample in memory is not as VectorSets gives them"),
+        ({"samples": SETS_HERE, "callbacks": [print]}, "is no callback; give an object of a class made from"),
+    ],
+)
+def test_what_cannot_be_learned_from_in_python_is_refused(given, said):
+    with pytest.raises(Refusal, match=said):
+        heedful.train("sets", keys=FEW, **given)
+
+
 def test_a_plain_torch_loop_over_the_parts_learns():
     task = TASKS["sets"]
     reader = task.reader("clouds")(name="clouds", samples=64, held_out=16, shortest=4, longest=9)

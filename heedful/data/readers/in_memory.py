@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 from pydantic import BaseModel, PrivateAttr
 
 from heedful.data.readers.reader import MEMORY, Reader
 from heedful.data.splits import Splits
+from heedful.errors import Refusal
 
 
 class Held(BaseModel):
@@ -25,5 +27,15 @@ def in_memory(kind: type[Reader], samples: Any, keys: dict[str, Any]) -> Reader:
     made: Reader = type(kind.__name__, (Held, kind), {"__module__": __name__, "__doc__": kind.__doc__})(
         **{"name": MEMORY, **keys}
     )
-    made._held = made.from_memory(samples)  # type: ignore[attr-defined]
+    if not isinstance(samples, Splits | Sized):
+        kind_of = type(samples).__name__
+        raise Refusal(
+            f"samples are a {kind_of}, whose length nobody knows; give a list or a torch Dataset with __len__"
+        )
+    try:
+        made._held = made.from_memory(samples)  # type: ignore[attr-defined]
+    except Refusal:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise Refusal(f"a sample in memory is not as {kind.__name__} gives them ({error}); mend it") from None
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,6 +21,7 @@ class Reader(BaseModel, ABC):
     """Reader of one kind of data: `data=NAME`, or `data.name=NAME` with keys of its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    tasks: ClassVar[tuple[str, ...]] = ()  # that take its samples, of a reader that is found by its name in READERS
 
     name: str = FILES  # of a set that is made on the fly or public, a path, or `files` where train is given
 

@@ -15,7 +15,7 @@ from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import Prompt, drawn, least_squares
 from heedful.errors import Refusal
 from heedful.looking.page import Curve, Curves, Figures, Samples
-from heedful.metrics.map_errors import MapErrors, errors_of
+from heedful.metrics.map_errors import MapErrors, MapSkill, errors_of
 from heedful.objectives.regression import InContextRegression
 from heedful.pipelines.map_prompts import InContext, MapsLearned, answers_of, steps_of
 from heedful.pipelines.pipeline import unheard
@@ -89,7 +89,7 @@ TASK = Task(
     again=again,
     collate=PromptCollate(),
     objective=InContextRegression(),
-    metrics=(MapErrors(source=answers_of),),
+    metrics=(MapSkill(source=answers_of), MapErrors(source=answers_of)),
     watch="skill",
     pipeline=InContext("examples as numbers with commas, the answer last, a semicolon after each, then an input"),
     table=table,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.specs import Spec
+from heedful.registry import Registry
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
 from heedful.training.spec.run_spec import RunSpec, read, reader_of, validated
 
-HOME = files("heedful") / "recipes"
+HOME = Path(__file__).parents[2] / "recipes"
 TOY = ("data", "toy")
 SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
@@ -40,18 +42,36 @@ class Recipe(BaseModel):
     others: dict[str, Any] = {}
 
 
+class Recipes(Registry[Path]):
+    """Recipes by name: the YAML files of heedful, and those that installed packages bring, which are read as data.
+
+    A package's entry point names its file, `my-recipe = "my_package:my_recipe.yaml"`; nothing of the package is run.
+    """
+
+    def brought(self, one: EntryPoint) -> Path:
+        try:
+            top, *folders = one.module.split(".")
+            homes = getattr(find_spec(top), "submodule_search_locations", None) or []
+        except (ImportError, ValueError):
+            homes = []
+        found = [Path(home, *folders, one.attr) for home in homes if Path(home, *folders, one.attr).is_file()]
+        if not found:
+            raise Refusal(f"recipe {one.name!r} should be in the package {one.module} as {one.attr}; mend the package")
+        return found[0]
+
+
+RECIPES = Recipes("recipe", "heedful.recipes", {path.stem: path for path in sorted(HOME.glob("*.yaml"))})
+
+
 def names() -> list[str]:
-    """The recipes that come with heedful."""
-    return sorted(path.name.removesuffix(".yaml") for path in HOME.iterdir() if path.name.endswith(".yaml"))
+    """The recipes that come with heedful and with installed packages."""
+    return sorted(RECIPES)
 
 
 def values(recipe: str) -> dict[str, Any]:
     """The values of a recipe by name, or of a YAML file."""
-    if recipe.endswith((".yaml", ".yml")):
-        return whole(read(Path(recipe)), f"{recipe}: ")
-    if recipe not in names():
-        raise unknown("recipe", recipe, names())
-    return dict(yaml_of(HOME.joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
+    path = Path(recipe) if recipe.endswith((".yaml", ".yml")) else RECIPES.named(recipe)
+    return whole(read(path), f"{path}: ")
 
 
 def whole(values: dict[str, Any], where: str) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from heedful.data.readers.reader import FILES
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
+from heedful.objectives import kind_of
 from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import numbers_of
 from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
 from heedful.tasks import task_of
+from heedful.tasks.task import Task
 
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
@@ -119,7 +121,8 @@ class RunSpec(BaseModel):
     data: Any
     model: dict[str, Any]
     training: TrainingSpec = TrainingSpec()
-    objective: Any = {}  # the numbers of its task's objective, and of losses on heads
+    objective: Any = {}  # the numbers of its task's objective, or of one by its name, and of losses on heads
+    metrics: list[str] = []  # whose scores are told beside those of the task's own
     decoding: Decoding = Decoding()
     # A run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first; or a folder for
     # each part of the model that has a family of its own, all of whose weights that part takes over.
@@ -186,7 +189,12 @@ def reading_of(values: dict[str, Any]) -> type[RunSpec]:
     task = values.get("task")
     if not isinstance(task, str) or "data" not in values:
         return RunSpec
-    return reading(reader_of(task, values["data"]), type(task_of(task).objective))
+    return reading(reader_of(task, values["data"]), objective_of(task_of(task), values.get("objective")))
+
+
+def objective_of(task: Task, numbers: Any) -> type:
+    """The objective of a run: that of its task, or the one that is named among the numbers."""
+    return kind_of(task.objective, numbers.get("name") if isinstance(numbers, dict) else None)
 
 
 def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
