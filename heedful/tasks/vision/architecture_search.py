@@ -32,7 +32,7 @@ def chosen(model: nn.Module, samples: Sequence[Picture], results: Sequence[Label
 
 TASK = replace(
     IMAGES,
-    name="searching",
+    name="architecture-search",
     fit=SearchLearned.fit,
     learned=SearchLearned,
     collate=ImageCollateOneByOne(),

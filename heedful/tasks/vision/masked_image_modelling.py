@@ -108,7 +108,7 @@ def covered(images: Tensor, hidden: Tensor) -> Tensor:
 
 TASK = replace(
     REBUILDING,
-    name="guessing",
+    name="masked-image-modelling",
     fit=TokensLearned.fit,
     learned=TokensLearned,
     objective=MaskedTokens(),
