@@ -142,7 +142,14 @@ class Config:
         if not any(type(value) is type(one) and value == one for one in allowed):
             raise self.refusal(key, f"only {' or '.join(map(str, allowed))} is supported")
 
-    def ids(self, key: str, default: int | None = None) -> Any:
+    def id(self, key: str, default: int | None = None) -> int | None:
+        """The id of a special token, or none."""
+        value = self.ids(key, default)
+        if isinstance(value, list):
+            raise self.refusal(key, "it should be one id")
+        return value
+
+    def ids(self, key: str, default: int | None = None) -> int | list[int] | None:
         """The id of a special token, or of several, or none."""
         value = self.take(key, default)
         many = value if isinstance(value, list) else [] if value is None else [value]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from heedful.errors import Refusal
 from heedful.formats.file_names import NESTED_PROCESSOR, PROCESSOR
 from heedful.formats.foreign_config import Config
 from heedful.inputs.image_input import BICUBIC, BILINEAR, FILTERS, LARGEST, TransformersProcessor
@@ -26,6 +27,7 @@ CLIP: dict[str, Any] = {
     "image_std": [0.26862954, 0.26130258, 0.27577711],
 }
 MOST = 1e6  # numbers beyond it are none of pixels
+CHANNELS = 1 << 16  # of a picture: more than any camera has
 LEVELS = 255  # of a pixel, which our models read from 0 to 1
 WARPED = 384  # the shorter side from which on ConvNeXT's processor crops nothing
 
@@ -106,6 +108,10 @@ def read(folder: Path, kind: str, channels: int) -> dict[str, Any]:
 
 def scale(config: Config, channels: int) -> dict[str, Any]:
     """The mean and the deviation of numbers from 0 to 1 that do what a file says: by a factor, and to one scale."""
+    if channels > CHANNELS:  # which are listed one by one before any weight is looked at
+        raise Refusal(
+            f"{config.where}: the model reads {channels} channels, more than {CHANNELS}; is num_channels right?"
+        )
     if config.flag("do_convert_rgb", False) and channels != 3:
         raise config.refusal("do_convert_rgb", f"the model reads {channels} channels; set it to false")
     factor = config.positive("rescale_factor")

@@ -113,6 +113,15 @@ def test_a_value_of_another_kind_is_refused_by_name(kind, number):
                 spec_of(config | {key: "many"})
 
 
+@pytest.mark.parametrize("value", [[1], [], [0, 2]])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in LAYOUTS if "pad" in models.FAMILIES[LAYOUTS[kind].family].spec.model_fields]
+)
+def test_several_ids_are_refused_by_name_where_there_is_one(kind, value):
+    with pytest.raises(Refusal, match=r"config.json: pad_token_id is '\[.*it should be"):
+        spec_of(config_of(kind, 0) | {"pad_token_id": value})
+
+
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "t5", "bart", "bert"])
 def test_a_model_with_an_output_that_is_not_read_is_refused_by_name(kind):
     with pytest.raises(Refusal, match=r"architectures is .*ForTrainingCats"):

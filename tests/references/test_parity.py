@@ -13,6 +13,8 @@ from torch import Tensor, nn
 import heedful
 from heedful.errors import Refusal
 from heedful.formats.layout_registry import LAYOUTS
+from heedful.models import FAMILIES
+from heedful.models.vision.image_spec import ImageSpec
 from tests.formats.layouts import CONFIGS
 
 CLOSE = {"rtol": 1e-5, "atol": 2e-5}
@@ -68,7 +70,7 @@ def states(own: nn.Module, theirs: Any) -> Pair:
 
 def images(own: Any) -> Tensor:
     """Two images of the size that a model is for, or smaller."""
-    high, wide = (min(side, 40) for side in (own.spec.high, own.spec.wide))
+    high, wide = (min(side, 64) for side in (own.spec.high, own.spec.wide))
     return torch.randn(2, own.spec.channels, high, wide, generator=torch.Generator().manual_seed(1))
 
 
@@ -185,3 +187,33 @@ def build(kind: str, made: Any, numbers: dict[str, Any]) -> Any:
         for tensor in theirs.parameters():
             tensor.add_(torch.randn(tensor.shape) * 0.3 * tensor.requires_grad)  # sines stay as they are
     return theirs.eval()
+
+
+SEEING = [kind for kind in LAYOUTS if issubclass(FAMILIES[LAYOUTS[kind].family].spec, ImageSpec)]
+
+
+@pytest.mark.parametrize("times", [2, 4])  # so that the patches of a row and a column are once a square number
+@pytest.mark.parametrize("kind", SEEING)
+def test_images_that_are_not_square_are_answered_as_there_or_refused_by_their_key(
+    kind: str, times: int, tmp_path: Path
+) -> None:
+    read, refusals = 0, []
+    for at, config in enumerate(CONFIGS[kind]):
+        side = config.get("image_size", 16)
+        side = min(side) if isinstance(side, list) else side
+        for end, made in classes(kind).items():
+            theirs = build(kind, made, config | {"image_size": [side, times * side]}) if end in TABLE[kind] else None
+            if theirs is None:
+                continue
+            theirs.save_pretrained(tmp_path / f"{at} {end}")
+            try:
+                own = heedful.load(tmp_path / f"{at} {end}")
+            except Refusal as refused:
+                refusals.append(str(refused))
+                continue
+            with torch.no_grad():
+                one, two = TABLE[kind][end](own, theirs)
+            torch.testing.assert_close(one, two, **CLOSE, msg=lambda said, end=end: f"{end}: {said}")
+            read += 1
+    assert (read > 0) == (kind not in ("beit", "dinov2"))
+    assert all("image_size is" in said for said in refusals)

@@ -165,6 +165,13 @@ def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
     assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
 
 
+@pytest.mark.parametrize("keys", [{}, {"image_mean": 0.5}, {"do_normalize": False, "rescale_factor": 0.01}])
+def test_absurdly_many_channels_are_refused_before_they_are_listed(keys, tmp_path):
+    (tmp_path / image_processors.FILE).write_text(json.dumps(VIT | keys))
+    with pytest.raises(Refusal, match="reads 1000000000000000 channels, more than 65536; is num_channels right"):
+        image_processors.read(tmp_path, "vit", 10**15)
+
+
 OTHERS = {  # another shape than the models', where theirs take it
     "vit": {**VIT, "resample": 0},
     "dinov2": {"size": {"shortest_edge": 15}, "crop_size": {"height": 12, "width": 8}, "resample": 0},

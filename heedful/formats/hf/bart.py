@@ -79,10 +79,10 @@ class BART(Asked):
             "normalize_embedding": self.normed,
             "scale_embedding": config.flag("scale_embedding", False),
             "tied": tied,
-            "pad": config.ids("pad_token_id", self.ids["pad_token_id"]),
+            "pad": config.id("pad_token_id", self.ids["pad_token_id"]),
             "begin": config.whole("decoder_start_token_id", self.ids["decoder_start_token_id"]),
             "end": config.ids("eos_token_id", self.ids["eos_token_id"]),
-            "first": config.ids("forced_bos_token_id"),
+            "first": config.id("forced_bos_token_id"),
             **read,
         }
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.mae import Blank
-from heedful.formats.hf.vit import BLOCK, PARTS, Kernel, Tokens, Vit, seen
+from heedful.formats.hf.vit import BLOCK, PARTS, Kernel, Tokens, Vit, seen, square
 from heedful.formats.name_rules import Row, Rule, Same, Stacked
 from heedful.formats.placing import placed
 from heedful.formats.weights import state
@@ -61,6 +61,9 @@ class Beit(Vit):
         mean = config.flag("use_mean_pooling", True)
         if masked and not mean:
             raise config.refusal("use_mean_pooling", "only true is supported where patches are hidden")
+        absolute = config.flag("use_absolute_position_embeddings", False)
+        pictures = seen(config, there, 16, 1e-12)
+        pictures = square(config, pictures) if own or shared or absolute else pictures
         return {
             "width": config.whole("hidden_size", 768),
             "depth": config.whole("num_hidden_layers", 12),
@@ -68,10 +71,10 @@ class Beit(Vit):
             "hidden": config.whole("intermediate_size", 3072),
             "vocab": vocab if masked else None,
             "bias": "own" if own else "shared" if shared else "none",
-            "position": "learned" if config.flag("use_absolute_position_embeddings", False) else "none",
+            "position": "learned" if absolute else "none",
             "order": f"scaled(first={scale!r})" if scale > 0 else "pre",
             "pool": "mean" if mean else "first",
-            **{key: value for key, value in seen(config, there, 16, 1e-12).items() if key != "project_bias"},
+            **{key: value for key, value in pictures.items() if key != "project_bias"},
         }
 
     def config(self, spec: BEiTSpec) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.vit import BLOCK, Vit, seen
+from heedful.formats.hf.vit import BLOCK, Vit, seen, square
 from heedful.formats.name_rules import Rule, Same
 from heedful.models.part_words import parse
 from heedful.models.vision.vit import ViTSpec
@@ -36,7 +36,7 @@ class Dinov2(Vit):
             "hidden": gated(width, ratio) if gate else width * ratio,
             "leading": 1,
             "order": f"scaled(first={config.number('layerscale_value', 1.0)!r})",
-            **seen(config, there, patch=14, eps=1e-6),
+            **square(config, seen(config, there, patch=14, eps=1e-6)),
         }
         return said | {"pool": "both" if said["classes"] else "first"} | ({"feedforward": "gated"} if gate else {})
 

@@ -55,8 +55,8 @@ class Encoder(Layout):
             "mechanism": dropped("softmax", config.number(weights, usual)),
             "feedforward": config.among(self.bent[0], ACTIVATIONS, self.bent[1]),
             "tied": config.flag("tie_word_embeddings", True),
-            "pad": config.ids("pad_token_id", pad),
-            "begin": config.ids("bos_token_id", begin),
+            "pad": config.id("pad_token_id", pad),
+            "begin": config.id("bos_token_id", begin),
             "end": config.ids("eos_token_id", end),
         }
         word = self.asked(config, there)

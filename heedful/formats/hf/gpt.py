@@ -59,8 +59,8 @@ class GPT2(Asked):
             "norm": normed("layer", config.positive("layer_norm_epsilon", 1e-5)),
             "feedforward": config.among("activation_function", ACTIVATIONS, "gelu_new"),
             "tied": config.flag("tie_word_embeddings", True),
-            "pad": config.ids("pad_token_id"),
-            "begin": config.ids("bos_token_id", 50256),
+            "pad": config.id("pad_token_id"),
+            "begin": config.id("bos_token_id", 50256),
             "end": config.ids("eos_token_id", 50256),
             **self.asked(config, dropout),
         }

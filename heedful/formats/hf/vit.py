@@ -204,6 +204,14 @@ def labelled(spec: ImageSpec) -> dict[str, Any]:
     return pixels | named
 
 
+def square(config: Config, said: dict[str, Any]) -> dict[str, Any]:
+    """The same, of square images alone: transformers stretches what it learned of places as if all images were."""
+    if said["high"] != said["wide"]:
+        why = "transformers answers otherwise or not at all where places of other than square images are learned"
+        raise config.refusal("image_size", f"{why}; give both sides the same length")
+    return said
+
+
 def sides(config: Config) -> tuple[int, int]:
     """The height and the width of the images: one number, or two."""
     size = config.take("image_size", 224)
