@@ -21,6 +21,7 @@ from typing import Any
 
 from safetensors.torch import load_file
 
+import heedful.models.refusals  # noqa: F401 - is imported with the first refusal, and is ours
 from heedful.errors import Refusal
 from tests.formats.malice.good import WARM, WAYS, make
 from tests.formats.malice.table import TABLE
