@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, EntryPoints, distributions
 from inspect import getsource
 from typing import Any, Generic, TypeVar
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 
 Part = TypeVar("Part")
 
@@ -66,7 +66,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
     def named(self, name: str) -> Part:
         """The part of a name; one that nobody knows is refused with all that are known."""
         if name not in self:
-            raise unknown(self.what, name, self)
+            raise unknown_word(self.what, name, self)
         return self[name]
 
 

@@ -48,7 +48,8 @@ def block_mask(sight: Sight) -> BlockMask:
         full.append(seen.all(-1))
     whole = torch.cat(full, -1)
     lists = [
-        listed(found, pairs, -(-rows // SIDE), -(-columns // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)
+        as_flex_lists(found, pairs, -(-rows // SIDE), -(-columns // SIDE))
+        for found in (torch.cat(some, -1) & ~whole, whole)
     ]
     return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
 
@@ -101,7 +102,7 @@ def all_pairs(sight: Sight) -> tuple[Tensor, Tensor]:
     return one, two
 
 
-def listed(found: Tensor, pairs: tuple[Tensor, Tensor], *counts: int) -> tuple[Tensor, Tensor]:
+def as_flex_lists(found: Tensor, pairs: tuple[Tensor, Tensor], *counts: int) -> tuple[Tensor, Tensor]:
     """Found pairs (B H P) as flex attention lists them: how many for each row of blocks, and which, the rest behind."""
     there = torch.zeros(*found.shape[:2], *counts, dtype=torch.int32, device=found.device)
     there[:, :, pairs[0].flatten(), pairs[1].flatten()] = found.int()

@@ -36,7 +36,7 @@ class Memory:
             rows = columns[:, self.start :] if self.start else columns
             return Sight(mask, rows, columns, x.shape[0], bias, counted=True)
         before = columns[:, : self.start].expand(len(x), -1) if self.places is None else self.places
-        rows = following(before, x.shape[1]) if positions is None else positions
+        rows = next_places(before, x.shape[1]) if positions is None else positions
         self.places = torch.cat((before, rows), 1)
         return Sight(mask, rows, self.places, x.shape[0], bias)
 
@@ -47,7 +47,7 @@ class Memory:
             self.slots[owner] = (room(k, max(self.size, self.written)), room(v, max(self.size, self.written)))
         keys, values = self.slots[owner]
         if keys.shape[2] < self.written:
-            self.slots[owner] = keys, values = doubled(keys, self.written), doubled(values, self.written)
+            self.slots[owner] = keys, values = double_room(keys, self.written), double_room(values, self.written)
         return keys, values
 
     def keep(self, owner: Hashable, k: Tensor, v: Tensor) -> Slot:
@@ -121,7 +121,7 @@ class FixedMemory(Memory):
             if self.places is None:
                 self.places = torch.full((len(x), self.size), -1, device=x.device)
                 self.places[:, : self.reach] = columns.index_fill(1, self.rows, -1)
-            rows = following(self.places, x.shape[1]) if positions is None else positions
+            rows = next_places(self.places, x.shape[1]) if positions is None else positions
             self.places.index_copy_(1, self.rows, rows)
             columns = self.places[:, : self.reach].clone()
         sight = Sight(mask, rows, columns, x.shape[0], bias)
@@ -212,7 +212,7 @@ class TreeMemory(Memory):
         self.places = self.places.expand_as(lives).gather(1, order)
         self.past = self.past.gather(2, order[:, None].expand(-1, self.past.shape[1], -1))
         for owner, (k, v) in self.slots.items():
-            self.slots[owner] = moved(k, order, self.size), moved(v, order, self.size)
+            self.slots[owner] = compact(k, order, self.size), compact(v, order, self.size)
 
     def take(self, index: Tensor) -> None:
         super().take(index)
@@ -250,20 +250,20 @@ class Branching(Sight):
         return Branching(self.mask, self.rows[:, rows], self.columns, self.batch, self.bias, past)
 
 
-def following(places: Tensor, count: int) -> Tensor:
+def next_places(places: Tensor, count: int) -> Tensor:
     """Where the next `count` tokens of each sequence stand: behind the last of its columns, B S -> B count."""
     last = places.amax(1, keepdim=True) if places.shape[1] else places.new_full((len(places), 1), -1)
     return last + torch.arange(1, count + 1, device=places.device)
 
 
-def moved(x: Tensor, order: Tensor, size: int) -> Tensor:
+def compact(x: Tensor, order: Tensor, size: int) -> Tensor:
     """The columns at `order` (B S) in a new place of `size`, whose other columns hold anything until written."""
     wider = x.new_empty(*x.shape[:2], size, x.shape[-1])
     wider[:, :, : order.shape[1]] = x.gather(2, order[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
     return wider
 
 
-def doubled(x: Tensor, least: int) -> Tensor:
+def double_room(x: Tensor, least: int) -> Tensor:
     """The same with twice the room, and again until there is enough; what is not yet written holds anything."""
     size = x.shape[2]
     while size < least:

@@ -36,11 +36,11 @@ def train(
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run.RESULT).exists()
     try:
-        with signals.stopping(), parallel.joined(device == "cpu") as ranks:
+        with signals.stopping(), parallel.join_processes(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))
             spec = recipes.resolve(recipe, changes)
             asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
-            run.train(spec, folder, resume or parallel.restarted(), place, asked, ranks)
+            run.train(spec, folder, resume or parallel.is_restarted(), place, asked, ranks)
     except Interrupted:
         if not ranks.first:
             raise typer.Exit(130) from None

@@ -7,7 +7,7 @@ from heedful.decoding.generated_answer import Answer
 from heedful.decoding.greedy import greedy
 from heedful.decoding.logits_rules import Rules
 from heedful.decoding.sample import sample, stream
-from heedful.decoding.scoring import Judged, generate_judged, judged
+from heedful.decoding.scoring import Judged, generate_judged, judge_answer
 from heedful.decoding.search_spec import Decoding, search
 from heedful.decoding.steps import Steps, begin
 from heedful.models.writer import Writer
@@ -24,7 +24,7 @@ __all__ = [
     "generate",
     "generate_judged",
     "greedy",
-    "judged",
+    "judge_answer",
     "roll",
     "sample",
     "search",

@@ -5,11 +5,21 @@ from heedful.engines.engine import (
     Engine,
     InferenceEngine,
     Weights,
-    chosen,
+    choose_engines,
     inference,
     refresh,
     refusals,
     runner,
 )
 
-__all__ = ["ENGINES", "Engine", "InferenceEngine", "Weights", "chosen", "inference", "refresh", "refusals", "runner"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "InferenceEngine",
+    "Weights",
+    "choose_engines",
+    "inference",
+    "refresh",
+    "refusals",
+    "runner",
+]

@@ -52,7 +52,7 @@ class Learning:
         """How batches are filled up, where each of their shapes is a graph of its own."""
         if not (self.compiled or self.captured):
             return lambda batch: batch
-        return partial(buckets.compiled if self.compiled else buckets.captured, longest=longest)
+        return partial(buckets.fill_for_compiler if self.compiled else buckets.fill_for_graphs, longest=longest)
 
 
 def static(model: nn.Module) -> nn.Module:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.formats import hf_models, hub, image_processors, onnx
-from heedful.formats.placing import placed
+from heedful.formats.placing import place_weights
 from heedful.formats.weights import check_depths, compare, state
-from heedful.models import Spec, check_size, imagined, spec_as_written
+from heedful.models import Spec, check_size, imagine, spec_as_written
 from heedful.safe.json_and_tensors import LARGEST, cure, read_json
 from heedful.safe.mapped_weights import Files
 from heedful.safe.opening import content, everything, inside
@@ -65,7 +65,7 @@ def save(model: nn.Module, folder: str | Path, layout: str = "heedful", overwrit
     `layout` is our own, "hf" for Hugging Face's, or "onnx".
     """
     if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
+        raise unknown_word("layout", layout, LAYOUTS)
     if not isinstance(getattr(model, "spec", None), Spec):
         cure = "save its weights with safetensors.torch.save_model"
         raise Refusal(f"a {type(model).__name__} is no model of heedful's, which nothing could read again; {cure}")
@@ -108,7 +108,7 @@ def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
 def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
     """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
     if layout not in LAYOUTS:
-        raise unknown("layout", layout, LAYOUTS)
+        raise unknown_word("layout", layout, LAYOUTS)
     if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
     place = vacant(folder)
@@ -190,7 +190,7 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
     place = model_folder(folder)
     if check:
         check_sums(place)
-    model = native(place) if is_native(place) else hf_models.read(place)
+    model = native(place) if is_native(place) else hf_models.read_model(place)
     if hf_folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)
     return model.eval()
@@ -200,9 +200,9 @@ def native(place: Path) -> nn.Module:
     """The model of a folder in our own layout."""
     spec, files = read_spec(place / SPEC), Files([place / WEIGHTS])
     check_depths(spec, len(files.where), str(place / SPEC))
-    compare(state(imagined(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
+    compare(state(imagine(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
     check_size(spec)
-    return placed(spec, {name: files.tensor(name) for name in files.where})
+    return place_weights(spec, {name: files.tensor(name) for name in files.where})
 
 
 class Beside:
@@ -214,7 +214,7 @@ class Beside:
     @cached_property
     def read(self) -> Tokenizer:
         """The tokenizer itself."""
-        return hf_folders.read(self.folder)
+        return hf_folders.read_folder(self.folder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

@@ -180,7 +180,7 @@ class Told(Band):
         return self.told
 
 
-def told(maps: Sequence[Map], what: str, path: str | Path) -> None:
+def draw_heads(maps: Sequence[Map], what: str, path: str | Path) -> None:
     """Draws maps of one head each below each other as .png or .svg, in the same colours, with what each shows below."""
     spans = [map.span for map in maps]
     over = min(span[0] for span in spans), max(span[1] for span in spans)
@@ -212,7 +212,7 @@ def grid(maps: Sequence[Map], path: str | Path) -> None:
     _draw(_shelves([Band(m, tuple(range(m.heads)), SMALL) for m in maps]), path)
 
 
-def known(path: str | Path, endings: Iterable[str] = ()) -> None:
+def check_path(path: str | Path, endings: Iterable[str] = ()) -> None:
     """Refuses a path whose ending is none of those that can be written, or at which no file can be made."""
     ending, endings = Path(path).suffix.lower(), tuple(endings or WRITERS)
     if ending not in endings:
@@ -226,7 +226,7 @@ def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequenc
     A page is headed by `name`, what was asked and answered, and opens at the last cross-attention where there is one;
     sections that come `before` the maps stand on a page alone.
     """
-    known(path)
+    check_path(path)
     if not maps:
         raise Refusal(f"{path}: there is no map to write; look at a model that attends")
     ending = Path(path).suffix.lower()

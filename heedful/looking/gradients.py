@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism
-from heedful.attention.mechanisms.mechanism import shared
+from heedful.attention.mechanisms.mechanism import repeat_groups
 
 
 class Felt:
@@ -32,12 +32,13 @@ class Felt:
         values, outputs = zip(*self.made.values(), strict=True)
         slopes = torch.autograd.grad(answer, outputs)
         return {
-            path: slope @ shared(v, slope.shape[1]).mT for path, v, slope in zip(self.made, values, slopes, strict=True)
+            path: slope @ repeat_groups(v, slope.shape[1]).mT
+            for path, v, slope in zip(self.made, values, slopes, strict=True)
         }
 
 
 @contextmanager
-def felt(model: nn.Module) -> Iterator[Felt]:
+def keep_values(model: nn.Module) -> Iterator[Felt]:
     """Keeps what each mechanism was given for values, and what it made of them; gradients must be on."""
     found = Felt()
 

@@ -14,7 +14,7 @@ from heedful.data.collate import alike, to
 from heedful.data.collation import Collate
 from heedful.metrics.metric import Heard, Metric
 from heedful.models.numerics import device_of
-from heedful.objectives.objective import Objective, combined, primary
+from heedful.objectives.objective import Objective, combine, primary
 
 ROOM = 8192  # tokens of a batch that is read and not written
 
@@ -52,7 +52,7 @@ class TokenLosses:
         for places in alike([self.collate.length(sample, learned) for sample in samples], ROOM):
             batch = to(self.collate.batch([samples[at] for at in places], learned), device_of(model))
             losses = self.objective.losses(model, batch, learned)
-            sums += TokenSums(float(combined(losses)), int(primary(losses).count))
+            sums += TokenSums(float(combine(losses)), int(primary(losses).count))
         return sums
 
 

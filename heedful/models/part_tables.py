@@ -54,7 +54,7 @@ from heedful.inputs import (
     TimmProcessor,
     TransformersProcessor,
 )
-from heedful.models.part_words import Part, choose, named, parse
+from heedful.models.part_words import Part, choose, entry_named, parse
 from heedful.outputs import (
     Answer,
     Attended,
@@ -232,14 +232,14 @@ def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, ac
     return FeedForward(width, hidden, ACTIVATIONS[activation], dropout, bias)
 
 
-def gated(
+def gated_feedforward(
     width: int, hidden: int, activation: str = "silu", dropout: float = 0.0, bias: bool = True
 ) -> GatedFeedForward:
     """A gated feed-forward with the activation that a word names."""
-    return GatedFeedForward(width, hidden, named("activation", activation, ACTIVATIONS), dropout, bias)
+    return GatedFeedForward(width, hidden, entry_named("activation", activation, ACTIVATIONS), dropout, bias)
 
 
-def scaled(first: float = 1e-5) -> Callable[..., Block]:
+def scaled_blocks(first: float = 1e-5) -> Callable[..., Block]:
     """Blocks that scale what they add, by so much at first."""
     return partial(ScaledBlock, first=first)
 
@@ -247,17 +247,19 @@ def scaled(first: float = 1e-5) -> Callable[..., Block]:
 BLOCKS: dict[str, Callable[..., Callable[..., Block]]] = {
     "pre": lambda: Block,
     "post": lambda: PostNormBlock,
-    "scaled": scaled,
+    "scaled": scaled_blocks,
 }
 
 
-def joined(heads: int, value: int, width: int, bias: bool = True) -> Join:
+def join_heads(heads: int, value: int, width: int, bias: bool = True) -> Join:
     """Heads side by side, mixed by one matrix."""
     return Join(heads * value, width, bias=bias)
 
 
-JOINS: dict[str, Part] = {"matrix": joined, "routed": Routed}
-FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
+JOINS: dict[str, Part] = {"matrix": join_heads, "routed": Routed}
+FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {
+    "gated": gated_feedforward
+}
 
 
 def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism:

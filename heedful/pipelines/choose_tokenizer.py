@@ -18,7 +18,7 @@ def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = (
     if "/" in named or Path(named).is_dir():
         place = native.model_folder(named)
         native.check_sums(place, native.TOKENIZER)
-        return hf_folders.needed(place)
+        return hf_folders.read_needed(place)
     return tokenizer_of(named, texts, special)
 
 

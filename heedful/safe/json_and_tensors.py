@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.errors import Refusal
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import json_of
-from heedful.safe.safetensors_header import described
+from heedful.safe.safetensors_header import describe_tensors
 
 LARGEST = 1 << 24  # bytes of a JSON file other than a tokenizer; labels and names are all that can be many in one
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".keras", ".msgpack")
@@ -32,7 +32,7 @@ def described_in(path: Path) -> dict[str, Tensor]:
     """What tensors a safetensors file of a folder holds, without their numbers."""
     inside(path)
     try:
-        return described(path)
+        return describe_tensors(path)
     except FileNotFoundError:
         raise Refusal(
             f"{path} does not exist, so the folder is not whole; {cure(path.parent) or 'copy or train it again'}"

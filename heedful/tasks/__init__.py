@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import LanguageSpec, Spec
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.vision.image_spec import ImageSpec
@@ -91,11 +91,11 @@ def use_of(model: nn.Module, folder: Path) -> Any:
     from heedful.pipelines.writing import WRITING
 
     spec = model.spec
-    word = asked(spec) if isinstance(spec, Spec) else NEXT
+    word = word_asked(spec) if isinstance(spec, Spec) else NEXT
     if isinstance(spec, Spec) and word != NEXT:
-        return suited(READINGS[word].of(folder), spec)
+        return use_that_suits(READINGS[word].of(folder), spec)
     if isinstance(spec, WriterSpec):
-        return suited(WRITING.of(folder), spec)
+        return use_that_suits(WRITING.of(folder), spec)
     if isinstance(spec, ImageSpec):
         from heedful.tasks.vision.foreign_images import seeing
 
@@ -105,10 +105,12 @@ def use_of(model: nn.Module, folder: Path) -> Any:
     return CONTINUING.of(folder)
 
 
-def suited(use: Any, spec: Spec) -> Any:
+def use_that_suits(use: Any, spec: Spec) -> Any:
     """A use of a model that it suits."""
-    if use.writes and asked(spec) != NEXT:
-        raise Refusal(f"{use.name} asks for model.output={NEXT}, and this model's is {asked(spec)}; use another task")
+    if use.writes and word_asked(spec) != NEXT:
+        raise Refusal(
+            f"{use.name} asks for model.output={NEXT}, and this model's is {word_asked(spec)}; use another task"
+        )
     use.suits(spec)
     return use
 

@@ -10,7 +10,7 @@ from typing import Any
 from heedful.data.collation import Collate
 from heedful.data.readers.reader import FILES, Reader
 from heedful.data.splits import Splits
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.metrics.metric import Metric
 from heedful.objectives.objective import Objective
 from heedful.pipelines.learned import Learned
@@ -27,7 +27,7 @@ def as_read(splits: Splits[Any], learned: Any) -> Splits[Any]:
     return splits
 
 
-def unchanged(reader: Reader, learned: Any) -> tuple[Reader, Any]:
+def read_unchanged(reader: Reader, learned: Any) -> tuple[Reader, Any]:
     """Other data are read as they say, and nothing is learned of them."""
     return reader, learned
 
@@ -41,7 +41,7 @@ class Task:
     fit: Fit
     learned: type[Learned]
     encode: Encode = as_read
-    again: Again = unchanged
+    again: Again = read_unchanged
     collate: Collate[Any]
     objective: Objective[Any]
     metrics: tuple[Metric[Any], ...]
@@ -60,7 +60,7 @@ class Task:
         if name in self.readers:
             return self.readers[name]
         if FILES not in self.readers:
-            raise unknown("data", name, self.readers)
+            raise unknown_word("data", name, self.readers)
         return self.readers[FILES]
 
     def open(self, reader: Any, seed: int) -> tuple[Any, Splits[Any]]:

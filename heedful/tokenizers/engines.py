@@ -48,14 +48,14 @@ def splitter(kind: str, digits: str, punctuation: str) -> pre_tokenizers.PreToke
     return pre_tokenizers.Split(Regex(words_pattern(digits, punctuation, alone)), "isolated")
 
 
-def numbered(*tokens: Sequence[str]) -> dict[str, int]:
+def number_tokens(*tokens: Sequence[str]) -> dict[str, int]:
     """Tokens with their ids: the four that every tokenizer here has, then these in order."""
     return {token: at for at, token in enumerate(chain(SPECIAL, *tokens))}
 
 
 def characters(known: Sequence[str], special: Sequence[str] = (), lower: bool = False) -> tokenizers.Tokenizer:
     """Each character a token."""
-    engine = tokenizers.Tokenizer(models.WordLevel(numbered(special, known), UNKNOWN))
+    engine = tokenizers.Tokenizer(models.WordLevel(number_tokens(special, known), UNKNOWN))
     if lower:
         engine.normalizer = normalizers.Lowercase()
     engine.pre_tokenizer = splitter("characters", "", "")

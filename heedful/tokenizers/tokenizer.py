@@ -13,11 +13,11 @@ from heedful.errors import Refusal
 from heedful.safe import outfile
 from heedful.tokenizers import engines, length_bounds, read_tokenizer
 from heedful.tokenizers.batches import ahead, batches
-from heedful.tokenizers.encoding import Joined, framed, given, joined
-from heedful.tokenizers.explain import Explanation, explained
+from heedful.tokenizers.encoding import Joined, as_engine_input, frame_texts, join_encodings
+from heedful.tokenizers.explain import Explanation, explain_encoding
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
-from heedful.tokenizers.training.merges import grouped
+from heedful.tokenizers.training.merges import group_by_word
 
 __all__ = ["SPECIAL", "Tokenizer"]
 
@@ -31,7 +31,7 @@ class Tokenizer:
         self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
         before = (self.layout.parts["normalizer"], self.layout.parts["pre_tokenizer"])
-        self._bound = length_bounds.bound(*before).spelt(self.engine.model)
+        self._bound = length_bounds.bound_of(*before).spelt(self.engine.model)
         self.kind = self.layout.kind
         self.special = self.layout.special
         self._silent = frozenset(self.special.values())
@@ -45,7 +45,7 @@ class Tokenizer:
     @classmethod
     def read(cls, path: str | Path) -> Tokenizer:
         """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
-        return read_tokenizer.read(Path(path), cls)
+        return read_tokenizer.read_file(Path(path), cls)
 
     def with_special(self, names: Sequence[str]) -> Tokenizer:
         """The same, with more tokens that are no text, behind all others."""
@@ -95,7 +95,10 @@ class Tokenizer:
             raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
         ready = [tuple(self._readied(list(one))) for one in texts]
         with self._cut(longest, added), refusing([part for one in texts for part in one]):
-            return [joined(*both) for both in zip(ready, self.engine.encode_batch(given(ready)), strict=True)]
+            return [
+                join_encodings(*both)
+                for both in zip(ready, self.engine.encode_batch(as_engine_input(ready)), strict=True)
+            ]
 
     @property
     def ours(self) -> bool:
@@ -108,7 +111,7 @@ class Tokenizer:
         parts = [part for one in texts for part in one]
         with refusing(parts):
             made = iter(self.engine.encode_batch(self._readied(parts)))
-        return [framed(one, [next(made) for _ in one], longest) for one in texts]
+        return [frame_texts(one, [next(made) for _ in one], longest) for one in texts]
 
     @contextmanager
     def _cut(self, longest: int | None, added: int) -> Iterator[None]:
@@ -140,7 +143,7 @@ class Tokenizer:
         """The ids of each text, word by word, as the engine cuts it into words."""
         for batch in batches(texts, self._bound.times):
             for one in self.engine.encode_batch(self._readied(batch)):
-                yield list(grouped(one.ids, one.word_ids))
+                yield list(group_by_word(one.ids, one.word_ids))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
@@ -154,7 +157,7 @@ class Tokenizer:
         try:
             return self.engine.decode_batch(many)
         except BaseException as error:  # it panics at a pattern for which it would search without end
-            raise unfit([], error) if read_tokenizer.panicked(error) else error from None
+            raise unfit([], error) if read_tokenizer.is_panic(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -228,7 +231,7 @@ class Tokenizer:
         """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""
         ready = self._readied([text])[0]
         try:
-            return explained(self, self.engine.encode(ready))
+            return explain_encoding(self, self.engine.encode(ready))
         except (TypeError, UnicodeEncodeError) as error:
             raise unfit([text], error) from None
 
@@ -241,7 +244,7 @@ def refusing(texts: Sequence[str]) -> Iterator[None]:
     except Exception as error:  # the engine raises plain Exceptions
         raise error if isinstance(error, Refusal) else unfit(texts, error) from None
     except BaseException as error:  # and panics at a pattern for which it would search without end
-        raise unfit(texts, error) if read_tokenizer.panicked(error) else error from None
+        raise unfit(texts, error) if read_tokenizer.is_panic(error) else error from None
 
 
 def unfit(texts: Sequence[str], error: BaseException) -> Exception:

@@ -21,7 +21,7 @@ from heedful.tasks.task import Task
 from heedful.training import recipes, run
 from heedful.training.callbacks import Callback
 from heedful.training.prepare import Given
-from heedful.training.run_spec import RunSpec, reading, validated
+from heedful.training.run_spec import RunSpec, reading, validate_spec
 from heedful.training.trained_run import usable, work_of
 
 
@@ -95,7 +95,7 @@ def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:
         values: dict[str, Any] = {"task": record.name, "data": {"name": MEMORY}, "model": {}}
         for key, value in map(recipes.parse, keys):
             recipes.put(values, key, value)
-        asked = validated(values, kind=reading(record.reader(FILES), type(record.objective)))
+        asked = validate_spec(values, kind=reading(record.reader(FILES), type(record.objective)))
     if samples is None:
         return asked
     data = in_memory(record.reader(FILES), samples, asked.data.model_dump(exclude={"name"}, exclude_unset=True))

@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism
-from heedful.data.collate import Batch, pick, pinned, to
+from heedful.data.collate import Batch, pick, pin, to
 from heedful.data.splits import Splits
 from heedful.engines.buckets import Shape
 from heedful.engines.cuda_graphs import Graphs
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
 from heedful.objectives.head_losses.head_terms import HeadTerms
-from heedful.objectives.objective import SCALES, Loss, combined, primary
+from heedful.objectives.objective import SCALES, Loss, combine, primary
 from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
@@ -101,7 +101,7 @@ class Loop:
 
     def restore(self, place: Path) -> None:
         """Goes back to where a checkpoint was written."""
-        self.progress, parts = checkpoint.read(place)
+        self.progress, parts = checkpoint.read_checkpoint(place)
         own = {
             "best": state(self.model),
             "average": self.model.state_dict(),
@@ -223,7 +223,7 @@ class Loop:
     def backward(self, batch: Batch, there: float) -> Losses:
         """The losses of a batch, times `there`; so are the gradients, added to the weights'."""
         if self.device.type == "cuda":  # here and not ahead: no other thread may ask CUDA while a graph is captured
-            batch = pinned(batch)
+            batch = pin(batch)
         if self.graphs is not None:
             with self.stages("forward and backward"):
                 return self.graphs(batch) if there else self.nothing
@@ -237,7 +237,7 @@ class Loop:
         """The weighted sum of a batch's losses, the count of the first, and the sum and count of each of several."""
         with self.precision.autocast():
             found = self.heads.losses(lambda: self.task.losses(self.learner, batch), self.learner)
-            return combined(found, batch.get(SCALES)), primary(found).count, self.apart(found)
+            return combine(found, batch.get(SCALES)), primary(found).count, self.apart(found)
 
     @property
     def nothing(self) -> Losses:

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.training.adapt.freeze_and_lora import scales
-from heedful.training.distributed.sharding import gathered, in_parts, local, parted
+from heedful.training.distributed.sharding import gather_whole, in_parts, local, part_like
 from heedful.training.run_spec import TrainingSpec
 
 Group = dict[str, Any]
@@ -93,10 +93,10 @@ class Orthogonal(torch.optim.Muon):
         for group in self.param_groups:
             for p in (one for one in group["params"] if one.grad is not None):
                 moment = self.moment(p).lerp_(p.grad, 1 - group["momentum"])
-                ahead = gathered(p.grad.lerp(moment, group["momentum"]))
+                ahead = gather_whole(p.grad.lerp(moment, group["momentum"]))
                 step = orthogonal(ahead[None], group["ns_coefficients"], group["ns_steps"], group["eps"])[0]
                 p.mul_(1 - group["lr"] * group["weight_decay"])
-                p.add_(parted(step.to(ahead.dtype), p), alpha=-group["lr"] * 0.2 * max(p.shape) ** 0.5)
+                p.add_(part_like(step.to(ahead.dtype), p), alpha=-group["lr"] * 0.2 * max(p.shape) ** 0.5)
 
     def moment(self, p: Tensor) -> Tensor:
         """The moving mean of a matrix's gradients."""
@@ -124,7 +124,7 @@ class Muon(Optimizer):
     """
 
     def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
-        inner = hidden(model)
+        inner = hidden_matrices(model)
         shares, named = scales(model, training.layer_decay), "matrices of blocks made orthogonal"
         chosen: list[Group] = [
             {"name": named, "params": [p for p in inner if shares[p] == share], "scale": share}
@@ -144,7 +144,7 @@ class Muon(Optimizer):
             part.step()
 
 
-def hidden(model: nn.Module) -> list[Tensor]:
+def hidden_matrices(model: nn.Module) -> list[Tensor]:
     """The matrices between the inputs and the outputs: of every linear map in a block."""
     blocks = [part for part in model.modules() if isinstance(part, Block | CrossBlock)]
     maps = {part: None for block in blocks for part in block.modules() if isinstance(part, nn.Linear)}
@@ -160,7 +160,7 @@ KINDS: dict[str, Callable[[nn.Module, TrainingSpec], Optimizer]] = {
 }
 
 
-def described(optimiser: Optimizer, name: str) -> str:
+def describe_optimiser(optimiser: Optimizer, name: str) -> str:
     """The optimiser and its groups, in a line."""
     counts: Counter[tuple[str, float]] = Counter()
     for group in optimiser.param_groups:
@@ -214,7 +214,7 @@ def restore_optimiser(optimiser: Optimizer, model: nn.Module, tensors: dict[str,
         if value.shape not in shapes(field, parameter) or value.dtype not in (torch.float32, parameter.dtype):
             raise Refusal(f"the optimiser's {key} is {list(value.shape)}, not {list(parameter.shape)}")
         counted = field == "step" and parameter not in fused
-        kept = value.cpu() if counted else parted(value.to(parameter.device), parameter)
+        kept = value.cpu() if counted else part_like(value.to(parameter.device), parameter)
         optimiser.state[parameter][field] = kept
 
 

@@ -29,13 +29,13 @@ from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherited
+from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherit
 from heedful.training.callbacks import Callback
 from heedful.training.loop import seed_step
-from heedful.training.observe.out_of_memory import answered, check_batch
+from heedful.training.observe.out_of_memory import check_batch, name_what_lacked
 from heedful.training.precision import working_dtype
 from heedful.training.run_spec import RunSpec
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     """
     if given.model is not None:
         return prepare_own(run, place, given, given.model)
-    task, splits, spec = chosen(run, place, begun_in, given)
+    task, splits, spec = choose(run, place, begun_in, given)
     teach(run, task, spec, place)
     with progress("samples are measured"):
         splits = fitting(splits, task, spec, run.data.long_samples)
@@ -77,7 +77,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
         check_batch(run, spec, [task.length(sample) for sample in splits.train])
     seed_step(run.seed, -1, 0)
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
-    with answered("a first try of the model", run):
+    with name_what_lacked("a first try of the model", run):
         model = models.assemble(spec)
         begun = begun_with(model, run)
         task.on_train_begin(model)
@@ -92,7 +92,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
 def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Module) -> Ready:
     """The same for a model of one's own, whatever it is: all that is asked of it is that the task can be learned."""
     kind = task_of(run.task) if given.task is None else given.task
-    task, splits = opened(run, kind, place)
+    task, splits = open_task(run, kind, place)
     task.on_train_begin(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
@@ -109,22 +109,22 @@ def begun_with(model: nn.Module, run: RunSpec) -> Begun:
 def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> None:
     """Gives a task the teacher of its run, where it has one."""
     if run.teacher:
-        teacher, learned = trained(Path(run.teacher))
+        teacher, learned = load_trained(Path(run.teacher))
         task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
 
 
-def chosen(
+def choose(
     run: RunSpec, place: torch.device, begun_in: Path | None = None, given: Given = NOTHING
 ) -> tuple[Work, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
     kind = task_of(run.task) if given.task is None else given.task
-    task, splits = opened(run, kind, place)
-    spec = suited(run, task, begun_in)
+    task, splits = open_task(run, kind, place)
+    spec = suit_spec(run, task, begun_in)
     models.check_size(spec)
     return task, splits, spec
 
 
-def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[Any]]:
+def open_task(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[Any]]:
     """The task of a run and its data, where they can work together."""
     task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
@@ -179,9 +179,9 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
     return splits
 
 
-def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
+def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
     """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherited(run, task) if run.whole_start and task.inherits else {}
+    begun = inherit(run, task) if run.whole_start and task.inherits else {}
     family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
     told = {"family": family} | begun | run.model
     told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
@@ -189,10 +189,10 @@ def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
         raise cannot_learn(task, family)
     check_facts(run.model, numbers, begun_in)
     spec = models.spec(**models.with_facts(told, numbers))
-    if family not in (task.family, *task.also) and not asked_alike(task, models.imagined(spec)):
+    if family not in (task.family, *task.also) and not asked_alike(task, models.imagine(spec)):
         raise cannot_learn(task, family)
     try:
-        tasks.suited(task, spec)
+        tasks.use_that_suits(task, spec)
     except Refusal as refused:
         if begun_in is None:
             raise

@@ -10,14 +10,14 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.formats import native
 from heedful.models import FAMILIES, refusal
 from heedful.models.text.encoder_decoder import WriterSpec
 from heedful.models.text.gpt import DecoderSpec
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
-from heedful.training.run_spec import RunSpec, read, reader_of, validated
+from heedful.training.run_spec import RunSpec, read_yaml, reader_of, validate_spec
 
 HOME = files("heedful") / "recipes"
 TOY = ("data", "toy")
@@ -50,9 +50,9 @@ def names() -> list[str]:
 def values(recipe: str) -> dict[str, Any]:
     """The values of a recipe by name, or of a YAML file."""
     if recipe.endswith((".yaml", ".yml")):
-        return whole(read(Path(recipe)), f"{recipe}: ")
+        return whole(read_yaml(Path(recipe)), f"{recipe}: ")
     if recipe not in names():
-        raise unknown("recipe", recipe, names())
+        raise unknown_word("recipe", recipe, names())
     return dict(yaml_of(HOME.joinpath(f"{recipe}.yaml").read_text(encoding="utf-8")))
 
 
@@ -85,18 +85,18 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
         if known != TOY:
             put(base, *known)
-        base = versioned({**base, "expected": None}, version)
+        base = with_version({**base, "expected": None}, version)
     elif others and any(
-        key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
+        key.startswith(FILES) or (key == "data" and value != data_name(base["data"])) for key, value in pairs
     ):
-        base = versioned(base, others)
+        base = with_version(base, others)
     whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
     for key, value in sorted(pairs, key=lambda pair: rank(pair[0])):
         if (key, value) != known:
             put(base, key, value)
-    run = validated(base, "" if pairs or recipe in names() else recipe)
+    run = validate_spec(base, "" if pairs or recipe in names() else recipe)
     if run.whole_start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
         return run.model_copy(update={"data": run.data.with_tokens_of(run.whole_start)})
     return run
@@ -106,7 +106,7 @@ def toy_data(name: str) -> dict[str, Any] | None:
     """The small version of a set that is made on the fly, as the recipe that makes it says."""
     for base in map(values, names()):
         if base["data"]["name"] == name:
-            return dict(versioned(base, base["toy"])["data"])
+            return dict(with_version(base, base["toy"])["data"])
     return None
 
 
@@ -135,7 +135,7 @@ def rank(key: str) -> int:
     return ranks.index(True) if any(ranks) else len(ranks)
 
 
-def named(data: Any) -> Any:
+def data_name(data: Any) -> Any:
     """The name of data that are told by their name alone, or by keys."""
     return data.get("name") if isinstance(data, dict) else data
 
@@ -197,21 +197,21 @@ def decodes(folder: str) -> bool:
         return False
 
 
-def versioned(base: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
+def with_version(base: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
     """The values of a recipe with the version that it has of other data, which may not have all keys of the first."""
-    made, data = merged(base, version), version.get("data")
+    made, data = merge_values(base, version), version.get("data")
     if isinstance(data, dict) and "name" in data:
         known = {*reader_of(base["task"], data).model_fields, *data}
         made["data"] = {key: value for key, value in made["data"].items() if key in known}
     return made
 
 
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge_values(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Nested values laid over others."""
     made = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(made.get(key), dict)
         if both and made[key].get("family", value.get("family")) != value.get("family", made[key].get("family")):
             both = False  # what was said of another family says nothing of this one
-        made[key] = merged(made[key], value) if both else value
+        made[key] = merge_values(made[key], value) if both else value
     return made

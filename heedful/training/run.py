@@ -14,30 +14,30 @@ from typing import Any
 import torch
 
 from heedful.data.readers.in_memory import MEMORY
-from heedful.errors import Failure, Refusal, unknown
+from heedful.errors import Failure, Refusal, unknown_word
 from heedful.formats.weights import restore
 from heedful.safe.opening import check_all
 from heedful.safe.sealed_folders import making, manifest, replace_file
 from heedful.training import checkpoint
-from heedful.training.adapt.ablation import compared, varied
+from heedful.training.adapt.ablation import compare_runs, vary
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.adapt.pretraining_stages import LIKE, foreseen, settled
-from heedful.training.async_save import changed
+from heedful.training.adapt.pretraining_stages import LIKE, foresee, settle
+from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
 from heedful.training.data_checksum import sum_of
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.distributed.sharding import check, still
-from heedful.training.lock import busy, clear, held, holding
+from heedful.training.lock import busy, clear, holding, is_held
 from heedful.training.loop import Loop
 from heedful.training.observe.cost import operations
-from heedful.training.observe.profile import told
+from heedful.training.observe.profile import profile_lines
 from heedful.training.older_runs import begun_spec
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.run_spec import RunSpec
-from heedful.training.trained_run import leave, samples, trained, usable
+from heedful.training.trained_run import leave, load_trained, samples, usable
 
 SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
@@ -48,7 +48,7 @@ UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend
 def device(name: str | None = None) -> torch.device:
     """The device that was asked for; where none was, a GPU if there is one."""
     if name not in (None, "cpu", "cuda"):
-        raise unknown("device", str(name), ("cpu", "cuda"))
+        raise unknown_word("device", str(name), ("cpu", "cuda"))
     if name == "cuda" and not torch.cuda.is_available():
         raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -75,8 +75,8 @@ def train(
     A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given. Of many
     processes the first one writes, prints, scores and finishes, and the others return nothing.
     """
-    done = finished(out, resume)
-    begun = done or occupied(out, resume)
+    done = is_finished(out, resume)
+    begun = done or is_begun(out, resume)
     if begun:
         held = {"data": run.data} if run.data.name == MEMORY else {}
         run = same(run, begun_spec(out / SPEC), out, asked).model_copy(update=held)
@@ -86,8 +86,8 @@ def train(
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     if not begun and given.model is None and given.task is None:
-        foreseen(run, out, place)
-    whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+        foresee(run, out, place)
+    whole = settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None, given)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
@@ -97,7 +97,7 @@ def train(
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:
-            train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
+            train(vary(ready, word), out / word, (out / word).exists(), place, None, ranks)
         loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
         loop.saver.made["samples"] = sum_of(ready.splits)
         go_on(loop)
@@ -125,14 +125,14 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
     began = time.monotonic()
     loop.train(record)
     if loop.stages.watch:
-        record.say(told(loop, loop.stages.watch))
+        record.say(profile_lines(loop, loop.stages.watch))
     with loop.layout.whole() as model:
         loop.model = model
         seconds = time.monotonic() - began
         return finish(loop, replace(ready, model=model), record, seconds) if loop.ranks.first else {}
 
 
-def finished(out: Path, resume: bool) -> bool:
+def is_finished(out: Path, resume: bool) -> bool:
     """Whether a folder holds a finished run; without --resume it is refused, so that nothing is overwritten."""
     done = (out / RESULT).exists()
     if done and not resume:
@@ -140,7 +140,7 @@ def finished(out: Path, resume: bool) -> bool:
     return done
 
 
-def occupied(out: Path, resume: bool) -> bool:
+def is_begun(out: Path, resume: bool) -> bool:
     """Whether a folder holds a run to go on with; anything else that is in it is refused, so that nothing is lost."""
     if out.exists() and not out.is_dir():
         raise Refusal(f"{out} is a file; choose another --out")
@@ -151,7 +151,7 @@ def occupied(out: Path, resume: bool) -> bool:
         return False
     if not (out / SPEC).exists():
         raise Refusal(f"{out} holds other things and no run; choose another --out")
-    if not resume and held(out):
+    if not resume and is_held(out):
         raise Refusal(busy(out))
     if not resume:
         raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
@@ -182,7 +182,7 @@ def go_on(loop: Loop) -> None:
         raise Refusal(f"{place} is not of this run: {error}; remove it to go on from what was saved before") from None
     for fault in faults:
         doubt(f"{fault}; going on from {place.name}")
-    told = changed((manifest(place) or {}).get("made", {}), loop.saver.made)
+    told = what_changed((manifest(place) or {}).get("made", {}), loop.saver.made)
     if told:
         doubt(f"{place} was made with {told}: the run goes on, but perhaps not to the same bits")
     if loop.ranks.told(lambda: loop.progress.step) != loop.progress.step:
@@ -226,7 +226,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
-    others = compared(ready.run, out)
+    others = compare_runs(ready.run, out)
     report(ready, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
@@ -242,4 +242,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "prepare", "samples", "train", "trained", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]

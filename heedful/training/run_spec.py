@@ -178,7 +178,7 @@ def reading_of(values: dict[str, Any]) -> type[RunSpec]:
     return reading(reader_of(task, values["data"]), type(task_of(task).objective))
 
 
-def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
+def validate_spec(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
     """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
     kind = kind or reading_of(values)
     training = values.get("training")
@@ -191,7 +191,7 @@ def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | Non
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     """The values of a YAML file."""
     try:
         values = yaml_of(content(path, LARGEST).decode("utf-8"))

@@ -50,7 +50,7 @@ def test_what_promises_less_than_t_squared_keeps_it_at_65536(tier):
     ]
     promise = [name for name in promise if name not in SAME_ROAD]
     assert len(promise) >= 10
-    asked = [attention_kinds.known(name).word(**SIZES | OWN.get(name, {})) for name in promise]
+    asked = [attention_kinds.kind_named(name).word(**SIZES | OWN.get(name, {})) for name in promise]
     run = [sys.executable, "-c", PROGRAM, str(LENGTH), str(LIMIT), *asked]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

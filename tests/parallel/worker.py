@@ -52,7 +52,7 @@ def work(case: dict[str, Any], folder: Path, ranks: parallel.Ranks) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
-    with parallel.joined(cpu=True) as ranks:
+    with parallel.join_processes(cpu=True) as ranks:
         for name, case in json.loads((folder / "cases.json").read_text()).items():
             work(case, folder / name, ranks)
     parallel.leave(0)

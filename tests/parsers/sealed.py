@@ -68,7 +68,7 @@ def sides(place: Path) -> list[Good]:
     vocab = json.dumps({token: at for at, token in enumerate(tokens)})
 
     def encoded(path: Path) -> None:
-        hf_folders.read(path.parent).encode("a b ab")
+        hf_folders.read_folder(path.parent).encode("a b ab")
 
     every = (("source.spm", made.getvalue(), of_bytes), ("target.spm", made.getvalue(), of_bytes))
     named = [*every, ("vocab.json", vocab.encode(), of_json)]

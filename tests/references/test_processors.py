@@ -115,7 +115,7 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
         (tmp_path / image_processors.FILE).write_text(json.dumps(config))
         path = photo(dice, tmp_path / "photo.png", MODES[at % len(MODES)])
         try:
-            keys = image_processors.read(tmp_path, kind, 3)
+            keys = image_processors.read_processor(tmp_path, kind, 3)
         except Refusal as refused:
             refusals.add(str(refused))
             continue
@@ -157,9 +157,11 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
 def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
     (tmp_path / image_processors.FILE).write_text(json.dumps(VIT | keys))
     with pytest.raises(Refusal, match=rf"{image_processors.FILE}: {key} is .*; \w"):
-        image_processors.read(tmp_path, "vit", 3)
+        image_processors.read_processor(tmp_path, "vit", 3)
     (tmp_path / image_processors.NESTED).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
-    assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
+    assert (
+        image_processors.read_processor(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
+    )
 
 
 OTHERS = {  # another shape than the models', where theirs take it

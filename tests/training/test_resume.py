@@ -15,7 +15,7 @@ from heedful.safe import sealed_folders
 from heedful.safe.json_and_tensors import read_tensors
 from heedful.tasks.work import Work
 from heedful.training import checkpoint, lock, precision, recipes, run
-from heedful.training.adapt.pretraining_stages import settled
+from heedful.training.adapt.pretraining_stages import settle
 from heedful.training.loop import Loop
 from heedful.training.record import Record, rows
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
@@ -75,7 +75,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: 
     (tmp_path / "whole").mkdir(), (tmp_path / "cut").mkdir()
     with contextlib.chdir(tmp_path / "whole"):
         before = counted(spec, out) - spec.training.steps  # by what is trained first, such as a teacher
-        plan = loop_of(tmp_path, settled(spec, out, lambda *first: None)).portions.plan
+        plan = loop_of(tmp_path, settle(spec, out, lambda *first: None)).portions.plan
     with contextlib.chdir(tmp_path / "cut"):
         killed(spec, out, Loop, "step", before + 17)
         (place,) = checkpoint.all_of(out / "checkpoints")[-1:]

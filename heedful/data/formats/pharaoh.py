@@ -22,7 +22,7 @@ class Links(NamedTuple):
     possible: frozenset[Link]
 
 
-def read(path: str | Path, first: int = 0) -> list[Links]:
+def read_links(path: str | Path, first: int = 0) -> list[Links]:
     """The links of each sentence of a file, gzipped or plain; a sentence that has none is an empty line.
 
     `3-4` is a sure link; `3?4` and `3p4` are possible ones: public gold files have the one or the other. `first` is the

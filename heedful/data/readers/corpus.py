@@ -11,7 +11,7 @@ from heedful.data.formats import documents
 from heedful.data.formats.documents import Text
 from heedful.data.public import download
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader, Share, Tokenized
-from heedful.data.splits import Splits, opened
+from heedful.data.splits import Splits, open_splits
 
 Stride = Annotated[int, Field(ge=0, lt=2**31)]
 
@@ -66,12 +66,14 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
 
     def read(self, seed: int) -> Splits[Text]:
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:
-            divided = documents.divided(found, what, self.divide, self.split_seed)
+            divided = documents.divide_texts(found, what, self.divide, self.split_seed)
             made = documents.documents(divided, self.document)
             running = self.document == "file" and not documents.by_file(found, self.divide)
-            return made if running else documents.held(made, what, self.split_seed)  # ends of texts have no duplicates
+            return (
+                made if running else documents.keep_duplicates_together(made, what, self.split_seed)
+            )  # ends of texts have no duplicates
 
-        return documents.documents(opened(self, documents.read, divide, documents.KNOWN), self.document)
+        return documents.documents(open_splits(self, documents.read_texts, divide, documents.KNOWN), self.document)
 
 
 def readers_of_texts(*keys: type[BaseModel]) -> dict[str, type[Reader]]:

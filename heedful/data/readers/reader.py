@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divided
+from heedful.data.splits import Splits, divide_samples
 
 FILES = "files"
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -43,7 +43,7 @@ class Reader(BaseModel, ABC):
             parts = (samples.train, samples.valid, samples.test)
             return Splits(*([self.sample(part[at]) for at in range(len(part))] for part in parts))
         made = [self.sample(samples[at]) for at in range(len(samples))]
-        return divided(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
+        return divide_samples(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
 
     @property
     def long_samples(self) -> TooLong:

@@ -1,6 +1,6 @@
 """Transforms (data augmentation): on whole batches, on any device, each image by dice of its own."""
 
-from heedful.data.transforms.augment_dice import dice_of, draw, mixed, steady_dice
+from heedful.data.transforms.augment_dice import dice_of, draw, mix_bits, steady_dice
 from heedful.data.transforms.augmentation import Augmentation, levels
 from heedful.data.transforms.geometry import ResizedCrop
 from heedful.data.transforms.mixing import CutMix, Mix, MixUp
@@ -37,6 +37,6 @@ __all__ = [
     "dice_of",
     "draw",
     "levels",
-    "mixed",
+    "mix_bits",
     "steady_dice",
 ]

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.architectures import Asked
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, with_dropout
 from heedful.formats.hf.generation_config import generation
 from heedful.formats.name_rules import Row, Rule, Same, Stacked
 from heedful.inputs import SineHalves
 from heedful.models import Spec
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.part_words import parse
 from heedful.models.text.bart import BartSpec
 
@@ -72,8 +72,8 @@ class BART(Asked):
             "vocab": vocab,
             "source_vocab": None if shared and tied else source,
             "dropout": dropout,
-            "mechanism": dropped("softmax", score[0]),
-            "feedforward": dropped(word, score[1]),
+            "mechanism": with_dropout("softmax", score[0]),
+            "feedforward": with_dropout(word, score[1]),
             "order": self.order,
             "position": self.position,
             "normalize_embedding": self.normed,
@@ -151,11 +151,11 @@ class BART(Asked):
             Same("source.position.table", "model.encoder.embed_positions.weight"),
             Same("inputs.norm.{kind}", "model.decoder.layernorm_embedding.{kind}"),
             Same("source.norm.{kind}", "model.encoder.layernorm_embedding.{kind}"),
-            stacked(f"{ours}.attention.project.to_qkv", f"{theirs}.self_attn", "qkv", width),
+            stacked_rules(f"{ours}.attention.project.to_qkv", f"{theirs}.self_attn", "qkv", width),
             Same(f"{ours}.attention.join.{{kind}}", f"{theirs}.self_attn.out_proj.{{kind}}"),
             Same(f"{ours}.norm1.{{kind}}", f"{theirs}.self_attn_layer_norm.{{kind}}"),
             Same(f"{cross}.cross.project.to_q.{{kind}}", f"{other}.encoder_attn.q_proj.{{kind}}"),
-            stacked(f"{cross}.cross.project.to_kv", f"{other}.encoder_attn", "kv", width),
+            stacked_rules(f"{cross}.cross.project.to_kv", f"{other}.encoder_attn", "kv", width),
             Same(f"{cross}.cross.join.{{kind}}", f"{other}.encoder_attn.out_proj.{{kind}}"),
             Same("encoder.blocks.{n}.norm2.{kind}", "model.encoder.layers.{n}.final_layer_norm.{kind}"),
             Same(f"{cross}.norm2.{{kind}}", f"{other}.encoder_attn_layer_norm.{{kind}}"),
@@ -168,7 +168,7 @@ class BART(Asked):
         ]
 
     def answering(self, spec: BartSpec) -> list[Rule]:  # type: ignore[override]
-        if asked(spec) != NEXT:
+        if word_asked(spec) != NEXT:
             return super().answering(spec)
         return [Same("outputs.matrix.weight", "lm_head.weight"), Row("outputs.matrix.bias", "final_logits_bias")]
 
@@ -221,6 +221,6 @@ class Pegasus(BART):
         return {f"model.{side}.embed_positions.weight": sines.clone() for side in ("encoder", "decoder")}
 
 
-def stacked(ours: str, theirs: str, parts: str, rows: int) -> Stacked:
+def stacked_rules(ours: str, theirs: str, parts: str, rows: int) -> Stacked:
     """Queries, keys and values of one matrix, weights and biases."""
     return Stacked(f"{ours}.{{kind}}", {f"{theirs}.{part}_proj.{{kind}}": rows for part in parts})

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.config_words import ACTIVATIONS, eps, normed
+from heedful.formats.hf.config_words import ACTIVATIONS, eps, norm_word
 from heedful.formats.hf.generation_config import generation
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same, Stacked
@@ -45,7 +45,7 @@ class T5(Layout):
             "length": config.whole("n_positions", 512),  # as long as it learned from; more can be read
             "dropout": config.number("dropout_rate", 0.1),
             "bias": f"buckets(buckets={buckets}, farthest={farthest})",
-            "norm": normed("rms", config.positive("layer_norm_epsilon", 1e-6)),
+            "norm": norm_word("rms", config.positive("layer_norm_epsilon", 1e-6)),
             "feedforward": feedforward(config),
             "scale_outputs": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
             "tied": "lm_head.weight" not in there,  # whatever the config says: transformers goes by the file too

@@ -18,7 +18,7 @@ from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Count, Id
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
@@ -92,7 +92,7 @@ class Bart(EncoderDecoder):
         self.mask = parts.mask(s.blueprint)
         self.encoder_bias, self.decoder_bias = parts.bias(s.blueprint), parts.bias(s.blueprint, both_ways=False)
         self.outputs = output(s, self.inputs.table if s.tied else None)
-        if s.tied and asked(s) == NEXT:
+        if s.tied and word_asked(s) == NEXT:
             parts.init_tied(self.decoder)
 
     @staticmethod

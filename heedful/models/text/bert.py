@@ -161,8 +161,8 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
         part_tables.OUTPUTS,
         table=table,
         tied=spec.tied,
-        pooler=part_words.named("pooler", spec.pooler, part_tables.ACTIVATIONS),
-        activation=part_words.named("transform", spec.transform, part_tables.ACTIVATIONS),
+        pooler=part_words.entry_named("pooler", spec.pooler, part_tables.ACTIVATIONS),
+        activation=part_words.entry_named("transform", spec.transform, part_tables.ACTIVATIONS),
         norm=parts.norm(spec.norm),
     )
 

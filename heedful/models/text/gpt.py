@@ -16,7 +16,7 @@ from heedful.models import blueprint as parts
 from heedful.models import heads_asked, part_tables
 from heedful.models.cases import Continuations
 from heedful.models.family import Family
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Share, Stacked
 from heedful.models.writer import Beginning, Writer, longest
@@ -64,7 +64,7 @@ class Decoder(nn.Module):
         self.mask, self.bias = parts.mask(b), parts.bias(b, both_ways=False)
         self.drop = Dropout(s.output_dropout)
         self.outputs = output(s, self.inputs.table if s.tied else None)
-        if s.tied and asked(s) == NEXT:
+        if s.tied and word_asked(s) == NEXT:
             parts.init_tied(self.decoder)
 
     def read(

@@ -60,7 +60,7 @@ class Merges:
             yield Step(rank, place, ids)
 
 
-def grouped(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
+def group_by_word(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
     """The ids of each word, by the number of the word that each id has."""
     start = 0
     for end in range(1, len(ids) + 1):

@@ -37,12 +37,12 @@ def in_parts(tensor: Tensor) -> bool:
     return hasattr(tensor, "full_tensor")
 
 
-def gathered(tensor: Tensor) -> Tensor:
+def gather_whole(tensor: Tensor) -> Tensor:
     """A weight in one piece; where it lies in parts, all processes must ask for it together."""
     return tensor.full_tensor() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
 
 
-def parted(tensor: Tensor, like: Tensor) -> Tensor:
+def part_like(tensor: Tensor, like: Tensor) -> Tensor:
     """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
     if not in_parts(like) or tensor.shape != like.shape:
         return tensor
@@ -53,14 +53,14 @@ def parted(tensor: Tensor, like: Tensor) -> Tensor:
 
 def parted_all(tensors: dict[str, Tensor], like: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
     """Tensors in one piece, each in parts as the weight of its name, on a device."""
-    return {name: parted(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
+    return {name: part_like(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
 
 
 def together(tensors: dict[str, Tensor], first: bool) -> dict[str, Tensor]:
     """Tensors in one piece, on the first process; the others help and keep nothing."""
     made = {}
     for name, tensor in tensors.items():
-        whole = gathered(tensor)
+        whole = gather_whole(tensor)
         if first:
             made[name] = whole
     return made
@@ -83,7 +83,7 @@ class Recomputed(nn.Module):
         return made
 
 
-def recomputed(model: nn.Module) -> None:
+def recompute_blocks(model: nn.Module) -> None:
     """Makes every block of a model one that is recomputed, as fully_shard does: by its class, under the same names."""
     for block in blocks(model):
         kind = type(block)
@@ -137,7 +137,7 @@ class Replicated(Lone):
             self.engine = nn.parallel.DistributedDataParallel(
                 judge, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
             )
-        self.engine.register_comm_hook(None, lambda _, bucket: summed(bucket))
+        self.engine.register_comm_hook(None, lambda _, bucket: sum_bucket(bucket))
 
     def __call__(self, batch: Batch) -> Losses:
         return self.engine(batch)
@@ -146,7 +146,7 @@ class Replicated(Lone):
         return contextlib.nullcontext() if last else self.engine.no_sync()
 
 
-def summed(bucket: Any) -> torch.futures.Future[Tensor]:
+def sum_bucket(bucket: Any) -> torch.futures.Future[Tensor]:
     """The sum of a bucket's gradients over all processes, where torch would take the mean: the loop divides."""
     work = torch.distributed.all_reduce(bucket.buffer(), async_op=True)
     assert work is not None
@@ -224,7 +224,7 @@ def layout(
     else:
         made = Lone(model, judged)
     if training.recompute:
-        recomputed(model)
+        recompute_blocks(model)
     return made
 
 
@@ -235,15 +235,15 @@ def run_by(training: TrainingSpec, model: nn.Module) -> Learning:
 
 def kind_of(training: TrainingSpec) -> str:
     """Which layout a run asks for: none, ddp or fsdp."""
-    return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
+    return training.parallel if training.parallel != "auto" else "ddp" if is_distributed() else "none"
 
 
 def still(parallel: Parallel) -> Parallel:
     """The layout that a run was begun with, where it can go on so: on one process or on several, as there are now."""
-    return parallel if (parallel in ("ddp", "fsdp")) == distributed() else "auto"
+    return parallel if (parallel in ("ddp", "fsdp")) == is_distributed() else "auto"
 
 
-def distributed() -> bool:
+def is_distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
 
@@ -251,12 +251,12 @@ def distributed() -> bool:
 def check(model: nn.Module, run: RunSpec) -> None:
     """Refuses layouts that cannot work with the processes that there are, or at all."""
     kind = kind_of(run.training)
-    if kind != "none" and not distributed():
+    if kind != "none" and not is_distributed():
         raise Refusal(
             f"training.parallel={kind} needs several processes; "
             "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
         )
-    if kind == "none" and distributed():
+    if kind == "none" and is_distributed():
         raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
     check_layout(model, run, kind)
 

@@ -29,11 +29,11 @@ from heedful.models import Spec
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.pretraining_stages import settled, unlearned
+from heedful.training.adapt.pretraining_stages import settle, write_unlearned
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharding import Sharded, check_layout, local
 from heedful.training.loop import Loop
-from heedful.training.prepare import suited, teach
+from heedful.training.prepare import suit_spec, teach
 from heedful.training.run_spec import RunSpec
 
 ROW = 8  # processes over which a step is imagined
@@ -117,7 +117,7 @@ class Memory(TorchDispatchMode):
 
 
 @contextlib.contextmanager
-def counted() -> Iterator[Memory]:
+def count_memory() -> Iterator[Memory]:
     """Counts what is alive in a block of code."""
     memory, own = Memory(), torch.UntypedStorage.resize_
 
@@ -165,10 +165,10 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
         raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
     here = torch.device("cpu")
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
-        run = settled(run, Path(aside) / "plan", lambda spec, to: unlearned(spec, to, here))
+        run = settle(run, Path(aside) / "plan", lambda spec, to: write_unlearned(spec, to, here))
         task, splits = TASKS[run.task].open(run.data, run.seed)
         task.configure(dict(run.objective), splits)
-        spec = suited(run, task)
+        spec = suit_spec(run, task)
         teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
     splits = replace(splits, train=fits or splits.train)
@@ -184,17 +184,17 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
             yield name, refusal
             continue
         try:
-            with imagined(min(gpus, ROW)):
-                few = measured(asked, task, splits, spec, gpus)
+            with imagine_processes(min(gpus, ROW)):
+                few = measure_need(asked, task, splits, spec, gpus)
         except DataDependentOutputException:
             yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
             continue
-        with imagined(gpus):
-            yield name, stretched(few, spec, gpus) if parallel == "fsdp" else few
+        with imagine_processes(gpus):
+            yield name, stretch_need(few, spec, gpus) if parallel == "fsdp" else few
 
 
 @contextlib.contextmanager
-def imagined(size: int) -> Iterator[None]:
+def imagine_processes(size: int) -> Iterator[None]:
     """A group of processes that are not there: what is sent arrives nowhere."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -213,20 +213,20 @@ def loop_of(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, ranks: Ra
     return Loop(run, task, splits, model, Path(), ranks)
 
 
-def measured(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
+def measure_need(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
     """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
     ranks = Imagined(gpus, min(gpus, ROW))
     batches = mock.patch.object(task, "batch", in_earnest(task.batch))
-    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
+    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), count_memory() as memory:
         loop = loop_of(run, task, splits, spec, ranks)
         samples = widest(loop)
         loop.step(loop.portions.of(samples))
         memory.peak, memory.sent = memory.live, 0
         loop.step(loop.portions.of(samples))
-        return told(loop, memory, gpus)
+        return need_of(loop, memory, gpus)
 
 
-def stretched(few: Need, spec: Spec, gpus: int) -> Need:
+def stretch_need(few: Need, spec: Spec, gpus: int) -> Need:
     """What was measured on a row of few, on all: parts get smaller, and what is put together of them stays.
 
     A step over a thousand parts of each weight would take minutes to imagine; making the parts takes a second.
@@ -234,13 +234,13 @@ def stretched(few: Need, spec: Spec, gpus: int) -> Need:
     with torch.device("meta"):
         model = models.assemble(spec)
     Sharded(model, lambda batch: (Tensor(), Tensor(), Tensor()), Imagined(gpus, gpus), low=False)
-    weights = held(model)
+    weights = bytes_held(model)
     gradients, optimiser = (round(part * weights / few.weights) for part in (few.gradients, few.optimiser))
     peak = few.activations + weights + gradients + optimiser
     return replace(few, weights=weights, gradients=gradients, optimiser=optimiser, peak=peak)
 
 
-def held(model: nn.Module) -> int:
+def bytes_held(model: nn.Module) -> int:
     """The bytes of the weights that lie in one process."""
     return sum(size_of(local(p)) for p in model.parameters()) + sum(map(size_of, model.buffers()))
 
@@ -253,7 +253,7 @@ def widest(loop: Loop) -> Sequence[Any]:
     return loop.portions.samples(step)
 
 
-def told(loop: Loop, memory: Memory, gpus: int) -> Need:
+def need_of(loop: Loop, memory: Memory, gpus: int) -> Need:
     """What was counted, by what it is for."""
     state = [value for one in loop.optimiser.state.values() for value in one.values() if isinstance(value, Tensor)]
     kept = sum(size_of(local(tensor)) for tensor in state)
@@ -261,4 +261,4 @@ def told(loop: Loop, memory: Memory, gpus: int) -> Need:
     gradients = sum(size_of(local(p)) for p in loop.model.parameters() if p.requires_grad)
     whole = sum(size_of(p) for p in loop.model.parameters()) if loop.training.parallel == "none" else 0
     sent = (2 * whole + memory.sent) * (gpus - 1) // gpus  # each part of a ring passes all but one of the others
-    return Need(held(loop.model), gradients, kept, memory.peak, sent)
+    return Need(bytes_held(loop.model), gradients, kept, memory.peak, sent)

@@ -19,7 +19,7 @@ from heedful.tasks.text import sequence_pairs
 from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
 from heedful.training import recipes, record, run, table, trained_run
-from heedful.training.run_spec import RunSpec, read, validated
+from heedful.training.run_spec import RunSpec, read_yaml, validate_spec
 from tests.training.runs import killed_at
 
 SMALL = {"width": 8, "depth": 1, "heads": 2, "length": 16}
@@ -114,7 +114,7 @@ def resume(folder: Path) -> None:
 
 
 def recipe(folder: Path) -> None:
-    validated(read(folder / "run.yaml"))
+    validate_spec(read_yaml(folder / "run.yaml"))
 
 
 def lines(folder: Path) -> None:
@@ -125,9 +125,9 @@ def lines(folder: Path) -> None:
 WAYS: dict[str, Callable[[Path], object]] = {
     "load": load,
     "beside": beside,
-    "trained": trained_run.trained,
+    "trained": trained_run.load_trained,
     "tokenizer": tokenizer,
-    "begun": trained_run.begun,
+    "begun": trained_run.begun_run,
     "recipe": recipe,
     "resume": resume,
     "table": table.row,
