@@ -79,8 +79,8 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
 
 def test_few_shapes_come_of_many_batches(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, short("translate", data__samples=600, training__tokens=400))
-    shapes = {tuple(tensor.shape for tensor in fill_for_graphs(loop.task.batch(loop.portions.samples(step)), 10**6).values())
-              for step in range(loop.portions.plan.steps)}  # fmt: skip
+    batches = (loop.task.batch(loop.portions.samples(step)) for step in range(loop.portions.plan.steps))
+    shapes = {tuple(tensor.shape for tensor in fill_for_graphs(batch, 10**6).values()) for batch in batches}
     assert len(shapes) < loop.portions.plan.steps / 2
 
 

@@ -177,7 +177,7 @@ def test_outside_of_steps_all_of_them_stop_what_runs_and_nohup_is_obeyed(
 
 
 def test_what_torchrun_hands_on_of_a_terminal_is_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signals, "launched", lambda: True)
+    monkeypatch.setattr(signals, "is_launched", lambda: True)
     with signals.finishing_the_step(print) as stop:
         raised(2)
     assert stop == [True, True]
