@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import torch
 
-from heedful.attention.mask_and_bias import Mask, signature
+from heedful.attention.mask_and_bias import Mask
+from heedful.attention.mask_signature import signature
 
 Made = TypeVar("Made")
 MOST = 64  # lists of blocks, orders and parts that last, a few megabytes each where sequences are very long

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from heedful.attention.kept import Made, across_forwards, once
-from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask, numbers, signature
+from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask
+from heedful.attention.mask_signature import numbers, signature
 from heedful.attention.order import Order
 from heedful.errors import Refusal
 
@@ -201,16 +202,10 @@ class Sight:
     @property
     def score_mod(self) -> Callable[..., Tensor] | None:
         """The bias as flex attention's score_mod."""
-        if self.bias is None:
-            return None
-        return once(self._added, "mod", self._score_mod)
+        from heedful.attention.block_masks import score_mod
 
-    def _score_mod(self) -> Callable[..., Tensor]:
-        from heedful.attention.block_masks import places
-
-        assert self.bias is not None
-        place, adds = places(self), self.bias.adds
-        return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
+        bias = self.bias
+        return None if bias is None else once(self._added, "mod", lambda: score_mod(self, bias))
 
     @property
     def signature(self) -> Hashable:
@@ -232,10 +227,6 @@ class Sight:
         """Another sight of the same rows, where they have a past of their own."""
         return other
 
-    def carrying(self, given: Tensor) -> Sight:
-        """The same sight with scores of a layer before added to its own (B H T S)."""
-        return Carrying(self, given)
-
     def afresh(self) -> Sight:
         """The same sight with nothing lowered yet, and so nothing T x S kept."""
         return Sight(self.mask, self.rows, self.columns, self.batch, self.bias, self.order, self.counted)
@@ -255,39 +246,3 @@ class Sight:
             return self.once(key, make)
         length, device = self.rows.shape[-1], self.rows.device
         return self.once(key, lambda: across_forwards((key, plain), self.mask, length, device, make))
-
-
-class Carrying(Sight):
-    """A sight that adds scores which another layer has made, beside what its bias adds: B H T S."""
-
-    def __init__(self, sight: Sight, given: Tensor) -> None:
-        super().__init__(sight.mask, sight.rows, sight.columns, sight.batch, sight.bias, counted=sight.counted)
-        self.below, self.given, self.seeing, self.past = sight, given, sight.seeing, sight.past
-        self._made = sight._made  # of mask and positions, which are the same
-
-    @property
-    def is_causal(self) -> bool:
-        return False
-
-    @property
-    def is_open(self) -> bool:
-        return False
-
-    @property
-    def pays_in_blocks(self) -> bool:
-        return False
-
-    @property
-    def pays_in_parts(self) -> bool:
-        return False
-
-    @property
-    def scores(self) -> Tensor | None:
-        below = self.below.scores
-        return self.given if below is None else self.given + below.to(self.given.dtype)
-
-    def afresh(self) -> Sight:
-        return Carrying(self.below.afresh(), self.given)
-
-    def at(self, rows: Tensor) -> Sight:
-        return Carrying(self.below.at(rows), self.given[:, :, rows])

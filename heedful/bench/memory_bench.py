@@ -23,8 +23,9 @@ from heedful.training import recipes
 from heedful.training.distributed.ranks import ONE
 from heedful.training.loop import Loop
 from heedful.training.observe import memory_estimate
-from heedful.training.prepare import suit_spec
+from heedful.training.observe.allocation_counter import count_memory
 from heedful.training.run_spec import RunSpec
+from heedful.training.spec_for_task import suit_spec
 
 BASE = ["data=toy", "model.size=base", "training.tokens=16384", "training.graphs=false", "model.dropout=0.1"]
 
@@ -87,7 +88,7 @@ def decoder(rows: int) -> Compared:
     with (
         FakeTensorMode(allow_non_fake_inputs=True),
         memory_estimate.as_on_a_gpu(),
-        memory_estimate.count_memory() as memory,
+        count_memory() as memory,
     ):
         two_steps(rows, "cpu")
     return Compared(f"decoder, 124M, {rows} x 1024 tokens", memory.peak, on_gpu(lambda: two_steps(rows, "cuda")))

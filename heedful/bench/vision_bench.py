@@ -71,7 +71,7 @@ class Plot:
         from matplotlib.figure import Figure
         from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullLocator
 
-        from heedful.looking.draw import style
+        from heedful.looking.figure_style import style
 
         with style():
             figure = Figure(figsize=(5.2, 3.6))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.decoding.logits_rules import FREE, Rules
 from heedful.engines import Weights, runner
 from heedful.engines.tree import Model

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from heedful.looking.draw import INK, QUIET, save, style
+from heedful.looking.figure_style import INK, QUIET, save, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

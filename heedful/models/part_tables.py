@@ -55,24 +55,6 @@ from heedful.inputs import (
     TransformersProcessor,
 )
 from heedful.models.part_words import Part, choose, entry_named, parse
-from heedful.outputs import (
-    Answer,
-    Attended,
-    AttentionPool,
-    BothPool,
-    Classes,
-    Each,
-    First,
-    FirstPool,
-    LastClasses,
-    MaskedToken,
-    Mean,
-    MeanPool,
-    NextToken,
-    Pooled,
-    States,
-    Tags,
-)
 from heedful.registry import Registry
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
@@ -202,28 +184,6 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "gelu_tanh": partial(nn.GELU, approximate="tanh"),
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
-}
-POOLS: dict[str, type[Each]] = {"mean": Mean, "first": First, "attention": Attended, "each": Each}
-OUTPUTS: dict[str, type[nn.Module]] = {
-    "states": States,
-    "pooled": Pooled,
-    "classes": Classes,
-    "tags": Tags,
-    "answer": Answer,
-    "masked": MaskedToken,
-}
-DECODER_OUTPUTS: dict[str, type[nn.Module]] = {
-    "next": NextToken,
-    "classes": LastClasses,
-    "tags": Tags,
-    "answer": Answer,
-}
-BART_OUTPUTS: dict[str, Part] = {"next": NextToken, "classes": partial(Classes, pool="last"), "answer": Answer}
-IMAGE_POOLS: dict[str, type[FirstPool]] = {
-    "first": FirstPool,
-    "mean": MeanPool,
-    "both": BothPool,
-    "attention": AttentionPool,
 }
 
 

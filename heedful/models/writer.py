@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
 from heedful.models.heads_asked import NEXT, word_asked

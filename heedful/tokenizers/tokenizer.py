@@ -14,6 +14,7 @@ from heedful.safe import outfile
 from heedful.tokenizers import engines, length_bounds, read_tokenizer
 from heedful.tokenizers.batches import ahead, batches
 from heedful.tokenizers.encoding import Joined, as_engine_input, frame_texts, join_encodings
+from heedful.tokenizers.engine_errors import refusing, unfit
 from heedful.tokenizers.explain import Explanation, explain_encoding
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
@@ -234,25 +235,3 @@ class Tokenizer:
             return explain_encoding(self, self.engine.encode(ready))
         except (TypeError, UnicodeEncodeError) as error:
             raise unfit([text], error) from None
-
-
-@contextmanager
-def refusing(texts: Sequence[str]) -> Iterator[None]:
-    """Within it, what the engine does not take is refused."""
-    try:
-        yield
-    except Exception as error:  # the engine raises plain Exceptions
-        raise error if isinstance(error, Refusal) else unfit(texts, error) from None
-    except BaseException as error:  # and panics at a pattern for which it would search without end
-        raise unfit(texts, error) if read_tokenizer.is_panic(error) else error from None
-
-
-def unfit(texts: Sequence[str], error: BaseException) -> Exception:
-    """What to say of texts that the engine did not take."""
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return Refusal(f"{text[:50]!r} holds half characters (surrogates), which are no text; drop or mend them")
-    what = "encoded" if texts else "decoded"
-    return Refusal(f"a text cannot be {what}: {error}; use another tokenizer")

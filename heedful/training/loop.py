@@ -25,7 +25,8 @@ from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import Losses, layout, local, parted_all, run_by, together
+from heedful.training.distributed.sharded_tensors import local, parted_all, together
+from heedful.training.distributed.sharding import Losses, layout, run_by
 from heedful.training.microbatches import Portion, Portions
 from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of, optimiser_state, restore_optimiser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from heedful import models, tasks
+from heedful import models
 from heedful.data.collate import to
 from heedful.data.near_duplicates import Overlap, by_side
 from heedful.data.splits import Splits
@@ -22,19 +22,19 @@ from heedful.errors import Failure, Refusal, short_of_memory
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
-from heedful.models.writer import Writer
 from heedful.objectives.head_losses.head_terms import looks
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
-from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens, inherit
+from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens
 from heedful.training.callbacks import Callback
 from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import check_batch, name_what_lacked
 from heedful.training.precision import working_dtype
 from heedful.training.run_spec import RunSpec
+from heedful.training.spec_for_task import suit_spec
 from heedful.training.trained_run import load_trained
 
 
@@ -177,66 +177,6 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
             f"set model.length={length} or shorten it{cure}"
         )
     return splits
-
-
-def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
-    """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun = inherit(run, task) if run.whole_start and task.inherits else {}
-    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
-    told = {"family": family} | begun | run.model
-    told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
-    if family in list(models.FAMILIES) and not can_learn(task, family):
-        raise cannot_learn(task, family)
-    check_facts(run.model, numbers, begun_in)
-    spec = models.spec(**models.with_facts(told, numbers))
-    if family not in (task.family, *task.also) and not asked_alike(task, models.imagine(spec)):
-        raise cannot_learn(task, family)
-    try:
-        tasks.use_that_suits(task, spec)
-    except Refusal as refused:
-        if begun_in is None:
-            raise
-        others = f"the data are others than those that {begun_in} was begun with ({str(refused).partition('; ')[0]})"
-        raise Refusal(f"{others}; put those back, or choose another --out") from None
-    members, training = getattr(spec, "members", 1), run.training
-    if members > 1 and training.tokens:
-        raise Refusal(f"training.tokens={training.tokens} leaves some of model.members={members} out; set it to 0")
-    if members > training.batch:
-        raise Refusal(
-            f"training.batch={training.batch} has no sample for some of model.members={members}; make it larger"
-        )
-    return spec
-
-
-def can_learn(task: Work, family: str) -> bool:
-    """Whether a family is one of those that a task knows, or writes as they do; what it reads, its model says."""
-    kinds = models.FAMILIES[task.family].model, models.FAMILIES[family].model
-    return family in (task.family, *task.also) or all(issubclass(kind, Writer) for kind in kinds)
-
-
-def asked_alike(task: Work, model: nn.Module) -> bool:
-    """Whether a writer of another family reads what those read that a task knows, and ends as they end."""
-    known: Any = models.FAMILIES[task.family].model
-    return isinstance(model, Writer) and model.reads == known.reads and model.special == getattr(known, "special", None)
-
-
-def cannot_learn(task: Work, family: str) -> Refusal:
-    """The refusal of a family for a task."""
-    known = " or ".join((task.family, *task.also))
-    return Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
-
-
-def check_facts(said: Mapping[str, Any], facts: Mapping[str, Any], begun_in: Path | None, where: str = "model") -> None:
-    """Refuses keys of a model, at any depth, that contradict what the data say."""
-    for key, value in facts.items():
-        if said.get(key, value) != value and begun_in:
-            changed = f"{key} was {said[key]} and is {value}; put those back, or choose another --out"
-            raise Refusal(f"the data are others than those that {begun_in} was begun with: {changed}")
-        if said.get(key, value) != value:
-            raise Refusal(f"{where}.{key}={said[key]} contradicts the data, which say {value}; leave it out")
-    for key, part in said.items():
-        if isinstance(part, Mapping):
-            check_facts(part, facts, begun_in, f"{where}.{key}")
 
 
 def rehearse(task: Work, model: nn.Module, samples: Sequence[Any]) -> None:

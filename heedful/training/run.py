@@ -25,8 +25,9 @@ from heedful.training.adapt.pretraining_stages import LIKE, foresee, settle
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
 from heedful.training.data_checksum import sum_of
+from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import check, still
+from heedful.training.distributed.sharding import still
 from heedful.training.lock import busy, clear, holding, is_held
 from heedful.training.loop import Loop
 from heedful.training.observe.cost import operations

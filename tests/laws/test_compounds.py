@@ -13,7 +13,7 @@ import torch
 
 from heedful import models
 from heedful.attention import Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.models import attention_kinds
 from tests.laws import families
 from tests.laws.cases import EXACT, GOLDEN, agree, gradients, parameters, stirred

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heedful.looking import overlay
-from heedful.looking.draw import style
+from heedful.looking.figure_style import style
 from heedful.looking.overlay import Overlay, caption, span
 
 

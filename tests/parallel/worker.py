@@ -13,7 +13,7 @@ import torch
 from heedful.safe.sealed_folders import write_tensors
 from heedful.training import run
 from heedful.training.distributed import ranks as parallel
-from heedful.training.distributed.sharding import together
+from heedful.training.distributed.sharded_tensors import together
 from heedful.training.loop import Loop
 from tests.training.runs import CPU, short
 

@@ -40,7 +40,7 @@ def checkpoints(place: Path) -> list[Good]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Loop, "__init__", lambda loop: None)
             loop: Any = Loop()  # type: ignore[call-arg]
-            loop.folder, loop.restore = place / "run", lambda folder: run.checkpoint.read(folder)
+            loop.folder, loop.restore = place / "run", lambda folder: run.checkpoint.read_checkpoint(folder)
             loop.saver = type("Saver", (), {"folder": saved.parent, "made": {}})
             loop.ranks, loop.progress = run.ONE, run.checkpoint.Progress()
             run.go_on(loop)

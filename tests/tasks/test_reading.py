@@ -223,7 +223,7 @@ def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, sai
 
 
 def test_every_output_has_a_use():
-    from heedful.models.part_tables import OUTPUTS
+    from heedful.models.output_tables import OUTPUTS
 
     assert sorted(READINGS) == sorted(OUTPUTS)
     assert all(word in use.learned.outputs for word, use in READINGS.items())

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
-from heedful.attention.mask_and_bias import structure
+from heedful.attention.mask_signature import structure
 from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups, safe_softmax
 from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight

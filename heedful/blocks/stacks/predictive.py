@@ -11,6 +11,7 @@ from torch.nn.functional import conv2d
 
 from heedful.attention import Attention, Causal, Everything, Memory, Padding, Sight
 from heedful.attention.card import Card
+from heedful.attention.carried_scores import Carrying
 from heedful.attention.mechanisms.mask_support import present
 from heedful.attention.mechanisms.mechanism import repeat_groups
 from heedful.blocks.stacks.exchange import Exchange, scoring
@@ -52,7 +53,7 @@ class Predictive(Exchange):
         own = mechanism.placed(q, repeat_groups(k, q.shape[1]), sight)
         given = self.foretold(number, told["scores"], own, sight) if number else torch.zeros_like(own)
         told["scores"] = own + given
-        return attention.join(mechanism(q, k, v, sight.carrying(given)))
+        return attention.join(mechanism(q, k, v, Carrying(sight, given)))
 
     def foretold(self, number: int, before: Tensor, own: Tensor, sight: Sight) -> Tensor:
         """What is added to a layer's own scores, so that they become a mixture: B H T S."""

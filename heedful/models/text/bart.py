@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import blueprint as parts
-from heedful.models import heads_asked, part_tables
+from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
@@ -126,7 +126,7 @@ class ReadingBart(Bart):
 def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the model is asked; the next token is read off a table, where one is given."""
     more = {"vocab": spec.vocab, "tied_to": table, "bias": spec.output_bias}
-    return heads_asked.output(spec, part_tables.BART_OUTPUTS, **more)
+    return heads_asked.output(spec, output_tables.BART_OUTPUTS, **more)
 
 
 BART = Family(BartSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)

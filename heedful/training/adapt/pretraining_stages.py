@@ -20,7 +20,7 @@ from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ClassifierSpec
 from heedful.training import recipes
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.distributed.sharding import check
+from heedful.training.distributed.check_layout import check
 from heedful.training.prepare import Ready, prepare
 from heedful.training.run_spec import RunSpec
 from heedful.training.trained_run import leave

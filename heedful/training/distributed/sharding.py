@@ -11,59 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Bias
-from heedful.blocks import Exchange, Stack
+from heedful.blocks import Stack
 from heedful.data.collate import Batch
 from heedful.engines.training_engines import Learning
-from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
-from heedful.looking import attends
-from heedful.objectives.head_losses.head_terms import LOOKING, HeadTerms, looks
-from heedful.objectives.head_losses.policy_gradient import choosers
-from heedful.objectives.head_losses.span_loss import farness
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.run_spec import Parallel, RunSpec, TrainingSpec
+from heedful.training.distributed.sharded_tensors import together
+from heedful.training.run_spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of a weight that lies in this process: all of it, where it is not in parts."""
-    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
-
-
-def in_parts(tensor: Tensor) -> bool:
-    """Whether a weight lies in parts, one in each process."""
-    return hasattr(tensor, "full_tensor")
-
-
-def gather_whole(tensor: Tensor) -> Tensor:
-    """A weight in one piece; where it lies in parts, all processes must ask for it together."""
-    return tensor.full_tensor() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
-
-
-def part_like(tensor: Tensor, like: Tensor) -> Tensor:
-    """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
-    if not in_parts(like) or tensor.shape != like.shape:
-        return tensor
-    from torch.distributed.tensor import distribute_tensor
-
-    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)  # type: ignore[attr-defined]
-
-
-def parted_all(tensors: dict[str, Tensor], like: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
-    """Tensors in one piece, each in parts as the weight of its name, on a device."""
-    return {name: part_like(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
-
-
-def together(tensors: dict[str, Tensor], first: bool) -> dict[str, Tensor]:
-    """Tensors in one piece, on the first process; the others help and keep nothing."""
-    made = {}
-    for name, tensor in tensors.items():
-        whole = gather_whole(tensor)
-        if first:
-            made[name] = whole
-    return made
 
 
 def blocks(model: nn.Module) -> Iterator[nn.Module]:
@@ -246,47 +202,3 @@ def still(parallel: Parallel) -> Parallel:
 def is_distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def check(model: nn.Module, run: RunSpec) -> None:
-    """Refuses layouts that cannot work with the processes that there are, or at all."""
-    kind = kind_of(run.training)
-    if kind != "none" and not is_distributed():
-        raise Refusal(
-            f"training.parallel={kind} needs several processes; "
-            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
-        )
-    if kind == "none" and is_distributed():
-        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    check_layout(model, run, kind)
-
-
-def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
-    """Refuses what does not go with a layout, however many processes there are."""
-    training, heads, looking = run.training, HeadTerms.of(run.objective), looks(run.objective)
-    if (training.recompute or kind == "fsdp") and any(isinstance(part, Exchange) for part in model.modules()):
-        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
-        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
-    if training.recompute and looking:
-        raise Refusal(
-            f"objective.{looking} looks into blocks that training.recompute goes through twice; leave one out"
-        )
-    if heads.policy:
-        choosers(model)
-    if heads.span:
-        farness(model)
-    if looking in LOOKING and not attends(model):
-        raise Refusal(f"objective.{looking} is for heads, and this model has none; leave it out")
-    if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
-        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
-    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
-        key = "dtype" if training.dtype == "float16" else "optimiser"
-        cure = "bfloat16" if key == "dtype" else "adamw"
-        told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
-        raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
-    if kind == "fsdp" and training.lora is not None:
-        raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
-    if kind == "fsdp" and getattr(getattr(model, "spec", None), "searched", False):
-        raise Refusal("an autoformer learns by parts of its weights, and fsdp has them in parts; use ddp")
-    if training.compile and kind == "fsdp":
-        raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")

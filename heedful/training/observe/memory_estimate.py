@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves
+from torch.utils._python_dispatch import _disable_current_modes
 
 from heedful import models
 from heedful.attention import Sight
@@ -30,11 +28,15 @@ from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.pretraining_stages import settle, write_unlearned
+from heedful.training.distributed.check_layout import check_layout
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.distributed.sharding import Sharded, check_layout, local
+from heedful.training.distributed.sharded_tensors import local
+from heedful.training.distributed.sharding import Sharded
 from heedful.training.loop import Loop
-from heedful.training.prepare import suit_spec, teach
+from heedful.training.observe.allocation_counter import Memory, count_memory, size_of
+from heedful.training.prepare import teach
 from heedful.training.run_spec import RunSpec
+from heedful.training.spec_for_task import suit_spec
 
 ROW = 8  # processes over which a step is imagined
 LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": ("fsdp", True)}
@@ -75,61 +77,6 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fa
     return torch.native_dropout(x, p, True)[0] if p and training else x
 
 
-class Memory(TorchDispatchMode):
-    """Counts the bytes of all tensors that are alive, the most there ever were, and what is sent to other processes."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.live = self.peak = self.sent = 0
-        self.known: dict[int, Any] = {}
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Any operation as it is; what it makes is counted until it is dropped."""
-        if any(kind.__name__ == "DTensor" for kind in types):
-            return NotImplemented  # its parts come by as well
-        made = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves((made, args)):
-            if isinstance(tensor, Tensor):
-                self.see(tensor)
-        if function.namespace == "c10d":
-            self.sent += max((size_of(tensor) for tensor in tree_leaves(args) if isinstance(tensor, Tensor)), default=0)
-        return made
-
-    def see(self, tensor: Tensor) -> None:
-        """Counts what a tensor lies in, once, as long as anybody has it."""
-        storage = tensor.untyped_storage()
-        key = id(storage)
-        if key not in self.known:
-            self.known[key] = weakref.ref(storage, lambda _: self.drop(key)), 0
-        self.resize(storage)
-
-    def resize(self, storage: torch.UntypedStorage) -> None:
-        """Counts what something is now where it was another size: FSDP empties what it will fill again."""
-        if id(storage) in self.known:
-            here, before = self.known[id(storage)]
-            self.known[id(storage)] = here, storage.nbytes()
-            self.live += storage.nbytes() - before
-            self.peak = max(self.peak, self.live)
-
-    def drop(self, key: int) -> None:
-        """Something that nobody has any more."""
-        self.live -= self.known.pop(key)[1]
-
-
-@contextlib.contextmanager
-def count_memory() -> Iterator[Memory]:
-    """Counts what is alive in a block of code."""
-    memory, own = Memory(), torch.UntypedStorage.resize_
-
-    def resized(storage: torch.UntypedStorage, size: int) -> Any:
-        made = own(storage, size)
-        memory.resize(storage)
-        return made
-
-    with mock.patch.object(torch.UntypedStorage, "resize_", resized), memory:
-        yield memory
-
-
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
     """A model as it goes on a GPU: no mask is asked for its values, bfloat16 stays itself, dropout is one kernel."""
@@ -152,11 +99,6 @@ def in_earnest(make: Callable[[Sequence[Any]], Batch]) -> Callable[[Sequence[Any
             return make(samples)
 
     return made
-
-
-def size_of(tensor: Tensor) -> int:
-    """The bytes of a tensor."""
-    return tensor.numel() * tensor.element_size()
 
 
 def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
