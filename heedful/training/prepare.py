@@ -30,12 +30,12 @@ from heedful.terminal import progress
 from heedful.training.adapt.freeze_and_lora import adapt
 from heedful.training.adapt.init_from import Begun, begin, begin_parts, check_learns, check_tokens
 from heedful.training.callbacks import Callback
-from heedful.training.loop import seed_step
 from heedful.training.observe.out_of_memory import check_batch, name_what_lacked
 from heedful.training.precision import working_dtype
 from heedful.training.run_spec import RunSpec
 from heedful.training.spec_for_task import suit_spec
 from heedful.training.trained_run import load_trained
+from heedful.training.training_step import seed_step
 
 
 @dataclass(frozen=True)
