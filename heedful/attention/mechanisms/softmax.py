@@ -72,29 +72,25 @@ class Softmax(SoftmaxLike):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """By PyTorch's fused kernels, which never make a T x S tensor where the mask allows."""
-        scale, dropout, grouped = self.scale(q), self.dropout if self.training else 0.0, q.shape[1] != k.shape[1]
-        kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
-        if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
+        if is_slow(q, k):
             with torch.autocast("cpu", enabled=False):
                 return Softmax.forward(self, q.float(), k.float(), v.float(), sight).to(q.dtype)
-        if sight.is_causal:
-            return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
-        if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
-            return scaled_dot_product_attention(q, k, v, **kernel)
+        kernel: dict[str, Any] = {"scale": self.scale(q), "dropout_p": self.dropout * self.training}
+        if needs_no_mask(q, k, sight):  # asked first, since it is so for every token that is written
+            grouped = q.shape[1] != k.shape[1]
+            return scaled_dot_product_attention(q, k, v, is_causal=sight.is_causal, enable_gqa=grouped, **kernel)
+        look = self.in_pieces(sight, **kernel)
+        return under_mask(q, k, v, sight, **kernel) if look is None else look(q, k, v, sight)
+
+    def in_pieces(self, sight: Sight, scale: float, dropout_p: float) -> Look | None:
+        """How sequences, blocks or parts look, each at what it sees alone, where that is less work."""
         if each := apart(sight):
-            return one_by_one(q, k, v, each, partial(Softmax.forward, self))
-        if sight.pays_in_blocks and not dropout:
-            return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
+            return lambda q, k, v, _: one_by_one(q, k, v, each, partial(Softmax.forward, self))
+        if sight.pays_in_blocks and not dropout_p:
+            return partial(by_turns, look=partial(blockwise, scale=scale))
         if sight.pays_in_parts:
-            return by_turns(q, k, v, sight, partial(in_parts, look=partial(Softmax.forward, self)))
-        seen = sight.added(q.dtype)
-        if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
-            # Heads that share keys become rows over them: kernels that take a mask know of no groups.
-            rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
-            y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
-        else:
-            y = scaled_dot_product_attention(q, k, v, seen, **kernel)
-        return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
+            return partial(by_turns, look=partial(in_parts, look=partial(Softmax.forward, self)))
+        return None
 
 
 class Scaled(Softmax):
@@ -119,6 +115,28 @@ class Dot(Softmax):
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__(dropout, scale=1.0)
+
+
+def is_slow(q: Tensor, k: Tensor) -> bool:
+    """Whether a CPU's kernels for numbers of 16 bits would be slower than those for 32."""
+    return q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO
+
+
+def needs_no_mask(q: Tensor, k: Tensor, sight: Sight) -> bool:
+    """Whether the kernels' causal flag says it all, or nothing needs saying."""
+    return sight.is_causal or (sight.is_open and q.shape[1] == k.shape[1])
+
+
+def under_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
+    """The kernels given a boolean, or scores to add; rows that see nothing become zero."""
+    seen, grouped = sight.added(q.dtype), q.shape[1] != k.shape[1]
+    if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
+        # Heads that share keys become rows over them: kernels that take a mask know of no groups.
+        rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
+        y = scaled_dot_product_attention(rows, k, v, seen, dropout_p, scale=scale).flatten(1, 2).unsqueeze(2)
+    else:
+        y = scaled_dot_product_attention(q, k, v, seen, dropout_p, scale=scale, enable_gqa=grouped)
+    return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
 
 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, each: Sequence[Own], look: Look) -> Tensor:
