@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.training import recipes, run
+from heedful.training import recipes, run, run_folder
 
 OUT = Path("runs") / "vision"
 STEPS = {"cuda": 1500, "cpu": 150}
@@ -109,7 +109,7 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Plot, str]]
     points = []
     for kind, name, recipe, sizes in networks(place.type):
         out = OUT / name
-        found = run.train(recipes.resolve(recipe, [*changes, *sizes]), out, (out / run.SPEC).exists(), place)
+        found = run.train(recipes.resolve(recipe, [*changes, *sizes]), out, (out / run_folder.SPEC).exists(), place)
         score = found["scores"]["accuracy"]
         points.append(Point(kind, name, found["weights"], float(found["operations"]), score))
         said()

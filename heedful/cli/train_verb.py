@@ -29,12 +29,12 @@ def train(
     path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
-    from heedful.training import recipes, run, signals
+    from heedful.training import recipes, run, run_folder, signals
     from heedful.training.distributed import ranks as parallel
     from heedful.training.loop import Interrupted
 
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
-    already = (folder / run.RESULT).exists()
+    already = (folder / run_folder.RESULT).exists()
     try:
         with signals.stopping(), parallel.join_processes(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,14 +143,7 @@ def data_name(data: Any) -> Any:
 def put(base: dict[str, Any], key: str, value: Any) -> None:
     """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
     *path, last = key.split(".")
-    place = base
-    for at, part in enumerate(path):
-        inner = place.get(part)
-        if not isinstance(inner, dict):
-            if inner not in (None, "") and path[0] != "data":
-                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
-            inner = place[part] = {} if inner in (None, "") or at else {"name": inner}
-        place = inner
+    place = place_of(base, key, path)
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
         known = reader_of(base["task"], str(value)).model_fields
@@ -161,18 +154,36 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
             del base["data"][lost]
         base["data"]["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
-        if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
-            fault = "is a file" if Path(str(value)).exists() else "does not exist"
-            raise Refusal(f"{value} {fault}; name a run folder or the model/ in it")
-        kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
-        base["model"] = {name: base["model"][name] for name in kept}
-        base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
-        base["data"] |= {"tokenizer": str(value)}
+        start_from(base, str(value))
     if path[:1] == ["model"] and last in ("family", "size"):
         left = of_family(place, str(value), len(path) > 1) if last == "family" else of_size(place, str(value))
         place.clear()
         place |= left
     place[last] = value
+
+
+def place_of(base: dict[str, Any], key: str, path: Sequence[str]) -> dict[str, Any]:
+    """The values in which the last part of a dotted key stands; they are made where they are not there."""
+    place = base
+    for at, part in enumerate(path):
+        inner = place.get(part)
+        if not isinstance(inner, dict):
+            if inner not in (None, "") and path[0] != "data":
+                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
+            inner = place[part] = {} if inner in (None, "") or at else {"name": inner}
+        place = inner
+    return place
+
+
+def start_from(base: dict[str, Any], start: str) -> None:
+    """Leaves of a recipe's model what a trained one does not say itself, and takes that one's tokenizer."""
+    if start and ":" not in start and not Path(start).is_dir():  # recipe:NAME and hub:NAME are no folders
+        fault = "is a file" if Path(start).exists() else "does not exist"
+        raise Refusal(f"{start} {fault}; name a run folder or the model/ in it")
+    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(start))]
+    base["model"] = {name: base["model"][name] for name in kept}
+    base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
+    base["data"] |= {"tokenizer": start}
 
 
 def of_size(keys: Mapping[str, Any], size: str) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,18 @@ import torch
 from heedful.data.readers.in_memory import MEMORY
 from heedful.errors import Failure, Refusal, unknown_word
 from heedful.formats.weights import restore
-from heedful.safe.opening import check_all
-from heedful.safe.sealed_folders import making, manifest, replace_file
+from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.adapt.ablation import compare_runs, vary
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.adapt.pretraining_stages import LIKE, foresee, settle
+from heedful.training.adapt.pretraining_stages import foresee, settle
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
+from heedful.training.callbacks import Callback
 from heedful.training.data_checksum import sum_of
 from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import still
-from heedful.training.lock import busy, clear, holding, is_held
+from heedful.training.lock import clear, holding
 from heedful.training.loop import Loop
 from heedful.training.observe.cost import operations
 from heedful.training.observe.profile import profile_lines
@@ -37,13 +35,9 @@ from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
+from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, samples, usable
-
-SPEC = "run.yaml"  # written first
-RESULT = "result.json"  # written last: a run that has it is finished
-HOW = ("training.parallel", "training.recompute")  # of a spec: what may be another each time that a run goes on
-UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names
 
 
 def device(name: str | None = None) -> torch.device:
@@ -99,18 +93,25 @@ def train(
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:
             train(vary(ready, word), out / word, (out / word).exists(), place, None, ranks)
-        loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
-        loop.saver.made["samples"] = sum_of(ready.splits)
-        go_on(loop)
-        kind = Record if ranks.first else Quiet
-        with kind(out, run.training.steps, loop.progress.step, name_of(place), given.callbacks) as record:
-            record.say(introduction(ready, loop, resume))
-            for callback in given.callbacks:
-                callback.on_begin(ready.run.model_dump(mode="json"))
-            result = learn(loop, ready, record)
-            for callback in given.callbacks:
-                callback.on_end(result)
-            return result
+        return train_ready(ready, out, resume, place, ranks, given.callbacks)
+
+
+def train_ready(
+    ready: Ready, out: Path, resume: bool, place: torch.device, ranks: Ranks, callbacks: Sequence[Callback]
+) -> dict[str, Any]:
+    """Trains what is ready in its folder, from where it stands, and tells the callbacks."""
+    loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
+    loop.saver.made["samples"] = sum_of(ready.splits)
+    go_on(loop)
+    kind = Record if ranks.first else Quiet
+    with kind(out, ready.run.training.steps, loop.progress.step, name_of(place), callbacks) as record:
+        record.say(introduction(ready, loop, resume))
+        for callback in callbacks:
+            callback.on_begin(ready.run.model_dump(mode="json"))
+        result = learn(loop, ready, record)
+        for callback in callbacks:
+            callback.on_end(result)
+        return result
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -133,43 +134,6 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
         return finish(loop, replace(ready, model=model), record, seconds) if loop.ranks.first else {}
 
 
-def is_finished(out: Path, resume: bool) -> bool:
-    """Whether a folder holds a finished run; without --resume it is refused, so that nothing is overwritten."""
-    done = (out / RESULT).exists()
-    if done and not resume:
-        raise Refusal(f"{out} holds a finished run; choose another --out, or remove the folder to train again")
-    return done
-
-
-def is_begun(out: Path, resume: bool) -> bool:
-    """Whether a folder holds a run to go on with; anything else that is in it is refused, so that nothing is lost."""
-    if out.exists() and not out.is_dir():
-        raise Refusal(f"{out} is a file; choose another --out")
-    home = next(place for place in (out.absolute(), *out.absolute().parents) if place.exists())
-    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        raise Refusal(f"{out} cannot be written, for {home} takes no files; choose another --out")
-    if home != out.absolute() or not any(out.iterdir()):
-        return False
-    if not (out / SPEC).exists():
-        raise Refusal(f"{out} holds other things and no run; choose another --out")
-    if not resume and is_held(out):
-        raise Refusal(busy(out))
-    if not resume:
-        raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
-    check_all(out)  # whoever left it there: all that is in it is read, and written anew
-    return True
-
-
-def make_folder(out: Path, run: RunSpec) -> None:
-    """Makes a run's folder, with its spec; where that cannot be, no part of it is left behind."""
-    try:
-        with making(out):
-            if not (out / SPEC).exists():
-                replace_file(out / SPEC, run.text())
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
-
-
 def go_on(loop: Loop) -> None:
     """Goes back to the latest checkpoint that is whole; says where a newer one is not, and where bits may differ."""
     place, faults = checkpoint.latest(loop.saver.folder)
@@ -190,29 +154,6 @@ def go_on(loop: Loop) -> None:
         raise Refusal(
             f"{loop.folder} is another folder to rank {loop.ranks.rank} than to rank 0; name one that all share"
         )
-
-
-def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:
-    """The run that was begun; what is asked for now must not contradict it."""
-    if keys is not None and asked.about != begun.about:
-        raise Refusal(f"{out} was begun by another recipe, {begun.about!r}; choose another --out")
-    now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
-    for key, value in now.items():
-        told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
-        if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
-            cure = f"leave {key} out" if then.get(key) in (None, "") else f"give {key}={then[key]}"
-            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
-    anew = [key for key in HOW if keys is None or key in keys]
-    how = {"parallel": still(begun.training.parallel)} | {key.removeprefix("training."): now[key] for key in anew}
-    return begun.model_copy(update={"training": begun.training.model_copy(update=how)})
-
-
-def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested values by dotted key."""
-    made: dict[str, Any] = {}
-    for key, value in values.items():
-        made |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
-    return made
 
 
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:

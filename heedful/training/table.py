@@ -16,7 +16,7 @@ from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
 from heedful.training.older_runs import begun_spec
 from heedful.training.record import result, rows
-from heedful.training.run import RESULT, SPEC
+from heedful.training.run_folder import RESULT, SPEC
 
 
 @dataclass(frozen=True)

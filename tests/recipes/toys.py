@@ -9,7 +9,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from heedful.training import recipes, run
+from heedful.training import recipes, run, run_folder
 from heedful.training.run_spec import RunSpec
 
 CPU = torch.device("cpu")
@@ -30,4 +30,4 @@ def toy(recipe: str, folders: pytest.TempPathFactory) -> Trained:
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
     spec, out = recipes.resolve(recipe, ["data=toy"]), shared / f"recipe-{recipe}"
     with FileLock(f"{out}.lock"):
-        return Trained(spec, out, run.train(spec, out, (out / run.RESULT).exists(), CPU))
+        return Trained(spec, out, run.train(spec, out, (out / run_folder.RESULT).exists(), CPU))

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from heedful.data.formats import line_files
-from heedful.data.formats.labelled_text import parse_object
+from heedful.data.formats.line_files import parse_object
 from heedful.data.sides import Sides
 from heedful.errors import Refusal
 

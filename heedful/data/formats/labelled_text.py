@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -145,18 +144,9 @@ def of_objects(path: Path) -> Iterator[Sentence]:
     """The sentences of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = parse_object(line, path, number)
+            row = line_files.parse_object(line, path, number)
             found = columns(row, f"{path}, line {number}")
             if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
                 raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
             *texts, label = found
             yield Sentence(tuple(texts), str(label), str(path), number, str(row.get(TASK, "")))
-
-
-def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
-    """The object of a line."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
-    return row if isinstance(row, dict) else {}

@@ -6,9 +6,11 @@ import codecs
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from heedful.errors import RECODED, Refusal
 from heedful.safe.opening import amount, content, size_of
@@ -121,3 +123,12 @@ def _reads(field: str) -> bool:
     except ValueError:
         return False
     return "_" not in field
+
+
+def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The JSON object of a line; an empty one where it holds anything else."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
+    return row if isinstance(row, dict) else {}

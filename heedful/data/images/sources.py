@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -172,19 +171,10 @@ def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, path and label of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = parse_object(line, path, number)
+            row = line_files.parse_object(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
             if not isinstance(file, str) or not isinstance(label, str | int):
                 lacking = "label" if isinstance(file, str) else "image"
                 cure = '{"image": "a.jpg", "label": "cat"}'
                 raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
             yield number, file, str(label)
-
-
-def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
-    """The object of a line."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
-    return row if isinstance(row, dict) else {}

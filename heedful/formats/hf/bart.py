@@ -26,7 +26,7 @@ READS: Mapping[str, Mapping[str, str]] = {
     },
     "answer": {"outputs.matrix.{kind}": "qa_outputs.{kind}"},
 }
-DEPTH = ("layers", "attention_heads", "ffn_dim")
+SIZES = {"depth": "layers", "heads": "attention_heads", "hidden": "ffn_dim"}  # of a side
 
 
 class BART(Asked):
@@ -62,12 +62,8 @@ class BART(Asked):
         read = self.asked(config, dropout) or {"output_bias": "final_logits_bias" in there}
         return {
             "width": config.whole("d_model"),
-            "depth": config.whole("encoder_layers"),
-            "heads": config.whole("encoder_attention_heads"),
-            "hidden": config.whole("encoder_ffn_dim"),
-            "decoder_depth": config.whole("decoder_layers"),
-            "decoder_heads": config.whole("decoder_attention_heads"),
-            "decoder_hidden": config.whole("decoder_ffn_dim"),
+            **{ours: config.whole(f"encoder_{theirs}") for ours, theirs in SIZES.items()},
+            **{f"decoder_{ours}": config.whole(f"decoder_{theirs}") for ours, theirs in SIZES.items()},
             "length": config.whole("max_position_embeddings", 1024),
             "vocab": vocab,
             "source_vocab": None if shared and tied else source,
@@ -120,7 +116,7 @@ class BART(Asked):
             **{
                 f"{side}_{name}": number or 4 * spec.width
                 for side, numbers in sides.items()
-                for name, number in zip(DEPTH, numbers, strict=True)
+                for name, number in zip(SIZES.values(), numbers, strict=True)
             },
             "max_position_embeddings": spec.length,
             "vocab_size": spec.source_vocab or spec.vocab,
