@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints, distributions
 from inspect import getsource
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from heedful.errors import Refusal, unknown_word
@@ -23,8 +24,10 @@ class Registry(Mapping[str, Part], Generic[Part]):
     no package can stand in for a part that heedful has itself.
     """
 
-    def __init__(self, what: str, group: str, known: Mapping[str, str | Part]) -> None:
-        self.what, self.group = what, group
+    def __init__(
+        self, what: str, group: str, known: Mapping[str, str | Part], former: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.what, self.group, self.former = what, group, former
         self.known: dict[str, str | Part] = dict(known)
 
     def register(self, name: str) -> Callable[[Part], Part]:
@@ -65,6 +68,8 @@ class Registry(Mapping[str, Part], Generic[Part]):
 
     def named(self, name: str) -> Part:
         """The part of a name; one that nobody knows is refused with all that are known."""
+        if name not in self and name in self.former:
+            raise Refusal(f"the {self.what} {name!r} is called {self.former[name]!r} now; write that")
         if name not in self:
             raise unknown_word(self.what, name, self)
         return self[name]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -49,15 +49,12 @@ def align(
     """
     from heedful.data.formats import pharaoh
     from heedful.looking import draw
-    from heedful.pipelines.translation import Translating
     from heedful.training import run
 
     if out is not None:
         draw.check_path(out)
     given = pharaoh.read_links(gold, first) if gold is not None else None
     model, task = run.load_trained(folder)
-    if not isinstance(task.pipeline, Translating):
-        raise Refusal(f"{folder} does not translate, its task is {task.name}; give a model whose task is translation")
     asked = [pair(text, number, gold is not None) for number, text in enumerate(inputs or lines_of_input(), 1)]
     if not asked:
         raise Refusal("standard input is empty; give a source, a tab and its target, one pair a line")
@@ -65,7 +62,7 @@ def align(
         raise Refusal(f"{gold} has {len(given)} lines for {len(asked)} pairs; give each pair its line of links")
     warn_of(task, [source for source, _ in asked])
     found = []
-    for number, one in enumerate(task.pipeline.align(model.to(run.device(device)), asked, cast(Any, task.learned)), 1):
+    for number, one in enumerate(task.align(model.to(run.device(device)), asked), 1):
         say(pharaoh.write(one.links))
         found.append(compare_with_gold(one, given, f"{gold}", number))
     if out is not None:

@@ -81,7 +81,7 @@ class MaskedTokens(Objective[ImageLearned]):
         return {"loss": of_each((losses.view_as(hidden) * hidden).sum(1) / hidden.sum(1))}
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageLearned, spec: Any) -> Self:
-        if not isinstance(teacher, DVAE) or task != "coding" or taught.size != learned.size:
+        if not isinstance(teacher, DVAE) or task != "image-tokenizer" or taught.size != learned.size:
             raise Refusal("teacher has no visual tokens for such images; train one on the same: teacher=recipe:dvae")
         assert isinstance(spec, BEiTSpec)
         for key, value in (

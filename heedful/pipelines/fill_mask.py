@@ -49,4 +49,4 @@ class FillMask(EncoderText[Kept]):
         return Text(learned.tokenizer.decode(ids))
 
 
-FILLING = Usage(name="filling", pipeline=FillMask(), learned=MaskedText)
+FILLING = Usage(name="fill-mask", pipeline=FillMask(), learned=MaskedText)

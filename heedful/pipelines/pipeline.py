@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
@@ -13,6 +13,9 @@ from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.pipelines.reading_inputs import read_all
 from heedful.results import Result
+
+if TYPE_CHECKING:
+    from heedful.looking.alignment import Alignment
 
 Kept = TypeVar("Kept")  # what was learned of the data
 Heard = Callable[[int], object]  # hears how many more samples are answered
@@ -49,6 +52,10 @@ class Pipeline(ABC, Generic[Kept]):
     def vectors(self, model: nn.Module, inputs: Iterable[Any], learned: Kept, heard: Heard = unheard) -> Tensor:
         """Embeddings: the vectors of inputs, B M; refused where answers are no vectors."""
         raise Refusal("the answers of this model are no vectors that could be compared; leave --similar out")
+
+    def align(self, model: nn.Module, pairs: Sequence[tuple[str, str | None]], learned: Kept) -> Iterator[Alignment]:
+        """Word alignments: which words belong together in each pair; refused where nothing is translated."""
+        raise Refusal("this model does not translate; give a model whose task is translation")
 
     def warning(self, given: str, learned: Kept) -> str | None:
         """Why an input may be answered badly, where that can be told beforehand."""

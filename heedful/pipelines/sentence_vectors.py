@@ -123,4 +123,4 @@ def pooling(path: Path) -> str:
     return POOLS[asked[0]]
 
 
-VECTORS = Usage(name="vectors", pipeline=SentenceVectors(), learned=VectorLearned)
+VECTORS = Usage(name="sentence-vectors", pipeline=SentenceVectors(), learned=VectorLearned)

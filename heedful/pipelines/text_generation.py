@@ -121,4 +121,4 @@ class TextGeneration(Generation[Kept]):
         return Example(f"{given} → {learned.tokenizer.decode(answer.tokens)}", maps(seen, lambda path: (words, words)))
 
 
-CONTINUING = Usage(name="continuing", pipeline=TextGeneration(), learned=DecoderLearned)
+CONTINUING = Usage(name="text-generation", pipeline=TextGeneration(), learned=DecoderLearned)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
@@ -18,6 +18,9 @@ from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Result, Text
+
+if TYPE_CHECKING:
+    from heedful.looking.alignment import Alignment
 
 
 class Use:
@@ -70,6 +73,10 @@ class Use:
         """How near each input's vector is to each other's: the cosine of the angle between them, B B."""
         made = unit(self.vectors(model, inputs))
         return (made @ made.T).clamp(-1.0, 1.0)
+
+    def align(self, model: nn.Module, pairs: Sequence[tuple[str, str | None]]) -> Iterator[Alignment]:
+        """Which words belong together in each pair, of a model that translates; a source alone is translated first."""
+        return self.pipeline.align(model, pairs, self.learned)
 
     def best(
         self, model: nn.Module, inputs: Iterable[Any], decoding: Decoding, best: int = 1, seed: int = 0

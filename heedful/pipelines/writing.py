@@ -41,4 +41,4 @@ class TaughtElsewhere(WrittenText):
         return cls(hf_folders.read_needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
 
 
-WRITING = Usage(name="writing", pipeline=Seq2Seq("a text"), learned=TaughtElsewhere)
+WRITING = Usage(name="seq2seq", pipeline=Seq2Seq("a text"), learned=TaughtElsewhere)

@@ -7,6 +7,7 @@ from typing import Any
 
 from heedful.models import FAMILIES
 from heedful.models.former_keys import brought_up_to_date
+from heedful.tasks import FORMER
 from heedful.training.run_spec import MOVED, RunSpec, read_yaml, reader_of, reading_of, validate_spec
 
 DATA = frozenset({  # one class held the keys of all data, and each run wrote all of them
@@ -26,6 +27,7 @@ def begun_spec(path: Path) -> RunSpec:
     values = read_yaml(path)
     if not isinstance(values.get("task"), str) or not isinstance(values.get("data"), dict):
         return validate_spec(values, str(path))
+    values["task"] = FORMER.get(values["task"], values["task"])
     known = reader_of(values["task"], values["data"]).model_fields
     data = {key: value for key, value in values["data"].items() if key in known or key not in DATA}
     training, objective = numbers_moved(values)

@@ -18,7 +18,7 @@ from heedful.pipelines.use import Use
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
 from heedful.safe.sealed_folders import seal, write_folder, write_tensors
-from heedful.tasks import USES, use_of, use_that_suits
+from heedful.tasks import FORMER, USES, use_of, use_that_suits
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.training.older_runs import begun_spec
@@ -74,6 +74,7 @@ def work_of(place: Path, record: Task | None = None) -> Any:
     """The task of a model folder at work, as it was written beside the model; a record of one's own is given."""
     state = read_json(place / TASK)
     name = state.pop("task", None)
+    name = FORMER.get(name, name) if isinstance(name, str) else name
     if record is None and (not isinstance(name, str) or name not in USES):
         raise Refusal(f"{place / TASK}: task {name!r} is not known; known: {', '.join(sorted(USES))}")
     try:

@@ -113,18 +113,18 @@ READERS = {
     "several tasks": Reader("classify-several", lambda folder: rows(folder, answered, "own.jsonl")),
     "tags": Reader("tag", lambda folder: rows(folder, tagged)),
     "contexts": Reader("answer", lambda folder: rows(folder, question, "own.jsonl")),
-    "conversations": Reader("conversation", lambda folder: rows(folder, dialogue, "own.jsonl")),
+    "conversations": Reader("chat", lambda folder: rows(folder, dialogue, "own.jsonl")),
     "pairs": Reader("pairs", columns("{text}", "{few}"), told=TARGETS),
     "translations": Reader("translation", columns("{text}", "{few}"), told=TARGETS),
-    "summaries": Reader("summary", columns("{text}", "{few}"), told=TARGETS),
+    "summaries": Reader("summarisation", columns("{text}", "{few}"), told=TARGETS),
     "sequences": Reader("sequences", columns("{text}", "{few}")),
     "sets": Reader("sets", sets),
-    "pictures": Reader("images", pictures, {"pixels": [8, 8]}),
-    "pictures in halves": Reader("images", halves, {"pixels": [8, 8]}, frozenset({"images"})),
-    "lines": Reader("continuation", columns("{text}"), {"document": "line", "longest": 8}),
-    "paragraphs": Reader("masking", columns("{text}\n"), {"document": "paragraph", "longest": 8}),
-    "files": Reader("continuation", files, {"longest": 8}),
-    "running text": Reader("continuation", columns("{text}"), {"longest": 8}, LINES),
+    "pictures": Reader("image-classification", pictures, {"pixels": [8, 8]}),
+    "pictures in halves": Reader("image-classification", halves, {"pixels": [8, 8]}, frozenset({"images"})),
+    "lines": Reader("language-modelling", columns("{text}"), {"document": "line", "longest": 8}),
+    "paragraphs": Reader("masked-lm", columns("{text}\n"), {"document": "paragraph", "longest": 8}),
+    "files": Reader("language-modelling", files, {"longest": 8}),
+    "running text": Reader("language-modelling", columns("{text}"), {"longest": 8}, LINES),
 }
 
 
@@ -218,8 +218,7 @@ def test_what_leaks_is_told_before_training_in_the_report_and_in_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = columns("{text}", "{few}")(tmp_path)
-    few = {"training__steps": 1, "training__warmup": 0, "data__samples": 60}
-    words = short("sort", data__name=str(own), model__length=64, **few)
+    words = short("sort", data=own, model__length=64, training__steps=1, training__warmup=0)
     result = train(words, tmp_path / "run")
     assert result["near_duplicates"] == {"valid targets": 1.0, "test targets": 1.0}
     begun = capsys.readouterr().err.partition("step 1/1")[0]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,7 +12,8 @@ import heedful
 from heedful.errors import Refusal
 from heedful.formats.weights import state
 from heedful.safe.sealed_folders import MANIFEST
-from heedful.training import recipes
+from heedful.tasks import FORMER, TASKS, USES
+from heedful.training import recipes, trained_run
 from heedful.training.older_runs import begun_spec
 from tests.training import runs
 
@@ -84,6 +86,7 @@ def test_a_run_from_before_goes_on(tmp_path):
     model = values["model"]
     former = {"hides": model.pop("mask_ratio"), "pool": "first", "distilled": False}
     values["model"] = {key: value for key, value in FLAT.items() if value is not None} | model | former
+    values["task"] = "rebuilding"
     (tmp_path / "old" / "run.yaml").write_text(yaml.safe_dump(values))
     assert begun_spec(tmp_path / "old" / "run.yaml").model == begun_spec(tmp_path / "whole" / "run.yaml").model
     for name in ("result.json", "report.html"):
@@ -96,3 +99,19 @@ def test_a_former_key_in_a_recipe_is_refused_with_its_name_of_now(tmp_path):
     run = recipes.resolve("dino", ["data=toy", "model.small=2"])
     with pytest.raises(Refusal, match=r"^model\.small is called model\.local_crops now; write that$"):
         runs.train(run, tmp_path / "run")
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_former_name_of_a_task_is_refused_with_the_one_of_now_and_read_beside_a_model(tmp_path, former):
+    now = FORMER[former]
+    assert former not in USES and now in USES
+    if now in TASKS:
+        with pytest.raises(Refusal, match=rf"^the task '{former}' is called '{now}' now; write that$"):
+            recipes.resolve("vit", [f"task={former}"])
+    (tmp_path / "task.json").write_text(json.dumps({"task": former}))
+    read = []
+    whole = SimpleNamespace(read=lambda folder, state: read.append((folder, state)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trained_run, "USES", {now: whole})
+        trained_run.work_of(tmp_path)
+    assert read == [(tmp_path, {})]

@@ -265,7 +265,7 @@ def test_data_that_have_changed_are_told_when_a_run_goes_on(tmp_path: Path) -> N
     file, out = tmp_path / "pairs.tsv", tmp_path / "run"
     lines = [f"{at % 7} {at % 5} {at % 3}\t{at % 3} {at % 5} {at % 7}\n" for at in range(120)]
     file.write_text("".join(lines))
-    run = short("reverse", data__name=str(file))
+    run = short("reverse", data=file)
     with killed_at(Loop, "step", 12):
         train(run, out)
     file.write_text("".join([*lines[:-1], "6 4\t4 6\n"]))

@@ -15,19 +15,16 @@ from torch import nn
 from heedful.cli import align_verb as align
 from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment
+from heedful.pipelines.learned import Learned
+from heedful.pipelines.use import Use
+from heedful.tasks import TASKS
 from heedful.training import run
 
 
 class Turned:
     """Translates by writing words backwards, and links each to where it came from; to `mute` it says nothing."""
 
-    name, learned = "translation", None
-
-    @property
-    def pipeline(self) -> "Turned":
-        return self
-
-    def align(self, model: nn.Module, pairs: Sequence[align.Asked], learned: None) -> Iterator[Alignment]:
+    def align(self, model: nn.Module, pairs: Sequence[align.Asked]) -> Iterator[Alignment]:
         for source, target in pairs:
             words = source.split()
             answer = words[::-1] if target is None else target.split()
@@ -40,12 +37,7 @@ class Turned:
         return None
 
 
-class Other:
-    """A task that aligns nothing."""
-
-    name = "sets"
-
-
+OTHER = Use("sets", TASKS["sets"].pipeline, Learned())
 Call = Callable[..., list[str]]
 
 
@@ -112,7 +104,7 @@ def test_gold_links_are_in_what_is_written(call: Call, tmp_path: Path) -> None:
         (["a", "  "], {}, "input 2: the source is empty"),
         (["a\t "], {}, "input 1: the target is empty"),
         ([], {}, "standard input is empty"),
-        (["a"], {"task": Other()}, "does not translate, its task is sets"),
+        (["a"], {"task": OTHER}, "this model does not translate"),
         (["a"], {"out": Path("words.gif")}, "the ending .gif is not known"),
         (["mute"], {"out": Path("words.png")}, "the model wrote no word"),
         (["a"], {"out": Path("/nowhere/words.json")}, "/nowhere/words.json cannot be written"),

@@ -1,5 +1,6 @@
 """Any recipe takes any kind of attention and of pool: it learns with it, and its report is written."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
     crops = task.reopen(spec.data, spec.seed).train[:2]
     batch = task.batch(crops)
     assert "documents" not in batch and (batch["answer"] == 0).any()  # a new text's first sign is foreseen by nobody
-    task.apart = True
+    task.learned = replace(task.learned, apart=True)
     assert "documents" in task.batch(crops)
 
 
@@ -50,4 +51,4 @@ def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_
     together = run.samples(tmp_path / "run", task, ["data.apart=false"], "test")
     assert task.score(other, together) != task.score(model, together)
     run.samples(tmp_path / "run", task, [], "test")
-    assert task.apart, "the next one is asked as the model was trained"
+    assert task.learned.apart, "the next one is asked as the model was trained"

@@ -1,5 +1,6 @@
 """Image processors of transformers and timm: what a folder says is done to pictures is done here, to the bit."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -16,6 +17,8 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.formats.timm import timm_folder
 from heedful.models.vision.image_spec import ImageSpec, processor, standard
+from heedful.pipelines.image_inputs import view_of
+from heedful.pipelines.pipeline import unheard
 from heedful.training import run
 from heedful.training.trained_run import samples
 from tests.answered import plain
@@ -187,18 +190,19 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
             answer = theirs(given(tmp_path / "there", photo(dice, place))).logits
         wanted[str(place)] = theirs.config.id2label[int(answer.argmax())]
     model, use = run.usable(tmp_path / "there")
-    use.labels = tuple(theirs.config.id2label.values())
-    use.numbered = {label: at for at, label in enumerate(use.labels)}
+    use.learned = dataclasses.replace(use.learned, labels=tuple(theirs.config.id2label.values()))
     assert plain(use.predict(model, wanted)) == [*wanted.values()]
     found = samples(tmp_path / "there", use, [f"data.test={tmp_path / 'data'}"], "test")
-    assert [said.name for said in use.answers(model, found)] == [wanted[one.place] for one in found]
+    answers = use.pipeline.results(model, found, use.learned, unheard)
+    assert [said.name for said in answers] == [wanted[one.place] for one in found]
     path = next(iter(wanted))
     Image.open(path).convert("RGB").resize((3, 4)).resize((50, 90), Image.Resampling.BICUBIC).save(path)  # smooth
-    large, small = (use.large(path).transpose(1, 2, 0), use.known(path).transpose(1, 2, 0))
+    large = view_of(path, use.learned, "an image").transpose(1, 2, 0)
+    small = use.pipeline.accepts(path, use.learned).pixels.transpose(1, 2, 0)
     again = np.asarray(Image.fromarray(large).resize(small.shape[1::-1], Image.Resampling.BOX))
     assert np.abs(again.astype(int) - small).mean() < 3 < small.std()
     shown = [part for part in use.look(model, path).sections if part.title.startswith("rollout")]
-    cells = (use.size.high // 4, use.size.wide // 4)
+    cells = (use.learned.size.high // 4, use.learned.size.wide // 4)
     assert shown and all(tuple(weights.shape) == cells for part in shown for _, weights in part.weights)
 
 

@@ -142,7 +142,7 @@ def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
     spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     model, own = run.load_trained(tmp_path / "run")
-    assert own.name == "continuation" and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
+    assert own.name == "language-modelling" and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
     asked = own.decoding.but(temperature=0.0, max_new_tokens=5)
     (found,) = own.best(model, ["The cat"], asked)
     assert found[0].text == heedful.generate(model, "The cat", 5)

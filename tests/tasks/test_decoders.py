@@ -83,7 +83,7 @@ def test_what_a_decoder_has_learned_is_taken_over_and_its_last_token_asked(tmp_p
 
 def test_a_task_that_writes_refuses_a_model_that_is_asked_for_a_class() -> None:
     changes = ["data=toy", "model.output=classes", "model.classes=2"]
-    with pytest.raises(Refusal, match=r"continuation asks for model.output=next, and this model's is classes"):
+    with pytest.raises(Refusal, match=r"language-modelling asks for model.output=next, and this model's is classes"):
         prepare(recipes.resolve("gpt-text", changes), CPU)
 
 

@@ -51,7 +51,7 @@ def test_classes_are_told_by_their_names_and_pixels_at_the_scale_that_was_learne
 def test_a_model_that_does_not_name_its_classes_is_asked_by_the_names_of_its_task(tmp_path, photo):
     model = heedful.build("vit", **SIZES, classes=2, mean=[0.0] * 3, deviation=[1.0] * 3).eval()
     heedful.save(model, tmp_path / "there")
-    ImageClasses.unscaled(["cat", "dog"], Size(3, 8, 8)).write(tmp_path / "there", "images")
+    ImageClasses.unscaled(["cat", "dog"], Size(3, 8, 8)).write(tmp_path / "there", "image-classification")
     again, use = run.usable(tmp_path / "there")
     assert plain(use.predict(again, [str(photo[0])])) == [["cat", "dog"][int(model(photo[1]).argmax())]]
 
@@ -69,4 +69,4 @@ def test_a_model_without_classes_gives_vectors_and_an_autoencoder_its_skill(tmp_
     decoder = {"decoder_width": 8, "decoder_depth": 1, "decoder_heads": 2}
     heedful.save(heedful.build("mae", **SIZES, **decoder), tmp_path / "mae", layout="hf")
     rebuilt, use = run.usable(tmp_path / "mae")
-    assert use.name == "rebuilding" and float(plain(use.predict(rebuilt, [str(path)]))[0]) < 1
+    assert use.name == "masked-autoencoding" and float(plain(use.predict(rebuilt, [str(path)]))[0]) < 1

@@ -88,7 +88,7 @@ def test_a_run_that_was_begun_goes_on_and_is_scored_whatever_its_keys(tmp_path):
     said = yaml.safe_load((out / "run.yaml").read_text())
     said["data"]["near"] = 3
     (out / "run.yaml").write_text(yaml.safe_dump(said))
-    assert prepare(begun_spec(out / "run.yaml"), CPU, out).task.name == "continuation"
+    assert prepare(begun_spec(out / "run.yaml"), CPU, out).task.name == "language-modelling"
     _, task = run.load_trained(out)
     assert len(run.samples(out, task, ["data.stride=9"], "test"))
     with pytest.raises(Refusal, match=r"unknown key 'data\.negatives'"):

@@ -60,7 +60,7 @@ def test_a_mini_lm_gives_the_vectors_of_transformers():
         "naïve 日本 🙂",
     ]
     model, use = usable(minilm())
-    assert use.name == "vectors" and kept(use) == ("mean", True, 256)
+    assert use.name == "sentence-vectors" and kept(use) == ("mean", True, 256)
     ours = use.vectors(model, texts)
     reader, theirs = BertTokenizer.from_pretrained(minilm()), BertModel.from_pretrained(minilm())
     read = reader(texts, padding=True, truncation=True, return_tensors="pt")

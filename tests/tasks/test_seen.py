@@ -15,7 +15,7 @@ LAYERS = ("encoder.blocks.0.attention", "encoder.blocks.1.attention")
 ROLLED, MEAN = "rollout through all layers", ", mean over all patches"
 
 
-def looked(family: str, task: str = "images", **more: object):
+def looked(family: str, task: str = "image-classification", **more: object):
     work, splits = TASKS[task].open(Shapes(samples=20, held_out=4, pixels=[8, 12]), 7)
     torch.manual_seed(0)
     model = heedful.build(family, **work.facts(), **SMALL, **more).eval()
@@ -59,7 +59,7 @@ def test_both_tokens_of_a_taught_model_are_rolled_out():
 
 
 def test_a_title_says_that_windows_are_taken_together():
-    task, splits = TASKS["images"].open(Shapes(samples=20, held_out=4, pixels=[16, 16]), 7)
+    task, splits = TASKS["image-classification"].open(Shapes(samples=20, held_out=4, pixels=[16, 16]), 7)
     sizes = {"width": 8, "heads": 1, "depths": [1, 1], "patch": 2, "window": 4}
     model = heedful.build("swin", **task.facts(), **sizes).eval()
     maps = task.look(model, task.as_input(splits.train[0])).maps
@@ -74,7 +74,9 @@ def test_a_rollout_that_is_drawn_anyway_is_not_drawn_twice(discard, titles):
 
 
 def test_an_autoencoders_rollouts_are_drawn_over_what_is_shown_and_over_the_image():
-    model, seen = looked("mae", "rebuilding", mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2)
+    model, seen = looked(
+        "mae", "masked-autoencoding", mask_ratio=0.5, decoder_width=16, decoder_depth=1, decoder_heads=2
+    )
     encoder, decoder = rolled_over(seen.maps, 0.5, seen.sections, model)
     assert encoder.title == "rollout through the encoder, 50% dropped, mean over the patches shown"
     assert decoder.title == "rollout through the decoder, 50% dropped, mean over all patches"

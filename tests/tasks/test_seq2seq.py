@@ -129,7 +129,7 @@ def test_captions_are_shown_and_looked_into_over_patches(model, work, samples):
     assert crossed and all(list(one.columns)[:2] == ["class", "patch 0"] for one in crossed)
 
 
-@pytest.mark.parametrize("name", ["translation", "summary"])
+@pytest.mark.parametrize("name", ["translation", "summarisation"])
 def test_merged_scores_of_texts_are_those_of_one_pass(name, translator):
     task, samples = TASKS[name], translator.splits.test[:40]
     shorter = [replace(one, texts=replace(one.texts, target=f"{one.texts.target} and more")) for one in samples[:20]]

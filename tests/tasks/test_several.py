@@ -82,7 +82,7 @@ def test_what_is_learned_answers_each_task_and_scores_tell_them_apart(tmp_path: 
     [
         ([], [{"text": f"a{n % 3}", "label": "xy"[n % 2]} for n in range(9)], "no task is told; name a column `task`"),
         (["model.family=gpt"], ROWS, "model.family=gpt cannot learn task"),
-        (["objective.smoothing=0.1"], ROWS, "objective.smoothing=0.1 is nothing that task"),
+        (["objective.smoothing=0.1"], ROWS, "unknown key 'objective.smoothing'"),
         (["model.bias=camtl(tasks=3)"], ROWS, "tasks is 2 in this model; leave it out"),
         (["model.tasks=3"], ROWS, "model.tasks=3 contradicts the data, which say 2"),
     ],

@@ -34,7 +34,7 @@ def opened(kind, augment=("flip",)):
 
 
 def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
-    task, samples = opened("agreeing")
+    task, samples = opened("self-distillation")
     torch.manual_seed(0)
     model = heedful.build("dino", **task.facts(), **SIZES, **DINO)
     batch = task.batch(task.augmented(samples[:5], 0))
@@ -55,7 +55,7 @@ def test_a_student_is_asked_for_what_its_teacher_says_of_the_other_views():
 
 @pytest.mark.parametrize("share", [0.15, 0.6])
 def test_large_views_show_at_least_a_share_of_an_image_and_small_ones_at_most(share):
-    task, _ = opened("agreeing")
+    task, _ = opened("self-distillation")
     model = heedful.build("dino", **task.facts(), **SIZES, **DINO, global_crop_scale=share)
     place = torch.linspace(0, 1, 64)
     ramps = torch.stack((place[:, None].expand(64, 64), place.expand(64, 64), torch.zeros(64, 64)))
@@ -84,7 +84,7 @@ def test_vectors_that_are_told_to_spread_do_and_one_alone_need_not():
 
 
 def test_a_teacher_follows_its_student_and_is_what_is_left():
-    task, samples = opened("agreeing")
+    task, samples = opened("self-distillation")
     model = heedful.build("dino", **task.facts(), **SIZES, **DINO, teacher_momentum=0.9, center_momentum=0.5).train()
     task.on_train_begin(model)
     own = dict(model.named_parameters())
@@ -112,7 +112,7 @@ def coder(task):
 
 
 def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance():
-    task, samples = opened("coding")
+    task, samples = opened("image-tokenizer")
     model = coder(task).eval()
     images = task.batch(samples[:3])["images"].float() / 255
     tokens = model.tokens(images)
@@ -125,7 +125,7 @@ def test_what_is_drawn_of_tokens_is_that_of_the_likeliest_and_learns_by_chance()
 
 
 def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
-    task, samples = opened("guessing")
+    task, samples = opened("masked-image-modelling")
     model = heedful.build("beit", **task.facts(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
     teacher = coder(task)
     task.objective = replace(task.objective, teacher=teacher)
@@ -140,7 +140,7 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     assert not any(p.requires_grad for p in model.coder.parameters())
     other = models.spec("beit", **task.facts(), **SIZES, vocab=9, tokenizer_width=8)
     with pytest.raises(Refusal, match=r"model\.vocab=9 and the teacher has 7; set model\.vocab=7"):
-        task.taught_by(teacher, Work(TASKS["coding"], opened("coding")[0].learned), other)
+        task.taught_by(teacher, Work(TASKS["image-tokenizer"], opened("image-tokenizer")[0].learned), other)
 
 
 SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden": [12, 24]}
@@ -148,7 +148,7 @@ SPACE = {"widths": [8, 16], "depths": [1, 2], "many_heads": [1, 2], "many_hidden
 
 @pytest.mark.parametrize("mechanism", ["softmax", "performer(features=8)"])  # which draws for each head
 def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
-    task, _ = opened("searching")
+    task, _ = opened("architecture-search")
     torch.manual_seed(0)
     sizes = SIZES | {"depth": 2, "mechanism": mechanism}
     model = heedful.build("autoformer", **task.facts(), **sizes, **SPACE).eval()
@@ -165,7 +165,7 @@ def test_every_network_of_a_supernet_is_a_part_of_it(mechanism):
 
 
 def test_a_search_finds_the_best_within_its_budget():
-    task, _ = opened("searching")
+    task, _ = opened("architecture-search")
     sizes = {**SIZES, "depth": 2}
     spec = models.spec("autoformer", **task.facts(), **sizes, **SPACE, budget=3000)
     best, told = search(spec, lambda one: one.width + sum(heads + hidden for heads, hidden in one.layers) / 100)
@@ -176,7 +176,7 @@ def test_a_search_finds_the_best_within_its_budget():
 
 
 def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learned(monkeypatch):
-    task, _ = opened("searching")
+    task, _ = opened("architecture-search")
     numbers = {**task.facts(), **SIZES, "depth": 2, **SPACE, "layers": [[2, 24], [1, 12]]}
     whole = models.spec("autoformer", **numbers)
     every = [
@@ -201,7 +201,9 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
         task.suits(alone)
 
 
-@pytest.mark.parametrize(("task", "family", "more"), [("rebuilding", "mae", {}), ("guessing", "beit", CODED)])
+@pytest.mark.parametrize(
+    ("task", "family", "more"), [("masked-autoencoding", "mae", {}), ("masked-image-modelling", "beit", CODED)]
+)
 def test_of_one_patch_nothing_can_be_hidden(task, family, more):
     def suits(high: int) -> None:
         spec = models.spec(family=family, channels=1, high=high, wide=4, **SIZES, **more)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,16 @@ def lost_at(step: int, spoil: Any) -> Iterator[None]:
 
 def bad_loss(loop: Loop, own: Any, *step: Any) -> Any:
     """The weights stay finite; it is the loss that is not."""
-    loss = loop.task.loss
-    loop.task.loss = lambda *given: (loss(*given)[0] + float("inf"), loss(*given)[1])  # type: ignore[method-assign]
+    losses = loop.task.losses
+
+    def spoiled(*given: Any) -> Any:
+        return {name: replace(loss, sum=loss.sum + float("inf")) for name, loss in losses(*given).items()}
+
+    loop.task.losses = spoiled  # type: ignore[method-assign]
     try:
         return own(loop, *step)
     finally:
-        loop.task.loss = loss  # type: ignore[method-assign]
+        loop.task.losses = losses  # type: ignore[method-assign]
 
 
 def bad_weights(loop: Loop, own: Any, *step: Any) -> Any:

@@ -46,10 +46,10 @@ KINDS: dict[str, tuple[Callable[[Path], Path], dict[str, Any]]] = {
     "sequences": (rows(lambda at: f"{at:04d} 1\t{at % 2}"), {}),
     "classify": (rows(lambda at: f"a sentence {at:04d}\t{at % 2}"), {"tokenizer": "characters"}),
     "tag": (rows(lambda at: f"word{at:04d}\tB-{at % 3}\n"), {"tokenizer": "wordpiece(size=100)"}),
-    "continuation": (rows(lambda at: f"line {at:04d} of a text", "txt"), {"tokenizer": "characters"}),
+    "language-modelling": (rows(lambda at: f"line {at:04d} of a text", "txt"), {"tokenizer": "characters"}),
     "glove": (rows(lambda at: f"line {at:04d} of a text", "txt"), {"tokenizer": "words"}),
     "series": (rows(lambda at: f"{at % 7},{at % 5}", "csv"), {}),
-    "images": (photos, {"pixels": 8}),
+    "image-classification": (photos, {"pixels": 8}),
 }
 
 
@@ -74,7 +74,7 @@ def test_any_change_of_the_data_changes_their_sum_and_another_place_does_not(
 ) -> None:
     if name not in KINDS:
         monkeypatch.setattr(gallery, "ROOM", 0)
-        name = "images"
+        name = "image-classification"
     write, how = KINDS[name]
 
     def summed(place: Path) -> str:

@@ -116,7 +116,7 @@ def table(samples: Sequence[Spoken], results: Sequence[Text], learned: ChatLearn
 
 
 TASK = Task(
-    name="conversation",
+    name="chat",
     readers=READERS,
     fit=fit,
     learned=ChatLearned,

@@ -218,8 +218,8 @@ INFILLING = Task(
 )
 SPANS = replace(
     INFILLING,
-    name="spans",
-    fit=Fitting(SpansLearned, "spans", 0.15),
+    name="span-corruption",
+    fit=Fitting(SpansLearned, "span-corruption", 0.15),
     learned=SpansLearned,
     pipeline=FillGaps("a text with <gap_0>, <gap_1> and so on in it"),
     families=("t5", "bart", "marian"),

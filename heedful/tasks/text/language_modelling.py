@@ -149,7 +149,7 @@ def in_one_line(text: str) -> str:
 
 
 TASK = Task(
-    name="continuation",
+    name="language-modelling",
     readers=readers_of_texts(Keys),
     fit=fit,
     learned=CropLearned,

@@ -68,7 +68,7 @@ class MaskedCrops(CropLearned, MaskedText):
 def fit(splits: Splits[Text], reader: Any, seed: int) -> MaskedCrops:
     """Learns of texts how they become tokens."""
     own = {"longest": reader.longest, "stride": reader.stride, "whole_words": reader.whole_words}
-    noise = hidden_share(reader.noise, USUAL, "masking")
+    noise = hidden_share(reader.noise, USUAL, "masked-lm")
     return MaskedCrops.of_texts(splits, reader, seed, (MASK,), noise=noise, **own)
 
 
@@ -131,7 +131,7 @@ def table(samples: Sequence[Crop], results: Sequence[Found], learned: MaskedCrop
 
 
 TASK = Task(
-    name="masking",
+    name="masked-lm",
     readers=readers_of_texts(Keys),
     fit=fit,
     learned=MaskedCrops,

@@ -76,7 +76,7 @@ def encode(splits: Splits[Pair], learned: SummaryLearned) -> Splits[Encoded]:
 
 
 TASK = Task(
-    name="summary",
+    name="summarisation",
     readers=READERS,
     fit=partial(SummaryLearned.fit, tokenizer_for),
     learned=SummaryLearned,

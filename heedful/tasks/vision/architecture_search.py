@@ -34,7 +34,7 @@ def choose_network(
 
 TASK = replace(
     IMAGES,
-    name="searching",
+    name="architecture-search",
     fit=SearchLearned.fit,
     learned=SearchLearned,
     collate=ImageCollateOneByOne(),

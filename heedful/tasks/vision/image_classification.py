@@ -11,7 +11,7 @@ from heedful.tasks.vision.image_batches import READERS, ImageCollate
 from heedful.views.image_classes import CLASSES, taken_for
 
 TASK = Task(
-    name="images",
+    name="image-classification",
     readers=READERS,
     fit=ImageClasses.fit,
     learned=ImageClasses,

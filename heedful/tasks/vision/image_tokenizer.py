@@ -97,7 +97,7 @@ def per_channel(numbers: Sequence[float], like: Tensor) -> Tensor:
 
 
 TASK = Task(
-    name="coding",
+    name="image-tokenizer",
     readers=READERS,
     fit=ImageLearned.fit,
     learned=ImageLearned,

@@ -117,7 +117,7 @@ def side_by_side(model: nn.Module, samples: Sequence[Picture], results: Any, lea
 
 
 TASK = Task(
-    name="rebuilding",
+    name="masked-autoencoding",
     readers=READERS,
     fit=MaskedLearned.fit,
     learned=MaskedLearned,

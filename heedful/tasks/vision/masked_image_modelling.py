@@ -111,7 +111,7 @@ def cover_patches(images: Tensor, hidden: Tensor) -> Tensor:
 
 TASK = replace(
     REBUILDING,
-    name="guessing",
+    name="masked-image-modelling",
     fit=TokensLearned.fit,
     learned=TokensLearned,
     objective=MaskedTokens(),

@@ -75,7 +75,7 @@ def nearest(model: nn.Module, samples: Sequence[Picture], results: Sequence[Vect
 
 
 TASK = Task(
-    name="agreeing",
+    name="self-distillation",
     readers=READERS,
     fit=ViewsLearned.fit,
     learned=ViewsLearned,
