@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
         [(Record, "_write", 3)],
         [(run, "report", 1)],  # when all is learned, tested and written but the report
         [(run, "report", 1), (native, "write_model", 1)],
-        [(run.os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
+        [(os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
     ],
 )
 def test_it_does_not_matter_where_a_run_is_cut(tmp_path: Path, whole: dict[str, bytes], cuts: list[Any]) -> None:
@@ -154,7 +155,7 @@ def test_a_run_can_be_cut_while_it_cuts_back_its_metrics(tmp_path: Path, whole: 
     spec = short("reverse", **HARD)
     killed(spec, tmp_path / "run", Loop, "step", 17)
     killed(spec, tmp_path / "run", Path, "write_text", 1, resume=True)
-    killed(spec, tmp_path / "run", run.os, "replace", 1, resume=True)
+    killed(spec, tmp_path / "run", os, "replace", 1, resume=True)
     train(spec, tmp_path / "run", resume=True)
     assert_same(contents(tmp_path / "run"), whole)
 
