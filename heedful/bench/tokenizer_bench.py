@@ -31,16 +31,12 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]
         alone = reopen(ours)
         for name, some in texts.items():
             assert ours.encode_all(some) == [one.ids for one in alone.encode_batch_fast(some)]
-            contenders = {
-                BASE: encode_by_engine(alone, some),
-                INSIDE: inside(alone, some),
-                OURS: encode_by_heedful(ours, some),
-            }
+            contenders = {BASE: by_engine(alone, some), INSIDE: inside(alone, some), OURS: by_heedful(ours, some)}
             size = sum(len(text.encode()) for text in some) / 1e6
             yield Case(f"tokenizer, {kind}, {name}", "MB", size, interleave(contenders, rounds, said=said)), BASE
 
 
-def encode_by_engine(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object]:
+def by_engine(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object]:
     """The engine's own fast path, to lists of ids."""
     return lambda: [one.ids for one in alone.encode_batch_fast(texts)]
 
@@ -50,7 +46,7 @@ def inside(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object
     return lambda: alone.encode_batch_fast(texts)
 
 
-def encode_by_heedful(ours: Tokenizer, texts: list[str]) -> Callable[[], object]:
+def by_heedful(ours: Tokenizer, texts: list[str]) -> Callable[[], object]:
     """The same by heedful, as lists of ids."""
     return lambda: ours.encode_all(texts)
 

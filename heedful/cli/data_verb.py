@@ -64,7 +64,7 @@ def get(
     from heedful.data.public import download
 
     public, columns = (
-        download.set_named(name),
+        download.find_set(name),
         ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn()),
     )
     console = Bars()

@@ -13,7 +13,7 @@ from heedful.terminal import say
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
     from heedful.training import recipes
-    from heedful.training.report import score_in_words
+    from heedful.training.report import in_words
 
     names = recipes.names()
     found = {name: recipes.resolve(name) for name in names}
@@ -30,9 +30,7 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         say(f"{name:{wide}s} {run.about}")
         for word, version in {"": run, **versions[name]}.items():
             if version.expected:
-                score = ", ".join(
-                    f"{key} {score_in_words(key, value)}" for key, value in version.expected.score.items()
-                )
+                score = ", ".join(f"{key} {in_words(key, value)}" for key, value in version.expected.score.items())
                 told_of = f"data={word}: " if word else ""
                 time = f"in about {version.expected.seconds:.0f} s on {version.expected.where}"
                 say(f"{'':{wide}s} {told_of}{score} {time}")

@@ -122,7 +122,7 @@ def open_splits(
     return Splits(train, valid, test)
 
 
-def move_unseen_classes(
+def learn_unseen(
     splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]], content: Callable[[Sample], Content], few: str
 ) -> Splits[Sample]:
     """The same, but what is of a class that none to learn from has is learned from: it could not be answered.

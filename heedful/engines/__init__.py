@@ -5,21 +5,11 @@ from heedful.engines.engine import (
     Engine,
     InferenceEngine,
     Weights,
-    choose_engines,
+    choose,
     inference,
     refresh,
     refusals,
     runner,
 )
 
-__all__ = [
-    "ENGINES",
-    "Engine",
-    "InferenceEngine",
-    "Weights",
-    "choose_engines",
-    "inference",
-    "refresh",
-    "refusals",
-    "runner",
-]
+__all__ = ["ENGINES", "Engine", "InferenceEngine", "Weights", "choose", "inference", "refresh", "refusals", "runner"]

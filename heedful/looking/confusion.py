@@ -34,7 +34,7 @@ def confusion_matrix(labels: Sequence[str], truth: Sequence[str], said: Sequence
     return counts
 
 
-def confusion_sections(
+def sections(
     labels: Sequence[str], counts: NDArray[np.int64], sure: Sequence[calibration.Bin]
 ) -> tuple[Figures, Confusion, Curves]:
     """The classes that are hardest, what rows of `counts` were taken for which columns, and the reliability diagram."""

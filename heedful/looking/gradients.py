@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mechanisms import Mechanism
-from heedful.attention.mechanisms.mechanism import repeat_groups
+from heedful.attention.mechanisms.mechanism import repeat_kv
 
 
 class Felt:
@@ -32,7 +32,7 @@ class Felt:
         values, outputs = zip(*self.made.values(), strict=True)
         slopes = torch.autograd.grad(answer, outputs)
         return {
-            path: slope @ repeat_groups(v, slope.shape[1]).mT
+            path: slope @ repeat_kv(v, slope.shape[1]).mT
             for path, v, slope in zip(self.made, values, slopes, strict=True)
         }
 

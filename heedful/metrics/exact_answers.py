@@ -40,18 +40,16 @@ class ExactAnswers(Metric[Any]):
         return {name: sum(made) / max(1, len(made)) for name, made in (("exact", self.exact), ("f1", self.f1))}
 
 
-def normalise_answer(text: str) -> str:
+def normalise(text: str) -> str:
     """An answer without case, punctuation and articles, as SQuAD's own program compares them."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(MARKS)).split())
 
 
 def judge_answer(question: Question, said: str) -> tuple[float, float]:
     """Whether what was said is exact, and its F1 by words, of the answer that it is nearest to."""
-    known = [normalise_answer(text) for text, _ in question.answers]
+    known = [normalise(text) for text, _ in question.answers]
     known = [text for text in known if text] or [""]
-    return max(float(normalise_answer(said) == text) for text in known), max(
-        overlap(normalise_answer(said), text) for text in known
-    )
+    return max(float(normalise(said) == text) for text in known), max(overlap(normalise(said), text) for text in known)
 
 
 def overlap(said: str, known: str) -> float:

@@ -75,6 +75,6 @@ def alone(model: nn.Module) -> list[nn.Module]:
     return list(model.members) if isinstance(model, Members) else [model]
 
 
-def name_in_member(name: str) -> str:
+def in_member(name: str) -> str:
     """The name that a weight, or a part, has within its member."""
     return WITHIN.sub("", name)

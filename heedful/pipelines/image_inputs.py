@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.data.images import npy_pictures
-from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, picture, view_file
+from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, picture, view
 from heedful.data.images.gallery import Gallery, Picture, Pixels
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import ImageLearned
@@ -67,5 +67,5 @@ def view_of(given: Any, learned: ImageLearned, wanted: str) -> Pixels:
     times = max(1, LARGE // max(high, wide))
     size = Size(channels, times * high, times * wide)
     if isinstance(given, str | Path):
-        return view_file(source_of(given), size, learned.processor)
+        return view(source_of(given), size, learned.processor)
     return as_rgb(pixels_at(given, size, learned, wanted))

@@ -46,13 +46,13 @@ def inside_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
-def join_encodings(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
+def join(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
     """What the engine made of one or two texts."""
     sides = [-1 if side is None else side for side in made.sequence_ids]
     return Joined(made.ids, made.type_ids, sides, made.offsets, texts)
 
 
-def as_engine_input(texts: Sequence[tuple[str, ...]]) -> list[str | tuple[str, str]]:
+def as_input(texts: Sequence[tuple[str, ...]]) -> list[str | tuple[str, str]]:
     """One or two texts each, as the engine takes them."""
     return [one[0] if len(one) == 1 else (one[0], one[1]) for one in texts]
 

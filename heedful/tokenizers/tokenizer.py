@@ -13,7 +13,7 @@ from heedful.errors import Refusal
 from heedful.safe import outfile
 from heedful.tokenizers import engines, length_bounds, read_tokenizer
 from heedful.tokenizers.batches import ahead, batches
-from heedful.tokenizers.encoding import Joined, as_engine_input, frame_texts, join_encodings
+from heedful.tokenizers.encoding import Joined, as_input, frame_texts, join
 from heedful.tokenizers.engine_errors import refusing, unfit
 from heedful.tokenizers.explain import Explanation, explain_encoding
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
@@ -96,10 +96,7 @@ class Tokenizer:
             raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
         ready = [tuple(self._readied(list(one))) for one in texts]
         with self._cut(longest, added), refusing([part for one in texts for part in one]):
-            return [
-                join_encodings(*both)
-                for both in zip(ready, self.engine.encode_batch(as_engine_input(ready)), strict=True)
-            ]
+            return [join(*both) for both in zip(ready, self.engine.encode_batch(as_input(ready)), strict=True)]
 
     @property
     def ours(self) -> bool:

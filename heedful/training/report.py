@@ -61,7 +61,7 @@ def figure(name: str, value: float, count: int) -> tuple[str, str, str]:
     """A score as a card shows it."""
     meaning = f"{MEANING[name]}; " if name in MEANING else ""
     among = "those of it among " if name.startswith(OF_ONE) else ""
-    return name.replace("_", " "), score_in_words(name, value), f"{meaning}on {among}{count:,} unseen samples"
+    return name.replace("_", " "), in_words(name, value), f"{meaning}on {among}{count:,} unseen samples"
 
 
 def overlapping(overlaps: Sequence[Overlap]) -> Figures:
@@ -79,7 +79,7 @@ def is_share(name: str) -> bool:
     return name in SHARES or name.startswith(OF_ONE)
 
 
-def score_in_words(name: str, value: float) -> str:
+def in_words(name: str, value: float) -> str:
     """A score's value as people read it: shares in percent."""
     return f"{100 * value:.2f} %" if is_share(name) else f"{value:.2f}"
 

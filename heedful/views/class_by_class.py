@@ -18,7 +18,7 @@ def class_by_class(model: nn.Module, samples: Sequence[Any], results: Sequence[L
     counts = confusion.confusion_matrix(learned.labels, [one.label for one in samples], [said.name for said in results])
     right = [one.label == said.name for one, said in zip(samples, results, strict=True)]
     sure = calibration.bins([said.chance for said in results], right)
-    figures, table, diagram = confusion.confusion_sections(learned.labels, counts, sure)
+    figures, table, diagram = confusion.sections(learned.labels, counts, sure)
     return Finding(figures, last_attention(model), "mean", (table, diagram))
 
 

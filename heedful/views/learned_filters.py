@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Pixels
-from heedful.data.images.decode import channels_last
+from heedful.data.images.decode import as_hwc
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.learned_patches import distances, filters, similarity
 from heedful.looking.maps import Map
@@ -31,7 +31,7 @@ def learned_of(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Sect
     else:
         shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)
     if shown is not None and model.spec.channels in (1, 3):
-        each = tuple((f"{at + 1}", channels_last((one * 255).byte().numpy())) for at, one in enumerate(shown))
+        each = tuple((f"{at + 1}", as_hwc((one * 255).byte().numpy())) for at, one in enumerate(shown))
         yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
     if isinstance(model.inputs.position, LearnedGrid):
         alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
@@ -53,4 +53,4 @@ def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> 
 
 def shades(weights: Tensor) -> Pixels:
     """Numbers from -1 to 1 (rows x columns) in grey: rows columns 3."""
-    return channels_last(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])
+    return as_hwc(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])

@@ -17,7 +17,7 @@ from heedful.data.formats.documents import Text, lines
 from heedful.data.near_duplicates import digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles
 from heedful.data.readers.questions import Facts
-from heedful.data.splits import divide_samples, move_unseen_classes
+from heedful.data.splits import divide_samples, learn_unseen
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Task as Record
 from heedful.training.run_spec import reader_of
@@ -183,7 +183,7 @@ def test_what_is_moved_for_its_class_takes_its_near_duplicates_with_it() -> None
     splits = divide_samples(samples, lambda one: one[0], "a file")
     text = splits.test[0][0]
     copied = type(splits)(splits.train, splits.valid, [*splits.test, (text.upper() + "!", "rare")])
-    made = move_unseen_classes(copied, lambda one: [one[1]], lambda one: one[0], "too few")
+    made = learn_unseen(copied, lambda one: [one[1]], lambda one: one[0], "too few")
     assert [one for one in made.train if key(one[0]) == key(text)] == [(text, "common"), (text.upper() + "!", "rare")]
     assert made.test == splits.test[1:]
 

@@ -11,13 +11,13 @@ from torch.utils._pytree import tree_leaves
 
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
 from heedful.attention.mechanisms import dpfp, running, softmax, talking
-from heedful.attention.mechanisms.mechanism import repeat_groups
+from heedful.attention.mechanisms.mechanism import repeat_kv
 from tests.laws import cases
 from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
 
 
 def defined(m, q, k, v, sight):
-    return m.weights(q, k, sight) @ repeat_groups(v, HEADS)
+    return m.weights(q, k, sight) @ repeat_kv(v, HEADS)
 
 
 @pytest.mark.parametrize("word", MECHANISMS)

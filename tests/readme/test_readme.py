@@ -19,7 +19,7 @@ from PIL import Image
 
 from heedful.cli import main
 from heedful.data.toys.invented_language import sentences
-from heedful.training.report import score_in_words
+from heedful.training.report import in_words
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
             assert expected is not None
             row = next(line for line in README.splitlines() if line.endswith(f"| `{command}` |"))
             assert row.startswith(f"| `{name}` |")
-            for value in (score_in_words(*score) for score in expected.score.items()):
+            for value in (in_words(*score) for score in expected.score.items()):
                 assert value in row, f"{command}: the README does not say {value}"
             time = f"about {expected.seconds:.0f} s"
             assert time in row, f"{command}: the README does not say {time}"

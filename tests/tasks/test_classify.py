@@ -85,7 +85,7 @@ def test_what_is_pooled_of_a_sentence_knows_nothing_of_padding(name: str) -> Non
 def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
     counts = np.diag([0] * 15 + [3] * 20)
     counts[20, 21] = 5
-    figures, _, _ = confusion.confusion_sections([f"class {at}" for at in range(35)], counts, [])
+    figures, _, _ = confusion.sections([f"class {at}" for at in range(35)], counts, [])
     shown = [name for name, _, _ in figures.rows]
     assert shown[0] == "class 20" and not {f"class {at}" for at in range(15)} & {*shown}
 

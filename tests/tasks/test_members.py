@@ -16,7 +16,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.looking import look
 from heedful.models import Members, attention_kinds
-from heedful.models.ensemble import alone, name_in_member
+from heedful.models.ensemble import alone, in_member
 from heedful.tasks.checks import checks
 from heedful.training import recipes, run
 from heedful.training.adapt.freeze_and_lora import Low, adapt, others, scales
@@ -119,7 +119,7 @@ def test_a_path_names_the_part_of_every_member() -> None:
     adapt(together, TrainingSpec(freeze=["inputs", "members.1", "encoder.blocks.0"]))
     learning = {name for name, p in together.named_parameters() if p.requires_grad}
     assert {name.split(".")[1] for name in learning} == {"0", "2"}
-    assert not any(name_in_member(name).startswith(("inputs.", "encoder.blocks.0.")) for name in learning)
+    assert not any(in_member(name).startswith(("inputs.", "encoder.blocks.0.")) for name in learning)
     with pytest.raises(Refusal, match=r"no 'decoder'; known: inputs, encoder, outputs, encoder\.blocks\.0, \.\.\."):
         adapt(together, TrainingSpec(freeze=["decoder"]))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import reading_of
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 
@@ -56,7 +56,7 @@ class MemoryCompressed(Mechanism):
     def parts(self, q: Tensor, k: Tensor, sight: Sight) -> tuple[Tensor, Tensor]:
         """Weights of rows for groups, B H T 1 N, and what of each column is in a group's value, B|1 H T|1 N S."""
         of_keys, of_values, seen = self.mixtures(sight, q.dtype)
-        groups = of_keys @ repeat_groups(k, q.shape[1]).unsqueeze(2)  # B H T|1 N D
+        groups = of_keys @ repeat_kv(k, q.shape[1]).unsqueeze(2)  # B H T|1 N D
         scores = q.unsqueeze(3) @ groups.mT / q.shape[-1] ** 0.5
         return hidden_softmax(scores, seen.unsqueeze(3)), of_values
 
@@ -66,4 +66,4 @@ class MemoryCompressed(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         looked, of_values = self.parts(q, k, sight)
-        return (looked @ (of_values @ repeat_groups(v, q.shape[1]).unsqueeze(2))).squeeze(3)
+        return (looked @ (of_values @ repeat_kv(v, q.shape[1]).unsqueeze(2))).squeeze(3)

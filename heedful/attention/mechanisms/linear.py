@@ -10,7 +10,7 @@ from torch.nn.functional import elu, pad
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import reading_of
-from heedful.attention.mechanisms.mechanism import repeat_groups
+from heedful.attention.mechanisms.mechanism import repeat_kv
 from heedful.attention.mechanisms.running import Given, Running, chunks, exact
 from heedful.attention.sight import Sight
 
@@ -33,15 +33,15 @@ class LinearLike(Running):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         reading_of(sight, self.word)
-        products = self.of_queries(exact(q)) @ repeat_groups(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
+        products = self.of_queries(exact(q)) @ repeat_kv(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
         return self.portioned(products, products.sum(-1, keepdim=True)).to(q.dtype)
 
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
         one = pad(exact(v), (0, 1), value=1.0)  # behind the values, whose sum is the divisor
         return (
             self.of_queries(exact(q)),
-            repeat_groups(self.of_keys(exact(k)) * there, q.shape[1]),
-            repeat_groups(one, q.shape[1]),
+            repeat_kv(self.of_keys(exact(k)) * there, q.shape[1]),
+            repeat_kv(one, q.shape[1]),
         )
 
     def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:

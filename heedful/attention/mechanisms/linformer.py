@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import check_positions, read_whole
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.sight import Sight
 
 
@@ -47,7 +47,7 @@ class Linformer(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         of_keys, of_values = self.mixtures(sight, q.dtype)
-        scores = q @ repeat_groups(of_keys @ k, q.shape[1]).mT / q.shape[-1] ** 0.5
+        scores = q @ repeat_kv(of_keys @ k, q.shape[1]).mT / q.shape[-1] ** 0.5
         return scores.softmax(-1) @ of_values
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:

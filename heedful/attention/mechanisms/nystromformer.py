@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.sight import Sight
 
 
@@ -44,7 +44,7 @@ class Nystromformer(Mechanism):
         """Weights of rows for landmarks, their inverse among themselves, and of landmarks for columns."""
         there = read_itself(sight, self.name)
         mean = sight.once(("segments", self.landmarks), lambda: segments(there, self.landmarks))  # B|1 1 L T
-        k, mean = repeat_groups(k, q.shape[1]) * q.shape[-1] ** -0.5, mean.to(q.dtype)
+        k, mean = repeat_kv(k, q.shape[1]) * q.shape[-1] ** -0.5, mean.to(q.dtype)
         some_q, some_k, there, marked = mean @ q, mean @ k, there.mT, mean.any(-1, keepdim=True).mT
         one = torch.eye(mean.shape[2], dtype=q.dtype, device=q.device)
         among = hidden_softmax(some_q @ some_k.mT, marked)
@@ -61,7 +61,7 @@ class Nystromformer(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         to, inverse, of = self.parts(q, k, sight)
-        return to @ (inverse @ (of @ repeat_groups(v, q.shape[1])))
+        return to @ (inverse @ (of @ repeat_kv(v, q.shape[1])))
 
 
 def segments(there: Tensor, landmarks: int) -> Tensor:

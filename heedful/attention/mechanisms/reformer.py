@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.linear import divide_rows
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import exact, taken_by_head
 from heedful.attention.sight import Sight
@@ -63,7 +63,7 @@ class Reformer(Mechanism):
         return torch.where(there.squeeze(-1), hashes, last).argsort(dim=-1, stable=True)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, k = read_itself(sight, "reformer"), repeat_groups(k, q.shape[1])
+        there, k = read_itself(sight, "reformer"), repeat_kv(k, q.shape[1])
         chunk = self.orders(k, there).argsort(dim=-1) // self.size  # R B H T
         apart = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)
         seen = ((apart >= 0) & (apart <= self.back)).any(0) & there.mT  # B H T T
@@ -74,7 +74,7 @@ class Reformer(Mechanism):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         there, dtype = read_itself(sight, "reformer"), q.dtype
         with torch.autocast(q.device.type, enabled=False):
-            q, k, v = (exact(repeat_groups(x, q.shape[1])) for x in (q, k, v))
+            q, k, v = (exact(repeat_kv(x, q.shape[1])) for x in (q, k, v))
             return self.looked(q, k, v, there).to(dtype)
 
     def looked(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Tensor:

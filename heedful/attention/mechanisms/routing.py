@@ -11,7 +11,7 @@ from torch.nn.functional import normalize, pad
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import taken_by_head
 from heedful.attention.sight import Sight
@@ -93,7 +93,7 @@ class Routing(Mechanism):
         return self.nearest(like, there)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, k = read_itself(sight, "routing"), repeat_groups(k, q.shape[1])
+        there, k = read_itself(sight, "routing"), repeat_kv(k, q.shape[1])
         nobody = torch.zeros(*q.shape[:2], self.centres.shape[1], q.shape[2], dtype=torch.bool, device=q.device)
         asks = nobody.scatter(-1, *self.nearest(self.alike(q)[1], there)).unsqueeze(-1)  # B H K T 1
         met = nobody.scatter(-1, *self.nearest(self.alike(k)[1], there)).unsqueeze(-2)  # B H K 1 T
@@ -102,7 +102,7 @@ class Routing(Mechanism):
         return within.sum(2) / asks.sum(2).clamp(min=1)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        there, (k, v) = read_itself(sight, "routing"), (repeat_groups(x, q.shape[1]) for x in (k, v))
+        there, (k, v) = read_itself(sight, "routing"), (repeat_kv(x, q.shape[1]) for x in (k, v))
         (rows, asks), (columns, met) = self.met(q, there), self.met(k, there)
         asked, keys, values = gather_rows(q, rows), gather_rows(k, columns), gather_rows(v, columns)
         scores = asked @ keys.mT / q.shape[-1] ** 0.5  # B H K W W

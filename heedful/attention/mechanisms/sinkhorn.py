@@ -11,7 +11,7 @@ from torch.nn.functional import pad
 
 from heedful.attention.card import Card
 from heedful.attention.mechanisms.mask_support import read_itself
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 
@@ -62,7 +62,7 @@ class Sinkhorn(Mechanism):
     def parts(self, q: Tensor, k: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of each block's rows for itself and for what stands beside it, B H N C 2C, and the sorting."""
         there = self.blocks(there)
-        q, k = self.blocks(q), self.blocks(repeat_groups(k, q.shape[1])) * there
+        q, k = self.blocks(q), self.blocks(repeat_kv(k, q.shape[1])) * there
         mixed = self.sorting(q, k, there)
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, k)
         scores = q @ torch.cat((k, beside), 3).mT / q.shape[-1] ** 0.5
@@ -85,7 +85,7 @@ class Sinkhorn(Mechanism):
         there = read_itself(sight, "sinkhorn")
         turn, back = close_up(there, sight)
         weights, mixed = self.parts(turn(q), turn(k), turn(there))
-        v = self.blocks(repeat_groups(turn(v), q.shape[1])) * self.blocks(turn(there))
+        v = self.blocks(repeat_kv(turn(v), q.shape[1])) * self.blocks(turn(there))
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, v)
         return back((weights @ torch.cat((v, beside), 3)).flatten(2, 3)[:, :, : q.shape[2]])
 

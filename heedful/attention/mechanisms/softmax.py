@@ -13,7 +13,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
 from heedful.attention.mask_signature import structure
-from heedful.attention.mechanisms.mechanism import Mechanism, repeat_groups, safe_softmax
+from heedful.attention.mechanisms.mechanism import Mechanism, repeat_kv, safe_softmax
 from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
 
@@ -41,7 +41,7 @@ class SoftmaxLike(Mechanism):
         return self.scores(q, k)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        scores = self.placed(q, repeat_groups(k, q.shape[1]), sight)
+        scores = self.placed(q, repeat_kv(k, q.shape[1]), sight)
         return safe_softmax(scores if sight.scores is None else scores + sight.scores.to(scores.dtype), sight)
 
     def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class SoftmaxLike(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         weights = torch.dropout(self.weights(q, k, sight), self.dropout, self.training)
-        return weights @ repeat_groups(v, q.shape[1])
+        return weights @ repeat_kv(v, q.shape[1])
 
 
 class Softmax(SoftmaxLike):
@@ -156,9 +156,7 @@ def by_turns(q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Look) -> Tenso
     turns, heads = sight.turns, q.shape[1]
     if len(turns) == 1:
         return look(q, k, v, turns[0])
-    given = zip(
-        *(deal_heads(x, len(turns)) for x in (q, repeat_groups(k, heads), repeat_groups(v, heads))), turns, strict=True
-    )
+    given = zip(*(deal_heads(x, len(turns)) for x in (q, repeat_kv(k, heads), repeat_kv(v, heads))), turns, strict=True)
     seen = [look(*one).unbind(1) for one in given]
     return torch.stack([seen[head % len(turns)][head // len(turns)] for head in range(heads)], 1)
 
@@ -205,7 +203,7 @@ def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
     """The same by flex attention, which leaves out blocks that nobody sees."""
     if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
-        k, v = repeat_groups(k, q.shape[1]), repeat_groups(v, q.shape[1])
+        k, v = repeat_kv(k, q.shape[1]), repeat_kv(v, q.shape[1])
     if sight.order is not None:
         q = sight.order(q)
     if (gathered := sight.gathered or sight.order) is not None:

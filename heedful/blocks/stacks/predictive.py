@@ -13,7 +13,7 @@ from heedful.attention import Attention, Causal, Everything, Memory, Padding, Si
 from heedful.attention.card import Card
 from heedful.attention.carried_scores import Carrying
 from heedful.attention.mechanisms.mask_support import present
-from heedful.attention.mechanisms.mechanism import repeat_groups
+from heedful.attention.mechanisms.mechanism import repeat_kv
 from heedful.blocks.stacks.exchange import Exchange, scoring
 from heedful.errors import Refusal
 
@@ -50,7 +50,7 @@ class Predictive(Exchange):
             raise Refusal("predictive convolves scores over rows, hidden ones too; use realformer where masks hide")
         mechanism = scoring(attention, "predictive")
         q, k, v = attention.project(x, sight)
-        own = mechanism.placed(q, repeat_groups(k, q.shape[1]), sight)
+        own = mechanism.placed(q, repeat_kv(k, q.shape[1]), sight)
         given = self.foretold(number, told["scores"], own, sight) if number else torch.zeros_like(own)
         told["scores"] = own + given
         return attention.join(mechanism(q, k, v, Carrying(sight, given)))

@@ -9,7 +9,7 @@ from torch import Tensor
 from heedful.attention import Attention, Memory, Sight
 from heedful.attention.card import Card
 from heedful.attention.carried_scores import Carrying
-from heedful.attention.mechanisms.mechanism import repeat_groups
+from heedful.attention.mechanisms.mechanism import repeat_kv
 from heedful.blocks.stacks.exchange import Exchange, scoring
 
 
@@ -35,6 +35,6 @@ class RealFormer(Exchange):
         k, v = (k, v) if memory is None else memory.keep(mechanism, k, v)
         before = told.get("scores")
         y = mechanism(q, k, v, sight if before is None else Carrying(sight, before))
-        own = mechanism.placed(q, repeat_groups(k, q.shape[1]), sight)
+        own = mechanism.placed(q, repeat_kv(k, q.shape[1]), sight)
         told["scores"] = own if before is None else own + before
         return attention.join(y)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from heedful.data.formats import line_files
-from heedful.data.formats.line_files import parse_object
+from heedful.data.formats.line_files import object_of
 from heedful.data.sides import Sides
 from heedful.errors import Refusal
 
@@ -44,9 +44,7 @@ def read_dialogues(place: str | Sides) -> list[Dialogue]:
         raise Refusal("conversations are read from one file, not from a source and a target; give data=FILE")
     path = Path(place)
     lines = [(number, line) for number, line in enumerate(line_files.lines(path), 1) if line.strip()]
-    return [
-        Dialogue(turns(parse_object(line, path, number), path, number), str(path), number) for number, line in lines
-    ]
+    return [Dialogue(turns(object_of(line, path, number), path, number), str(path), number) for number, line in lines]
 
 
 def turns(row: dict[str, Any], path: Path, number: int) -> tuple[tuple[str, str], ...]:

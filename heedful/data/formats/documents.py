@@ -153,7 +153,7 @@ def documents(splits: Splits[Text], document: str) -> Splits[Text]:
     return Splits(*(list(cut(part, document)) for part in (splits.train, splits.valid, splits.test)))
 
 
-def keep_duplicates_together(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
+def regroup(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
     """The same texts, near-duplicates on one side: those that were parted are dealt as samples of a file are."""
     parts = (splits.train, splits.valid, splits.test)
     whole = [one for part in parts for one in part]

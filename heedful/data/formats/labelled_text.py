@@ -144,7 +144,7 @@ def of_objects(path: Path) -> Iterator[Sentence]:
     """The sentences of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = line_files.parse_object(line, path, number)
+            row = line_files.object_of(line, path, number)
             found = columns(row, f"{path}, line {number}")
             if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
                 raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')

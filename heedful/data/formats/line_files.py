@@ -125,7 +125,7 @@ def _reads(field: str) -> bool:
     return "_" not in field
 
 
-def parse_object(line: str, path: Path, number: int) -> dict[str, Any]:
+def object_of(line: str, path: Path, number: int) -> dict[str, Any]:
     """The JSON object of a line; an empty one where it holds anything else."""
     try:
         row = json.loads(line)

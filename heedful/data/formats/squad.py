@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.formats import line_files
-from heedful.data.formats.line_files import parse_object
+from heedful.data.formats.line_files import object_of
 from heedful.data.sides import Sides
 from heedful.errors import Refusal
 from heedful.safe.plain_data import json_of
@@ -45,7 +45,7 @@ def read_questions(place: str | Sides) -> list[Question]:
     path = Path(place)
     lines = line_files.lines(path)
     if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
-        rows = [(n, parse_object(line, path, n)) for n, line in enumerate(lines, 1) if line.strip()]
+        rows = [(n, object_of(line, path, n)) for n, line in enumerate(lines, 1) if line.strip()]
     else:
         rows = list(enumerate(squad("\n".join(lines), path), 1))
     return [question_of(row, path, number) for number, row in rows]

@@ -21,18 +21,7 @@ from heedful.safe.opening import content
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-__all__ = [
-    "ENDINGS",
-    "INLINE",
-    "MODES",
-    "Broken",
-    "Size",
-    "as_rgb",
-    "channels_last",
-    "picture",
-    "picture_as_text",
-    "view_file",
-]
+__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "as_hwc", "as_rgb", "as_text", "picture", "view"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
@@ -70,7 +59,7 @@ def picture(source: Path | str, size: Size, processor: Processor | None = None) 
     return np.ascontiguousarray(pixels.reshape(size.high, size.wide, size.channels).transpose(2, 0, 1))
 
 
-def view_file(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
+def view(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
     """The picture of a file, or of a text, as people see it: 3 H W."""
     if is_array(source):
         return as_rgb(picture(source, size, processor))
@@ -177,7 +166,7 @@ def inline(text: str) -> bytes:
         raise Broken(f"it is no base64: {error}") from None
 
 
-def picture_as_text(pixels: NDArray[np.uint8]) -> str:
+def as_text(pixels: NDArray[np.uint8]) -> str:
     """A picture (C H W) as a text that `picture` reads, to the last bit."""
     if len(pixels) not in MODES:
         return INLINE[1] + base64.b64encode(npy_pictures.npy_bytes(pixels)).decode("ascii")
@@ -186,6 +175,6 @@ def picture_as_text(pixels: NDArray[np.uint8]) -> str:
     return INLINE[0] + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def channels_last(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def as_hwc(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """A picture (C H W) as people see it: H W 3."""
     return np.ascontiguousarray(as_rgb(pixels).transpose(1, 2, 0))

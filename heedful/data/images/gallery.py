@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.images.decode import Broken, Size, fit_array, picture, picture_as_text
+from heedful.data.images.decode import Broken, Size, as_text, fit_array, picture
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
@@ -73,7 +73,7 @@ class Picture:
     @property
     def as_input(self) -> str:
         """The picture as `predict` and `look` take it: its file, or a text that holds it."""
-        return self.place if self.is_file else picture_as_text(self.gallery.pixels[self.at])
+        return self.place if self.is_file else as_text(self.gallery.pixels[self.at])
 
     @property
     def called(self) -> str:

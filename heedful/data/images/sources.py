@@ -16,7 +16,7 @@ from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.near_duplicates import by_side, digests, held_together
 from heedful.data.sides import Sides
-from heedful.data.splits import Splits, divide_samples, move_unseen_classes
+from heedful.data.splits import Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
 
@@ -83,7 +83,7 @@ def held_out(train: Sequence[Picture], test: Sequence[Picture], what: str, count
 
 def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
     """The same, but a class that would be held out as a whole is learned from."""
-    return move_unseen_classes(
+    return learn_unseen(
         splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class"
     )
 
@@ -171,7 +171,7 @@ def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, path and label of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = line_files.parse_object(line, path, number)
+            row = line_files.object_of(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
             if not isinstance(file, str) or not isinstance(label, str | int):
                 lacking = "label" if isinstance(file, str) else "image"

@@ -30,7 +30,7 @@ def folder() -> Path | None:
     return path
 
 
-def set_named(name: str) -> PublicSet:
+def find_set(name: str) -> PublicSet:
     """The set of that name, or a refusal that lists them."""
     if name not in PUBLIC:
         raise unknown_word("data set", name, PUBLIC)
@@ -39,7 +39,7 @@ def set_named(name: str) -> PublicSet:
 
 def find(name: str) -> Path | None:
     """Where HEEDFUL_DATA holds a complete and unaltered copy of a set, if it does."""
-    public, root = set_named(name), folder()
+    public, root = find_set(name), folder()
     if root is None:
         return None
     whole = all(any(_is(copy, file) for copy in _copies(root / name, file)) for file in public.files)
@@ -48,7 +48,7 @@ def find(name: str) -> Path | None:
 
 def home(name: str) -> Path:
     """The folder of a set that is at hand: under HEEDFUL_DATA, or under `data/`, where `get` puts it."""
-    set_named(name)
+    find_set(name)
     places = [place / name for place in (folder(), Path("data")) if place is not None]
     for place in places:
         if place.is_dir():
@@ -72,7 +72,7 @@ def get(
     Files that are already there are checked and left alone. `progress` hears how many more bytes are done, up to the
     size of the set; `say` hears where each file came from.
     """
-    public, home = set_named(name), into / name
+    public, home = find_set(name), into / name
     progress, say = progress or _unheard, say or _unheard
     try:
         missing = [file for file in public.files if not _holds(home, file, progress)]

@@ -69,9 +69,8 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
             divided = documents.divide_texts(found, what, self.divide, self.split_seed)
             made = documents.documents(divided, self.document)
             running = self.document == "file" and not documents.by_file(found, self.divide)
-            return (
-                made if running else documents.keep_duplicates_together(made, what, self.split_seed)
-            )  # ends of texts have no duplicates
+            # ends of texts have no duplicates
+            return made if running else documents.regroup(made, what, self.split_seed)
 
         return documents.documents(open_splits(self, documents.read_texts, divide, documents.KNOWN), self.document)
 

@@ -11,7 +11,7 @@ from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader, Share, Tokenized
-from heedful.data.splits import Splits, divide_samples, move_unseen_classes, open_splits
+from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys import reviews
 
 
@@ -72,7 +72,7 @@ READERS: dict[str, type[Reader]] = {
 def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
     """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
     few = f"{what} has too few texts of each class"
-    return move_unseen_classes(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
+    return learn_unseen(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
 
 
 def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:

@@ -8,7 +8,7 @@ from heedful.data.formats.conll import Tagged, read_tagged
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made, Reader
-from heedful.data.splits import Splits, divide_samples, move_unseen_classes, open_splits
+from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys.entities import mentions
 
 
@@ -41,6 +41,6 @@ class TaggedWords(EncoderTexts, Divided, Files):
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
             parts = divide_samples(all, lambda one: one.words, what, self.split_seed, lambda one: one.texts[0])
             few = f"{what} has too few sentences with each tag"
-            return move_unseen_classes(parts, lambda one: one.tags, lambda one: one.texts[0], few)
+            return learn_unseen(parts, lambda one: one.tags, lambda one: one.texts[0], few)
 
         return open_splits(self, read_tagged, divide, ("mentions", "wnut17"))

@@ -96,7 +96,7 @@ COLLATE = ChatCollate()
 
 
 @torch.no_grad()
-def judge_tokens(model: nn.Module, samples: Sequence[Spoken], learned: ChatLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Spoken], learned: ChatLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens of answers, and of how many the likeliest one is right."""
     model.eval()
     sums = TokenSums()
@@ -123,7 +123,7 @@ TASK = Task(
     encode=encode_dialogues,
     collate=COLLATE,
     objective=AnswerTokens(),
-    metrics=(LogLikelihood(source=judge_tokens), Perplexity(source=judge_tokens), WrittenTokens(source=judge_tokens)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), WrittenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=Chatting(),
     table=table,

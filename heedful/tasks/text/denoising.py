@@ -139,7 +139,7 @@ COLLATE = GapsCollate()
 
 
 @torch.no_grad()
-def judge_tokens(model: nn.Module, samples: Sequence[Crop], learned: GapsLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: GapsLearned, heard: Heard) -> TokenSums:
     """The losses of all tokens that are to be written, and of how many that were hidden the likeliest one is right."""
     model.eval()
     sums = TokenSums()
@@ -210,7 +210,7 @@ INFILLING = Task(
     again=with_stride,
     collate=COLLATE,
     objective=TeacherForcing(),
-    metrics=(LogLikelihood(source=judge_tokens), Perplexity(source=judge_tokens), HiddenTokens(source=judge_tokens)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), HiddenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=FillGaps("a text with <mask> in it"),
     table=table,

@@ -75,7 +75,7 @@ COLLATE = NextTokenCollate()
 
 
 @torch.no_grad()
-def judge_tokens(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens that crops judge, each given what stands before it."""
     assert isinstance(model, GPT)
     model.eval()
@@ -157,11 +157,7 @@ TASK = Task(
     again=again,
     collate=COLLATE,
     objective=NextToken(),
-    metrics=(
-        LogLikelihood(source=judge_tokens),
-        Perplexity(source=judge_tokens),
-        BitsPerCharacter(source=judge_tokens),
-    ),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), BitsPerCharacter(source=judge)),
     watch="log_likelihood",
     pipeline=Continuation(),
     table=table,

@@ -93,7 +93,7 @@ COLLATE = MaskedCollate()
 
 
 @torch.no_grad()
-def judge_tokens(model: nn.Module, samples: Sequence[Crop], learned: MaskedCrops, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: MaskedCrops, heard: Heard) -> TokenSums:
     """The losses of the tokens that are hidden in crops, and of how many the likeliest one is right."""
     model.eval()
     sums = TokenSums()
@@ -139,7 +139,7 @@ TASK = Task(
     again=with_stride,
     collate=COLLATE,
     objective=MaskedTokens(),
-    metrics=(LogLikelihood(source=judge_tokens), Perplexity(source=judge_tokens), HiddenTokens(source=judge_tokens)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), HiddenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=FillHidden("a text with <mask> in it"),
     table=table,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
-from heedful.data.images.decode import channels_last
+from heedful.data.images.decode import as_hwc
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
 from heedful.metrics.skill import Pair, ReconstructionSkill, skill_of
@@ -82,7 +82,7 @@ def side_by_side(
     pixels = made.clamp(0, 1).mul(255).byte().cpu().numpy()
     skills = [f"drawn, skill {skill_of([pair]):.2f}" for pair in drawing_errors(model, some, learned, unheard)]
     each = [pair for at, one in enumerate(some) for pair in (("image", one.pixels), (skills[at], pixels[at]))]
-    pictures = tuple((words, channels_last(one)) for words, one in each)
+    pictures = tuple((words, as_hwc(one)) for words, one in each)
     shown = Pictures("Images, and what is drawn of their tokens", pictures, along=8)
     counts = torch.tensor([one.tokens for one in results]).flatten().bincount(minlength=model.spec.vocab).float()
     shares = counts / counts.sum()

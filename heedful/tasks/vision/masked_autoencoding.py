@@ -12,7 +12,7 @@ from torch import nn
 
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
-from heedful.data.images.decode import channels_last
+from heedful.data.images.decode import as_hwc
 from heedful.data.transforms import steady_dice
 from heedful.errors import Refusal
 from heedful.looking import look
@@ -97,7 +97,7 @@ def triples(model: nn.Module, pictures: Sequence[Picture]) -> Pictures:
     shape = model.inputs.shape(images)
     kinds = {"shown": patches * shown + 0.5 * (1 - shown), "rebuilt": drawn, "image": patches}
     rows = {name: model.whole(kind, shape).clamp(0, 1).mul(255).byte() for name, kind in kinds.items()}
-    each = [(name, channels_last(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
+    each = [(name, as_hwc(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
     note = "What is hidden is grey; the rebuilt patches have the mean and the deviation of the true ones."
     return Pictures("Shown, rebuilt, and the image", tuple(each), note, along=2 * len(kinds))
 

@@ -12,7 +12,7 @@ from torch.nn.functional import interpolate
 
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
-from heedful.data.images.decode import channels_last
+from heedful.data.images.decode import as_hwc
 from heedful.data.transforms import steady_dice
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
@@ -81,13 +81,10 @@ def side_by_side(model: nn.Module, samples: Sequence[Picture], results: Any, lea
     said, wanted, hidden = guess_tokens(model.eval(), images, steady_dice(0, len(images), images.device))
     shape = model.inputs.shape(images)
     mixed = torch.where(hidden, said.argmax(-1), wanted).unflatten(1, shape)
-    kinds = {
-        "shown": cover_patches(images, hidden.unflatten(1, shape)),
-        "guessed": draw_tokens(model.coder, mixed, learned),
-    }
+    kinds = {"shown": cover(images, hidden.unflatten(1, shape)), "guessed": draw(model.coder, mixed, learned)}
     kinds["image"] = images
     rows = {name: one.clamp(0, 1).mul(255).byte().cpu().numpy() for name, one in kinds.items()}
-    each = tuple((name, channels_last(rows[name][at])) for at in range(len(some)) for name in rows)
+    each = tuple((name, as_hwc(rows[name][at])) for at in range(len(some)) for name in rows)
     note = "What is hidden is grey; the guess is drawn of visual tokens, seen ones and guessed ones."
     cards = ("patches", f"{100 * model.spec.mask_ratio:.0f} %", "of every image hidden"), GOES_ON
     examples = [look_at(model, one.as_input, learned) for one in pick(samples, 3)]
@@ -96,14 +93,14 @@ def side_by_side(model: nn.Module, samples: Sequence[Picture], results: Any, lea
     return Finding(Figures("What is hidden", cards), "", "mean", tuple(more))
 
 
-def draw_tokens(coder: DVAE, tokens: Tensor, learned: TokensLearned) -> Tensor:
+def draw(coder: DVAE, tokens: Tensor, learned: TokensLearned) -> Tensor:
     """The image of visual tokens, from 0 to 1: B h w -> B C H W."""
     scores = torch.nn.functional.one_hot(tokens, coder.spec.vocab).movedim(-1, 1).float()
     made = coder.drawn(scores)
     return made * per_channel(learned.deviation, made) + per_channel(learned.mean, made)
 
 
-def cover_patches(images: Tensor, hidden: Tensor) -> Tensor:
+def cover(images: Tensor, hidden: Tensor) -> Tensor:
     """Images with grey in the place of hidden patches (B h w)."""
     grey = interpolate(hidden[:, None].float(), size=images.shape[-2:], mode="nearest")
     return images * (1 - grey) + 0.5 * grey

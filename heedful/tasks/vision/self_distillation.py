@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.data.collate import pick
 from heedful.data.images import Picture
-from heedful.data.images.decode import channels_last
+from heedful.data.images.decode import as_hwc
 from heedful.data.readers.labelled_images import ImageReader
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
@@ -64,7 +64,7 @@ def nearest(model: nn.Module, samples: Sequence[Picture], results: Sequence[Vect
     rows = [samples[at] for one in range(min(SHOWN, len(near))) for at in (one, *near[one].tolist())]
     shown = Pictures(
         "Nearest neighbours",
-        tuple((one.label, channels_last(one.pixels)) for one in rows),
+        tuple((one.label, as_hwc(one.pixels)) for one in rows),
         "First in each row an image, then those that it is taken to be like, the nearest first; each by its class.",
         along=1 + near.shape[1],
     )

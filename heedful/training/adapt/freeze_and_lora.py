@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
-from heedful.models.ensemble import alone, name_in_member
+from heedful.models.ensemble import alone, in_member
 from heedful.training.run_spec import Lora, TrainingSpec
 
 OUTPUTS = ("outputs", "distilled")  # what answers, and begins anew: it learns whatever else does not
@@ -48,19 +48,19 @@ def others(model: nn.Module) -> list[str]:
 
 def tops(model: nn.Module) -> list[str]:
     """The paths of a model's parts, or of those of each of its members."""
-    return [*dict.fromkeys(name_in_member(name).split(".")[0] for name, _ in model.named_parameters())]
+    return [*dict.fromkeys(in_member(name).split(".")[0] for name, _ in model.named_parameters())]
 
 
 def lies_under(name: str, path: str) -> bool:
     """Whether a weight lies under a path, which may be one within each member."""
-    return any(f"{told}.".startswith(f"{path}.") for told in (name, name_in_member(name)))
+    return any(f"{told}.".startswith(f"{path}.") for told in (name, in_member(name)))
 
 
 def freeze_path(model: nn.Module, path: str) -> None:
     """Has what lies under a path stay as it is."""
     under = [p for name, p in model.named_parameters(remove_duplicate=False) if lies_under(name, path)]
     if not under:
-        blocks = [name_in_member(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
+        blocks = [in_member(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
         known = ", ".join((*tops(model), *blocks[:1], *(["..."] if len(blocks) > 1 else [])))
         raise Refusal(f"training.freeze: the model has no {path!r}; known: {known}")
     for parameter in under:

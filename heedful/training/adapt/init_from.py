@@ -17,7 +17,7 @@ from heedful.formats.weights import state
 from heedful.inputs import LearnedGrid
 from heedful.models import FAMILIES, Spec, imagine, part_words
 from heedful.models import spec as spec_of
-from heedful.models.ensemble import name_in_member
+from heedful.models.ensemble import in_member
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.tasks.work import Work
@@ -158,7 +158,7 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
 def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
     """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
     own, there = model.spec, other.spec
-    names = [name for name in fresh if name_in_member(name).split(".")[0] not in OUTPUTS]
+    names = [name for name in fresh if in_member(name).split(".")[0] not in OUTPUTS]
     if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
         return ""
     shapes = {name: tensor.shape for name, tensor in state(other).items()}
@@ -179,9 +179,9 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
     there |= {
-        name_in_member(name): tensor for name, tensor in reversed(there.items()) if name_in_member(name) != name
+        in_member(name): tensor for name, tensor in reversed(there.items()) if in_member(name) != name
     }  # the first's
-    there |= {name: there[name_in_member(name)] for name in own if name not in there and name_in_member(name) in there}
+    there |= {name: there[in_member(name)] for name in own if name not in there and in_member(name) in there}
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
     for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
         rows, (before, *wide) = len(own[name]), there[name].shape
