@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from heedful.attention.kept import once
+from heedful.attention.lowering_cache import once
 from heedful.attention.mask_and_bias import LONG, may_ask
 from heedful.attention.sight import Sight
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.attention.kept import Made, across_forwards, once
+from heedful.attention.lowering_cache import Made, across_forwards, once
 from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask
 from heedful.attention.mask_signature import numbers, signature
 from heedful.attention.order import Order

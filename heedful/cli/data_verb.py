@@ -63,10 +63,8 @@ def get(
 
     from heedful.data.public import download
 
-    public, columns = (
-        download.find_set(name),
-        ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn()),
-    )
+    public = download.find_set(name)
+    columns = "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn()
     console = Bars()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=public.bytes)

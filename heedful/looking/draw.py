@@ -44,13 +44,6 @@ def alignments(examples: Sequence[tuple[Map, Iterable[Link], Iterable[Link]]], p
     _draw([[Linked(map, (0,), LARGE, tuple(links), tuple(gold)) for map, links, gold in examples]], path)
 
 
-def heatmap(map: Map, head: int, path: str | Path) -> None:
-    """Draws one head of a map as .png or .svg."""
-    if not 0 <= head < map.heads:
-        raise Refusal(f"{map.path} has no head {head}; choose one of 0 to {map.heads - 1}")
-    _draw([[Band(map, (head,), LARGE)]], path)
-
-
 def grid(maps: Sequence[Map], path: str | Path) -> None:
     """Draws all heads of all maps as .png or .svg: a row of pictures for a map, maps below and beside each other."""
     _draw(_shelves([Band(m, tuple(range(m.heads)), SMALL) for m in maps]), path)

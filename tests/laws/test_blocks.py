@@ -22,7 +22,6 @@ from heedful.attention import (
     Strided,
     TaskBlocks,
     Window,
-    kept,
     per_sequence,
 )
 from heedful.attention.masks import sparse
@@ -131,7 +130,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
 def gathering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that all rows see stand together however few they are, and nothing lasts from before."""
     monkeypatch.setattr(sparse, "FEW", 0)
-    monkeypatch.setattr(kept, "LASTING", {})
+    monkeypatch.setattr(lowering_cache, "LASTING", {})
 
 
 SPANS = {

@@ -61,12 +61,6 @@ def test_no_map_at_all_is_refused(tmp_path: Path, ending: str) -> None:
         draw.write([], tmp_path / f"maps{ending}")
 
 
-@pytest.mark.parametrize("head", [-1, 2])
-def test_a_head_that_is_not_there_is_refused(tmp_path: Path, head: int) -> None:
-    with pytest.raises(Refusal, match="choose one of 0 to 1"):
-        draw.heatmap(two_layers()[0], head, tmp_path / "head.png")
-
-
 @pytest.mark.parametrize("ending", draw.WRITERS)
 def test_the_same_maps_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
     for name in "ab":
@@ -91,7 +85,6 @@ def test_the_json_of_a_picture_is_exact(tmp_path: Path) -> None:
 def test_any_sign_is_drawn_in_silence(tmp_path: Path, ending: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        draw.heatmap(random_map(1, ODD, ODD), 0, tmp_path / f"odd{ending}")
         draw.grid([random_map(1, ODD, ODD, path="$odd^$")], tmp_path / f"odds{ending}")
 
 

@@ -12,7 +12,6 @@ from heedful.errors import Refusal, unknown_word
 
 NAMES = {"0": "negative", "1": "positive"}
 FORMS = ("sentences", "phrases", "glue")
-Rows = list[tuple[str, str]]
 
 
 def sst(form: str) -> Splits[tuple[str, ...]]:

@@ -178,9 +178,8 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
     own, there = state(model), state(other)
-    there |= {
-        in_member(name): tensor for name, tensor in reversed(there.items()) if in_member(name) != name
-    }  # the first's
+    # Of several members, the first one's weights.
+    there |= {in_member(name): tensor for name, tensor in reversed(there.items()) if in_member(name) != name}
     there |= {name: there[in_member(name)] for name in own if name not in there and in_member(name) in there}
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
     for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
