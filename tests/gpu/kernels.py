@@ -122,13 +122,13 @@ def cases(mask_name: str, device: torch.device) -> Iterator[tuple[str, Mechanism
             yield name, mechanism, Causal() & Window(100), None, H, length
 
 
-def run(mechanism: Mechanism, fused: bool, inputs: list[Tensor], sight: Sight) -> list[Tensor]:
-    """The output and the gradients of q, k, v, of the mechanism and of the bias."""
+def run(mechanism: Mechanism, fused: bool, inputs: list[Tensor], sight: Sight, there: Tensor | int = 1) -> list[Tensor]:
+    """The output and the gradients of q, k, v, of the mechanism and of the bias, for a loss over the rows there are."""
     leaves = [tensor.clone().requires_grad_() for tensor in inputs]
     q, k, v = leaves
     out = mechanism(q, k, v, sight) if fused else mechanism.weights(q, k, sight) @ repeat_kv(v, H)
     owners = [*mechanism.parameters(), *(sight.bias.parameters() if sight.bias else ())]
-    probe = torch.linspace(-1, 1, out.numel(), device=out.device, dtype=out.dtype).view_as(out)
+    probe = torch.linspace(-1, 1, out.numel(), device=out.device, dtype=out.dtype).view_as(out) * there
     return [out.detach(), *torch.autograd.grad(out, [*leaves, *owners], probe)]
 
 
@@ -177,12 +177,12 @@ def told(device: torch.device) -> Iterator[dict[str, object]]:
         torch.manual_seed(0)
         inputs = [torch.randn(B, H, length, D, device=device) for _ in range(3)]
         mask, at = masks(length, device)[name], torch.stack((here, places[padding].clamp(min=-1)))
-        with torch.cuda.stream(torch.cuda.Stream() if beside else torch.cuda.current_stream()):
-            made = run(Softmax(), True, inputs, mask.over(inputs[0][:, 0], positions=at))
-            slow = run(Softmax(), False, inputs, Sight(mask, at, at, B))
-            truth = run(Softmax(), False, [x.double() for x in inputs], Sight(mask, at, at, B))
-            torch.cuda.synchronize()
         there = (at >= 0)[:, None, :, None]  # what padding sees is nobody's business
+        with torch.cuda.stream(torch.cuda.Stream() if beside else torch.cuda.current_stream()):
+            made = run(Softmax(), True, inputs, mask.over(inputs[0][:, 0], positions=at), there)
+            slow = run(Softmax(), False, inputs, Sight(mask, at, at, B), there)
+            truth = run(Softmax(), False, [x.double() for x in inputs], Sight(mask, at, at, B), there)
+            torch.cuda.synchronize()
         ratio = max(
             error(fast * there, exact * there)
             / (error(one * there, exact * there) + ROUNDING * float(exact.abs().max()))
