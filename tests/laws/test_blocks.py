@@ -22,6 +22,7 @@ from heedful.attention import (
     Strided,
     TaskBlocks,
     Window,
+    lowering_cache,
     per_sequence,
 )
 from heedful.attention.masks import sparse
