@@ -25,7 +25,7 @@ small = {"width": 4, "heads": 1, "depth": 1, "hidden": 4, "length": length, "pos
 [pages] = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
 resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + limit, resource.RLIM_INFINITY))
 for word in sys.argv[3:]:
-    kind = attention_kinds.known(part_words.parse(word)[0])
+    kind = attention_kinds.kind_named(part_words.parse(word)[0])
     with torch.no_grad():
         if kind.role in ("mechanism", "mask"):
             m, mask = part_tables.mechanism(word, 1, 4, length), part_tables.mask(word) or Everything()
