@@ -77,8 +77,7 @@ class Softmax(SoftmaxLike):
                 return Softmax.forward(self, q.float(), k.float(), v.float(), sight).to(q.dtype)
         kernel: dict[str, Any] = {"scale": self.scale(q), "dropout_p": self.dropout * self.training}
         if needs_no_mask(q, k, sight):  # asked first, since it is so for every token that is written
-            grouped = q.shape[1] != k.shape[1]
-            return scaled_dot_product_attention(q, k, v, is_causal=sight.is_causal, enable_gqa=grouped, **kernel)
+            return without_mask(q, k, v, sight, **kernel)
         look = self.in_pieces(sight, **kernel)
         return under_mask(q, k, v, sight, **kernel) if look is None else look(q, k, v, sight)
 
@@ -125,6 +124,14 @@ def is_slow(q: Tensor, k: Tensor) -> bool:
 def needs_no_mask(q: Tensor, k: Tensor, sight: Sight) -> bool:
     """Whether the kernels' causal flag says it all, or nothing needs saying."""
     return sight.is_causal or (sight.is_open and q.shape[1] == k.shape[1])
+
+
+def without_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
+    """The kernels given no mask; the causal flag is a plain boolean, where an export would have a symbol for it."""
+    if sight.is_causal:
+        grouped = q.shape[1] != k.shape[1]
+        return scaled_dot_product_attention(q, k, v, None, dropout_p, True, scale=scale, enable_gqa=grouped)
+    return scaled_dot_product_attention(q, k, v, None, dropout_p, scale=scale)
 
 
 def under_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
