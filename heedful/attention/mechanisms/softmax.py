@@ -76,20 +76,21 @@ class Softmax(SoftmaxLike):
             with torch.autocast("cpu", enabled=False):
                 return Softmax.forward(self, q.float(), k.float(), v.float(), sight).to(q.dtype)
         kernel: dict[str, Any] = {"scale": self.scale(q), "dropout_p": self.dropout * self.training}
-        if needs_no_mask(q, k, sight):  # asked first, since it is so for every token that is written
-            return without_mask(q, k, v, sight, **kernel)
-        look = self.in_pieces(sight, **kernel)
-        return under_mask(q, k, v, sight, **kernel) if look is None else look(q, k, v, sight)
+        if sight.is_causal:
+            return scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1], **kernel)
+        if is_unmasked(q, k, sight):  # asked early, since it is so for every token that is written
+            return scaled_dot_product_attention(q, k, v, **kernel)
+        return self.way(sight, **kernel)(q, k, v, sight)
 
-    def in_pieces(self, sight: Sight, scale: float, dropout_p: float) -> Look | None:
-        """How sequences, blocks or parts look, each at what it sees alone, where that is less work."""
+    def way(self, sight: Sight, scale: float, dropout_p: float) -> Look:
+        """How what a sight hides is left out: by looking in pieces, where that is less work, or else by a mask."""
         if each := apart(sight):
             return lambda q, k, v, _: one_by_one(q, k, v, each, partial(Softmax.forward, self))
         if sight.pays_in_blocks and not dropout_p:
             return partial(by_turns, look=partial(blockwise, scale=scale))
         if sight.pays_in_parts:
             return partial(by_turns, look=partial(in_parts, look=partial(Softmax.forward, self)))
-        return None
+        return partial(under_mask, scale=scale, dropout_p=dropout_p)
 
 
 class Scaled(Softmax):
@@ -121,17 +122,9 @@ def is_slow(q: Tensor, k: Tensor) -> bool:
     return q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO
 
 
-def needs_no_mask(q: Tensor, k: Tensor, sight: Sight) -> bool:
-    """Whether the kernels' causal flag says it all, or nothing needs saying."""
-    return sight.is_causal or (sight.is_open and q.shape[1] == k.shape[1])
-
-
-def without_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
-    """The kernels given no mask; the causal flag is a plain boolean, where an export would have a symbol for it."""
-    if sight.is_causal:
-        grouped = q.shape[1] != k.shape[1]
-        return scaled_dot_product_attention(q, k, v, None, dropout_p, True, scale=scale, enable_gqa=grouped)
-    return scaled_dot_product_attention(q, k, v, None, dropout_p, scale=scale)
+def is_unmasked(q: Tensor, k: Tensor, sight: Sight) -> bool:
+    """Whether every row sees everything and no heads share keys, so that kernels need no more than tensors."""
+    return sight.is_open and q.shape[1] == k.shape[1]
 
 
 def under_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
