@@ -34,7 +34,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {folded[near[0]]!r}?" if near else ""
 
 
-def unknown(what: str, word: str, known: Iterable[str]) -> Refusal:
+def unknown_word(what: str, word: str, known: Iterable[str]) -> Refusal:
     """Refuse a word that is not known, with the nearest one and all of them."""
     names = sorted(known)
     meant = nearest(word, names) or ";"

@@ -12,7 +12,7 @@ from inspect import getsource
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 
 Part = TypeVar("Part")
 
@@ -89,7 +89,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if name not in self and name in self.former:
             raise Refusal(f"the {self.what} {name!r} is called {self.former[name]!r} now; write that")
         if name not in self:
-            raise unknown(self.what, name, self)
+            raise unknown_word(self.what, name, self)
         return self[name]
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from torch import Tensor
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
 
@@ -48,18 +48,18 @@ class Result(ABC):
     @staticmethod
     def read(given: dict[str, Any]) -> Result:
         """The result that a program was given as JSON."""
-        values = {key: frozen(value) for key, value in given.items() if key != "kind"}
+        values = {key: freeze(value) for key, value in given.items() if key != "kind"}
         if given.get("kind") not in Result.kinds:
-            raise unknown("kind of result", str(given.get("kind")), Result.kinds)
+            raise unknown_word("kind of result", str(given.get("kind")), Result.kinds)
         try:
             return Result.kinds[given["kind"]](**values)
         except TypeError as error:
             raise Refusal(f"this is no result of kind {given['kind']!r}: {error}; give it as it was written") from None
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """Lists as tuples, at any depth: what is frozen holds nothing that is not."""
-    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def tell(kind: type[BaseException], error: BaseException, trace: TracebackType |
     note("".join(format_exception(kind, error, trace)).rstrip("\n"))
 
 
-def flushed(status: int) -> int:
+def flush_output(status: int) -> int:
     """Prints what waits to be printed, and says with which status to leave: lost answers are a failure.
 
     A reader who has heard enough is none.

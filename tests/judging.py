@@ -5,11 +5,11 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from heedful.objectives.objective import combined, primary
+from heedful.objectives.objective import combine, primary
 from heedful.tasks.work import Work
 
 
 def judged(work: Work, model: nn.Module, batch: dict[str, Tensor], **numbers: Any) -> tuple[Tensor, Tensor]:
     """The weighted sum of the losses, and the count that divides it."""
     losses = replace(work.objective, **numbers).losses(model, batch, work.learned)
-    return combined(losses), primary(losses).count
+    return combine(losses), primary(losses).count

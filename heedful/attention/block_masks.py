@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.attention.mask_and_bias import numbers
+from heedful.attention.mask_signature import numbers
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
+    from heedful.attention.mask_and_bias import Bias
     from heedful.attention.sight import Sight
 
 SIDE = 128  # rows and columns of a block
@@ -34,10 +35,7 @@ def block_mask(sight: Sight) -> BlockMask:
     b = torch.arange(batch, device=sight.rows.device)[:, None, None, None, None]
     h = torch.arange(mask.heads, device=sight.rows.device)[:, None, None, None]
     some, full = [], []
-    if not (sight.counted and sight.rows is sight.columns):
-        pairs = all_pairs(sight)
-    else:
-        pairs = candidates(sight) if sight.signature is not None else near_by_numbers(sight)
+    pairs = pairs_to_ask(sight)
     at_once = max(1, AT_ONCE // (batch * mask.heads))
     for i, j in zip(*(side.split(at_once) for side in pairs), strict=True):  # P 1 1
         within = torch.arange(SIDE, device=i.device)
@@ -48,9 +46,23 @@ def block_mask(sight: Sight) -> BlockMask:
         full.append(seen.all(-1))
     whole = torch.cat(full, -1)
     lists = [
-        listed(found, pairs, -(-rows // SIDE), -(-columns // SIDE)) for found in (torch.cat(some, -1) & ~whole, whole)
+        as_flex_lists(found, pairs, -(-rows // SIDE), -(-columns // SIDE))
+        for found in (torch.cat(some, -1) & ~whole, whole)
     ]
     return BlockMask.from_kv_blocks(*lists[0], *lists[1], SIDE, sees, (rows, columns))
+
+
+def score_mod(sight: Sight, bias: Bias) -> Callable[..., Tensor]:
+    """What a bias adds, as flex attention's score_mod."""
+    place, adds = places(sight), bias.adds
+    return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
+
+
+def pairs_to_ask(sight: Sight) -> tuple[Tensor, Tensor]:
+    """The pairs of blocks of which some may be seen, each P 1 1."""
+    if not (sight.counted and sight.rows is sight.columns):
+        return all_pairs(sight)
+    return candidates(sight) if sight.signature is not None else near_by_numbers(sight)
 
 
 def places(sight: Sight) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]:
@@ -101,7 +113,7 @@ def all_pairs(sight: Sight) -> tuple[Tensor, Tensor]:
     return one, two
 
 
-def listed(found: Tensor, pairs: tuple[Tensor, Tensor], *counts: int) -> tuple[Tensor, Tensor]:
+def as_flex_lists(found: Tensor, pairs: tuple[Tensor, Tensor], *counts: int) -> tuple[Tensor, Tensor]:
     """Found pairs (B H P) as flex attention lists them: how many for each row of blocks, and which, the rest behind."""
     there = torch.zeros(*found.shape[:2], *counts, dtype=torch.int32, device=found.device)
     there[:, :, pairs[0].flatten(), pairs[1].flatten()] = found.int()

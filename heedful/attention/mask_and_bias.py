@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from heedful.attention.sight import Sight
 
 LONG = 1024  # rows from which on it pays to leave out what nobody sees: below, a boolean of all pairs is faster
-NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them
 
 
 class Mask:
@@ -75,7 +74,7 @@ class Mask:
             return memory.sight(self, x, bias, positions)
         here = torch.arange(x.shape[1], device=x.device)[None]  # 1 T
         if positions is not None:
-            lengths = counted(positions, here) if may_ask(positions) else None
+            lengths = counted_lengths(positions, here) if may_ask(positions) else None
             if lengths is None:
                 return Sight(self, positions, positions, x.shape[0], bias)
             if int(lengths.min()) < x.shape[1]:
@@ -118,7 +117,7 @@ def may_ask(positions: Tensor) -> bool:
     return positions.shape[-1] >= LONG and torch.cuda.current_stream() == torch.cuda.default_stream()
 
 
-def counted(positions: Tensor, here: Tensor) -> Tensor | None:
+def counted_lengths(positions: Tensor, here: Tensor) -> Tensor | None:
     """How long sequences are (B) whose positions (B T) count from 0 up to padding; None where they do not."""
     lengths = (positions >= 0).sum(1)
     return lengths if torch.equal(torch.where(here < lengths[:, None], here, -1), positions) else None
@@ -222,33 +221,3 @@ class Bias(nn.Module):
     def adds(self, b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
         """The score to add for the row at position i and the column at position j, in sequence b and head h."""
         raise NotImplementedError
-
-
-def signature(mask: Mask) -> Hashable:
-    """All that a mask is made of, where that is numbers and other such masks; None where it holds anything else."""
-    told: list[Any] = [type(mask)]
-    for part in held(mask):
-        told.append(signature(part) if isinstance(part, Mask) else part)
-        if not isinstance(told[-1], NUMBERS) or (isinstance(part, Mask) and told[-1] is None):
-            return None
-    return tuple(told)
-
-
-def numbers(mask: Mask) -> Mask:
-    """What a mask says by numbers alone, without what it says by tensors, as padding: it shows no less."""
-    told: Mask = Everything()
-    for part in mask.all_of():
-        told = told & part if signature(part) is not None else told
-    return told
-
-
-def structure(mask: Mask) -> Hashable:
-    """The same of any mask: of what is no number, its kind alone."""
-    told = (structure(part) if isinstance(part, Mask) else part for part in held(mask))
-    return (type(mask), *(part if isinstance(part, NUMBERS) else type(part) for part in told))
-
-
-def held(mask: Mask) -> Iterator[Any]:
-    """What a mask is made of, one by one."""
-    for value in vars(mask).values():
-        yield from value if isinstance(value, tuple) else (value,)

@@ -43,7 +43,7 @@ class Mechanism(nn.Module):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """The sum that the weights make of the values: B H T E."""
-        return self.weights(q, k, sight) @ shared(v, q.shape[1])
+        return self.weights(q, k, sight) @ repeat_kv(v, q.shape[1])
 
     def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
         """The same over all that the memory holds, into which the new keys and values are taken."""
@@ -55,7 +55,7 @@ class Mechanism(nn.Module):
         return
 
 
-def shared(k: Tensor, heads: int) -> Tensor:
+def repeat_kv(k: Tensor, heads: int) -> Tensor:
     """Each group repeated for the heads that share it: B G S D -> B H S D."""
     return k if k.shape[1] == heads else k.repeat_interleave(heads // k.shape[1], 1)
 

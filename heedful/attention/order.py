@@ -15,14 +15,14 @@ class Order:
         self.at, self.back = at, at.argsort()
 
     def __call__(self, x: Tensor) -> Tensor:  # B H T D -> B H T D
-        return moved(x, self.at, self.back)
+        return reorder(x, self.at, self.back)
 
     def undo(self, x: Tensor) -> Tensor:  # B H T D -> B H T D
         """What was moved, as it stood."""
-        return moved(x, self.back, self.at)
+        return reorder(x, self.back, self.at)
 
 
-def moved(x: Tensor, at: Tensor, back: Tensor) -> Tensor:
+def reorder(x: Tensor, at: Tensor, back: Tensor) -> Tensor:
     """A sequence by index, where `back` leads back."""
     y: Tensor = Moved.apply(x, at, back)  # type: ignore[no-untyped-call]
     return y
@@ -39,4 +39,4 @@ class Moved(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *given: Tensor) -> tuple[Tensor, None, None]:
         at, back = ctx.saved_tensors
-        return moved(given[0], back, at), None, None
+        return reorder(given[0], back, at), None, None

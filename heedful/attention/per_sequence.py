@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from heedful.attention.kept import kept
+from heedful.attention.lowering_cache import once
 from heedful.attention.mask_and_bias import LONG, may_ask
 from heedful.attention.sight import Sight
 
@@ -21,10 +21,10 @@ def apart(sight: Sight) -> list[Own]:
         return []
     if sight.rows.shape[-1] < LONG or not may_ask(sight.rows):
         return []
-    return kept(sight._added, "apart", lambda: found(sight))
+    return once(sight._added, "apart", lambda: find_by_places(sight))
 
 
-def found(sight: Sight) -> list[Own]:
+def find_by_places(sight: Sight) -> list[Own]:
     """The same, by where rows and columns stand."""
     rows = sight.rows.expand(sight.batch, -1)
     if not torch.equal(rows, sight.columns.expand(sight.batch, -1)):

@@ -45,8 +45,7 @@ class MultiHead(nn.Module):
         self.norm_q, self.norm_k = (norm(key), norm(key)) if norm else (nn.Identity(), nn.Identity())
 
     def forward(self, x: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:
-        if self.position is None and not self.normed and self.parts[1] == self.parts[2]:
-            # Cut once, into heads: going back, the pieces are laid side by side in one pass and not in two.
+        if self.cut_once:  # into heads: going back, the pieces are laid side by side in one pass and not in two
             cut = [self.heads, self.groups, self.groups]
             q, k, v = split(self.to_qkv(x), sum(cut)).split_with_sizes(cut, 1)
             return q, k, v
@@ -59,6 +58,11 @@ class MultiHead(nn.Module):
             qk = self.position(qk, sight.rows, sight)  # both at once, in half as many kernels
         q, k = qk.split_with_sizes([self.heads, self.groups], 1)
         return q, k, v
+
+    @property
+    def cut_once(self) -> bool:
+        """Whether queries, keys and values are heads of one width, to which nothing more is done."""
+        return self.position is None and not self.normed and self.parts[1] == self.parts[2]
 
     def beside(self, x: Tensor) -> Tensor:
         """The same side by side as the matrix gives them, and not yet turned: B T (H D + G D + G E)."""

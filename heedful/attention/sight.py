@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from heedful.attention.kept import Made, kept, lasting
-from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask, numbers, signature
+from heedful.attention.lowering_cache import Made, across_forwards, once
+from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask
+from heedful.attention.mask_signature import numbers, signature
 from heedful.attention.order import Order
 from heedful.errors import Refusal
 
@@ -100,7 +101,7 @@ class Sight:
     def scores(self) -> Tensor | None:
         """What the bias adds: B|1 H|1 T S."""
         bias = self.bias
-        return None if bias is None else kept(self._added, "scores", lambda: bias.adds(*self.indices))
+        return None if bias is None else once(self._added, "scores", lambda: bias.adds(*self.indices))
 
     def added(self, dtype: torch.dtype) -> Tensor | None:
         """Mask and bias as the fused kernels take them: None, a boolean, or scores with -inf where hidden.
@@ -117,7 +118,7 @@ class Sight:
             zeros = torch.zeros((), dtype=dtype, device=seen.device)
             boolean = seen.is_cuda and torch.is_grad_enabled()
             return seen if boolean else self.once(dtype, lambda: zeros.masked_fill(~seen, -torch.inf))
-        return kept(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
+        return once(self._added, dtype, lambda: scores.to(dtype).masked_fill(~seen, -torch.inf))
 
     @property
     def pays_in_blocks(self) -> bool:
@@ -160,7 +161,7 @@ class Sight:
     @property
     def turns(self) -> tuple[Sight, ...]:
         """The sights that heads have by turns, each in its mask's order; one alone where a bias speaks of heads too."""
-        return kept(self._added, "turns", self._turns) or (self,)
+        return once(self._added, "turns", self._turns) or (self,)
 
     def _turns(self) -> tuple[Sight, ...]:
         masks = self.mask.turns()
@@ -188,7 +189,7 @@ class Sight:
                 return Order(order.to(device)), None
             return None, None if gathered is None else Order(gathered.to(device))
 
-        found = lasting("orders", told, length, device, lambda: orders(told))
+        found = across_forwards("orders", told, length, device, lambda: orders(told))
         return (*orders(mask), False) if found == (None, None) else (*found, True)
 
     @property
@@ -201,16 +202,10 @@ class Sight:
     @property
     def score_mod(self) -> Callable[..., Tensor] | None:
         """The bias as flex attention's score_mod."""
-        if self.bias is None:
-            return None
-        return kept(self._added, "mod", self._score_mod)
+        from heedful.attention.block_masks import score_mod
 
-    def _score_mod(self) -> Callable[..., Tensor]:
-        from heedful.attention.block_masks import places
-
-        assert self.bias is not None
-        place, adds = places(self), self.bias.adds
-        return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
+        bias = self.bias
+        return None if bias is None else once(self._added, "mod", lambda: score_mod(self, bias))
 
     @property
     def signature(self) -> Hashable:
@@ -232,10 +227,6 @@ class Sight:
         """Another sight of the same rows, where they have a past of their own."""
         return other
 
-    def carrying(self, given: Tensor) -> Sight:
-        """The same sight with scores of a layer before added to its own (B H T S)."""
-        return Carrying(self, given)
-
     def afresh(self) -> Sight:
         """The same sight with nothing lowered yet, and so nothing T x S kept."""
         return Sight(self.mask, self.rows, self.columns, self.batch, self.bias, self.order, self.counted)
@@ -246,7 +237,7 @@ class Sight:
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """What `make` gives, made by the first layer that asks and shared with the rest of this forward."""
-        return kept(self._made, key, make)
+        return once(self._made, key, make)
 
     def lasting(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """The same beyond this forward, where it follows from numbers alone: the mask's, and the sequence's length."""
@@ -254,40 +245,4 @@ class Sight:
         if not (self.counted and self.rows is self.columns and (plain or self.laid)):
             return self.once(key, make)
         length, device = self.rows.shape[-1], self.rows.device
-        return self.once(key, lambda: lasting((key, plain), self.mask, length, device, make))
-
-
-class Carrying(Sight):
-    """A sight that adds scores which another layer has made, beside what its bias adds: B H T S."""
-
-    def __init__(self, sight: Sight, given: Tensor) -> None:
-        super().__init__(sight.mask, sight.rows, sight.columns, sight.batch, sight.bias, counted=sight.counted)
-        self.below, self.given, self.seeing, self.past = sight, given, sight.seeing, sight.past
-        self._made = sight._made  # of mask and positions, which are the same
-
-    @property
-    def is_causal(self) -> bool:
-        return False
-
-    @property
-    def is_open(self) -> bool:
-        return False
-
-    @property
-    def pays_in_blocks(self) -> bool:
-        return False
-
-    @property
-    def pays_in_parts(self) -> bool:
-        return False
-
-    @property
-    def scores(self) -> Tensor | None:
-        below = self.below.scores
-        return self.given if below is None else self.given + below.to(self.given.dtype)
-
-    def afresh(self) -> Sight:
-        return Carrying(self.below.afresh(), self.given)
-
-    def at(self, rows: Tensor) -> Sight:
-        return Carrying(self.below.at(rows), self.given[:, :, rows])
+        return self.once(key, lambda: across_forwards((key, plain), self.mask, length, device, make))

@@ -27,7 +27,7 @@ from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.bench import peers
 from heedful.bench.growth import BASE, NEAR, Growth
 from heedful.bench.measure import interleave
-from heedful.errors import Refusal, short_of_memory, unknown
+from heedful.errors import Refusal, short_of_memory, unknown_word
 from heedful.models import attention_kinds, part_tables, part_words
 from heedful.models.attention_kinds import Kind
 from heedful.models.blueprint import mask as mask_of
@@ -49,20 +49,20 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     """Both directions, each with the kind that the others are compared to."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     sizes = CUDA if device == "cuda" else CPU
-    names, lengths = wanted(changes, sizes["lengths"])
+    names, lengths = select_kinds(changes, sizes["lengths"])
     torch.manual_seed(0)
     in_hand()
-    layers = [name for name in names if as_layers(known()[name])]
+    layers = [name for name in names if as_layers(timed_kinds()[name])]
     plain = [name for name in names if name not in layers]
     groups = [[BASE, *layers]] if layers else []
     if len(plain) > 1 or not layers:
         groups.insert(0, plain)
     for some in groups:
         for backward in (False, True):
-            yield measured(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
+            yield measure_growth(device, {**sizes, "lengths": lengths}, some, backward, rounds, said), BASE
 
 
-def known() -> dict[str, Kind]:
+def timed_kinds() -> dict[str, Kind]:
     """Every kind that takes time of its own while a sequence is looked at."""
     every = {**attention_kinds.every(), **attention_kinds.beside()}
     return {name: kind for name, kind in every.items() if kind.role != "pool"}
@@ -73,9 +73,9 @@ def as_layers(kind: Kind) -> bool:
     return kind.role in LAYERED or kind.name == "collaborative"
 
 
-def wanted(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[int]]:
+def select_kinds(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[int]]:
     """The kinds that are asked for, and the base; every fast one where none is. And the lengths, all or some."""
-    every = known()
+    every = timed_kinds()
     chosen = [name for name, kind in every.items() if kind.role != "bias" and kind.card.tier == "A"]
     chosen = [name for name in chosen if name not in ALIKE]
     for change in changes:
@@ -84,36 +84,36 @@ def wanted(changes: Sequence[str], lengths: list[int]) -> tuple[list[str], list[
         if key == "kinds":
             for name in asked:
                 if name not in (*every, "all"):
-                    raise unknown("kind", name, (*every, "all"))
+                    raise unknown_word("kind", name, (*every, "all"))
             chosen = [BASE, *(name for name in every if (name in asked or "all" in asked) and name != BASE)]
         elif key == "lengths":
             for name in asked:
                 if name not in map(str, lengths):
-                    raise unknown("length", name, [str(length) for length in lengths])
+                    raise unknown_word("length", name, [str(length) for length in lengths])
             lengths = [length for length in lengths if str(length) in asked]
         else:
             raise Refusal(f"bench attention knows no {key}=; it takes kinds= and lengths=, as in kinds=window,linear")
     return chosen, lengths
 
 
-def measured(
+def measure_growth(
     device: str, sizes: dict[str, Any], names: list[str], backward: bool, rounds: int, said: Callable[[], object]
 ) -> Growth:
     """Every kind at every length, the lengths in order; a kind that takes too long is left out of the longer ones."""
     heads, width, lengths = sizes["heads"], sizes["width"], sizes["lengths"]
     what = "forward and backward" if backward else "forward"
-    layers = any(as_layers(known()[name]) for name in names)
+    layers = any(as_layers(timed_kinds()[name]) for name in names)
     growth = Growth(what, f"{'two layers, ' if layers else ''}{heads} heads of {width}", device, lengths)
-    growth.claims = {name: known()[name].card.cost for name in names}
-    make = layered if layers else asked
+    growth.claims = {name: timed_kinds()[name].card.cost for name in names}
+    make = two_layers if layers else kind_as_look
     made: dict[str, peers.Make] = {name: partial(make, name) for name in names}
-    made |= {} if layers else peers.found(device, names)
+    made |= {} if layers else peers.find_peers(device, names)
     growth.seconds, growth.memory = {name: {} for name in made}, {name: {} for name in made}
     torch.compiler.reset()  # what one direction has compiled is of no use to the other
     for length in lengths:
         runs: dict[str, Callable[[], object]] = {}
         times: dict[str, int] = {}
-        given = drawn(heads, width, length, device, peers.precision(device), backward)
+        given = random_qkv(heads, width, length, device, peers.precision(device), backward)
         for name in [name for name in made if name not in growth.why]:
             try:
                 look = made[name](heads, width, length, device)
@@ -121,7 +121,7 @@ def measured(
                 times[name] = TOGETHER if device == "cuda" and seconds < SHORT else 1
                 runs[name] = step(look, given, backward, times[name])
             except Exception as error:
-                growth.why[name] = stopped(error, length)
+                growth.why[name] = reason_to_stop(error, length)
                 continue
             if length == NEAR and not backward and name in names and not layers:
                 growth.apart[name] = distance(name, heads, width, length)
@@ -132,7 +132,7 @@ def measured(
     return growth
 
 
-def stopped(error: Exception, length: int) -> str:
+def reason_to_stop(error: Exception, length: int) -> str:
     """Why a contender goes no further, where that is the machine's doing; any other error is raised."""
     if isinstance(error, ImportError):
         return f"cannot be imported: {error}"
@@ -141,10 +141,10 @@ def stopped(error: Exception, length: int) -> str:
     return f"out of memory at {length:,}"
 
 
-def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
+def kind_as_look(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
     """A kind as a function of queries, keys and values: a new sight at each call, as a model's forward makes one."""
-    kind = known()[name]
-    word, bias, groups = kind.word(**chosen(name, length)), None, heads
+    kind = timed_kinds()[name]
+    word, bias, groups = kind.word(**sizes_of_kind(name, length)), None, heads
     with torch.device(device):  # where its numbers are to lie: those of T x T take minutes to draw elsewhere
         if kind.role == "bias":
             filled = {"heads": heads, "length": length, "both_ways": False, "tasks": 1}
@@ -156,11 +156,11 @@ def asked(name: str, heads: int, width: int, length: int, device: str) -> peers.
     return lambda q, k, v: mechanism(q, k[:, :groups], v[:, :groups], mask.over(q[:, 0], bias=bias))
 
 
-def layered(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
+def two_layers(name: str, heads: int, width: int, length: int, device: str) -> peers.Look:
     """Two layers with a kind, as a function of what would be queries: here they are a sequence as wide as all heads."""
     wide: dict[str, Any] = {"width": heads * width, "hidden": 4 * heads * width, "heads": heads, "depth": 2}
     none: dict[str, Any] = {"vocab": 9, "classes": 2, "pool": "each", "position": "none", "length": length}
-    told: Any = models.spec("predictor", **wide, **none, **known()[name].chosen(**chosen(name, length)))
+    told: Any = models.spec("predictor", **wide, **none, **timed_kinds()[name].chosen(**sizes_of_kind(name, length)))
     stack = stack_of(told.blueprint).to(device, peers.precision(device))
     mask = mask_of(told.blueprint)
 
@@ -172,7 +172,7 @@ def layered(name: str, heads: int, width: int, length: int, device: str) -> peer
     return look
 
 
-def chosen(name: str, length: int) -> dict[str, int]:
+def sizes_of_kind(name: str, length: int) -> dict[str, int]:
     """The numbers of a kind at a length: 512 for a window, the root of the length where the paper says so."""
     root = 2 ** round(math.log2(length) / 2)
     sizes = {"window": 512, "strided": root, "fixed": root, "axial": root, "local2d": 16, "bigbird": 64}
@@ -194,7 +194,7 @@ def step(look: peers.Look, given: Given, backward: bool, times: int = 1) -> Call
     return run
 
 
-def drawn(heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool) -> Given:
+def random_qkv(heads: int, width: int, length: int, device: str, dtype: torch.dtype, learns: bool) -> Given:
     """Queries, keys and values by chance."""
     coins = torch.Generator(device).manual_seed(length)
     size = (1, heads, length, width)
@@ -204,11 +204,11 @@ def drawn(heads: int, width: int, length: int, device: str, dtype: torch.dtype, 
 
 def distance(name: str, heads: int, width: int, length: int) -> float:
     """How far a kind's answer is from that of softmax over all that it may see, as a share of the latter, by a CPU."""
-    q, k, v = drawn(heads, width, length, "cpu", torch.float32, False)
+    q, k, v = random_qkv(heads, width, length, "cpu", torch.float32, False)
     with torch.no_grad():
-        mask: Mask = Causal() if known()[name].card.causal else Everything()
+        mask: Mask = Causal() if timed_kinds()[name].card.causal else Everything()
         exact = Softmax()(q, k, v, mask.over(q[:, 0]))
-        return float((asked(name, heads, width, length, "cpu")(q, k, v) - exact).norm() / exact.norm())
+        return float((kind_as_look(name, heads, width, length, "cpu")(q, k, v) - exact).norm() / exact.norm())
 
 
 def peak(run: Callable[[], object], device: str) -> tuple[int, float]:
@@ -217,15 +217,15 @@ def peak(run: Callable[[], object], device: str) -> tuple[int, float]:
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
         before = torch.cuda.memory_allocated()
-        seconds = timed(run)
+        seconds = seconds_of(run)
         return int(torch.cuda.max_memory_allocated()) - before, seconds
     forget = Path("/proc/self/clear_refs")
     if not forget.exists():
-        return 0, timed(run)
+        return 0, seconds_of(run)
     ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back to the system, and counts again when it is taken
     forget.write_text("5", encoding="ascii")  # the system's own record of the most that was used starts anew
     before = resident("VmRSS")
-    seconds = timed(run)
+    seconds = seconds_of(run)
     return max(0, resident("VmHWM") - before), seconds
 
 
@@ -237,7 +237,7 @@ def in_hand() -> None:
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
-def timed(run: Callable[[], object]) -> float:
+def seconds_of(run: Callable[[], object]) -> float:
     """The seconds of one call."""
     began = time.perf_counter()
     run()

@@ -17,7 +17,7 @@ from typing import Any
 
 from heedful.data.readers.labelled_sequences import MADE, PIXELS
 from heedful.data.readers.word_sequences import ListOps, Pixels
-from heedful.errors import Failure, Refusal, short_of_memory, unknown
+from heedful.errors import Failure, Refusal, short_of_memory, unknown_word
 from heedful.formats.weights import restore
 from heedful.models import attention_kinds, part_words
 from heedful.training.loop import Loop
@@ -112,18 +112,18 @@ def cases(rounds: int, said: Callable[[], object], changes: Sequence[str]) -> It
     rest = [change for change in changes if not change.startswith(("kinds=", "seconds="))]
     if any(change.startswith("model.mechanism=") for change in rest):
         raise Refusal("bench listops asks kinds one by one; write kinds=linear in the place of model.mechanism=linear")
-    for word in chosen(own.get("kinds")):
-        yield learned(word, seconds_of(own.get("seconds", str(SECONDS))), rest), ""
+    for word in select_words(own.get("kinds")):
+        yield learn_kind(word, seconds_of(own.get("seconds", str(SECONDS))), rest), ""
         said()
 
 
-def chosen(said: str | None) -> list[str]:
+def select_words(said: str | None) -> list[str]:
     """The words of the kinds that are asked for, names among them with their sizes; all of CHOSEN where none is."""
     asked = list(CHOSEN) if said is None else [word.strip() for word in re.split(r",(?![^(]*\))", said)]
     known = [name for name, kind in attention_kinds.every().items() if kind.key == "model.mechanism"]
     for word in asked:
         if part_words.parse(word)[0] not in known:
-            raise unknown("kind of attention", part_words.parse(word)[0], known)
+            raise unknown_word("kind of attention", part_words.parse(word)[0], known)
     return [CHOSEN.get(word, word) for word in asked]
 
 
@@ -138,16 +138,16 @@ def seconds_of(text: str) -> float:
     return seconds
 
 
-def learned(word: str, seconds: float, changes: Sequence[str]) -> Learned:
+def learn_kind(word: str, seconds: float, changes: Sequence[str]) -> Learned:
     """What a kind comes to in so many seconds, or in as many steps as the recipe says."""
     run = recipes.resolve("listops", [f"model.mechanism={word}", *changes])
     told: dict[str, Any] = {"word": word, "data": run.data.name, "seed": run.seed, "where": name_of(device())}
-    told |= {"paper": published(part_words.parse(word)[0], run.data), "majority": 0.0}
+    told |= {"paper": published_score(part_words.parse(word)[0], run.data), "majority": 0.0}
     try:
         ready = prepare(run, device())
         commonest = Counter(line.label for line in ready.splits.train).most_common(1)[0][0]
         told["majority"] = sum(line.label == commonest for line in ready.splits.test) / len(ready.splits.test)
-        return Learned(**told, **trained(ready, seconds))
+        return Learned(**told, **train_for(ready, seconds))
     except (
         Failure,
         RuntimeError,
@@ -158,7 +158,7 @@ def learned(word: str, seconds: float, changes: Sequence[str]) -> Learned:
         return Learned(**told, accuracy=None, steps=0, seconds=0.0, why=why)
 
 
-def published(name: str, data: ListOps | Pixels) -> float | None:
+def published_score(name: str, data: ListOps | Pixels) -> float | None:
     """The paper's score of a kind, in per cent, where it has one for these data."""
     pixels = data.name == PIXELS
     if name not in PAPER or not (
@@ -168,7 +168,7 @@ def published(name: str, data: ListOps | Pixels) -> float | None:
     return PAPER[name][pixels]
 
 
-def trained(ready: Ready, seconds: float) -> dict[str, Any]:
+def train_for(ready: Ready, seconds: float) -> dict[str, Any]:
     """Accuracy, steps and seconds of a run that leaves nothing behind."""
     with tempfile.TemporaryDirectory() as place:
         loop = Timed(ready.run, ready.task, ready.splits, ready.model, Path(place))

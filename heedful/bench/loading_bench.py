@@ -70,14 +70,14 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Loads, str]
         found: dict[str, list[tuple[int, float]]] = {name: [] for name in folders}
         for _ in range(rounds):
             for name, folder in folders.items():
-                found[name].append(loaded(folder, name))
+                found[name].append(load_once(folder, name))
                 said()
     taken = {name: [one[0] for one in many] for name, many in found.items()}
     lasted = {name: [one[1] for one in many] for name, many in found.items()}
     yield Loads(f"Loading {size / 1e6:.0f} MB", size, taken, lasted), "the file's size"
 
 
-def loaded(folder: Path, contender: str) -> tuple[int, float]:
+def load_once(folder: Path, contender: str) -> tuple[int, float]:
     """The bytes and seconds that a new process takes to load a model and read all of it once."""
     command = [sys.executable, "-m", "heedful.bench.loading_bench", str(folder), contender]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout

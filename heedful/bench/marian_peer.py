@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.formats.hf.transformer import published
+from heedful.formats.hf.transformer import as_public_family
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.formats.name_rules import rules_of
 from heedful.formats.weights import state
@@ -25,7 +25,7 @@ KINDS = ("weight", "bias")
 
 def weights(model: Transformer) -> dict[str, Tensor]:
     """The weights of a post-norm model with sines for positions, by Marian's names (Junczys-Dowmunt et al., 2018)."""
-    other, found = published(model), dict[str, Tensor]()
+    other, found = as_public_family(model), dict[str, Tensor]()
     own = state(other)
     for name, rule in rules_of(own, LAYOUTS["marian"].table(other.spec)).items():
         found |= dict(zip(rule.names, rule.write(own[name]), strict=True))
@@ -78,14 +78,14 @@ def in_ctranslate2(model: Transformer, threads: int) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         place = Path(folder) / "model"
         place.mkdir()
-        specified(model).save(str(place))
+        specification_of(model).save(str(place))
         return {
             kind: ctranslate2.Translator(str(place), compute_type=kind, inter_threads=1, intra_threads=threads)
             for kind in ("float32", "int8")
         }
 
 
-def specified(model: Transformer) -> Any:
+def specification_of(model: Transformer) -> Any:
     """What CTranslate2 calls a specification: its own description of a model, filled from Marian's names."""
     specs: Any = import_module("ctranslate2.specs")
     found, depth = weights(model), model.spec.depth

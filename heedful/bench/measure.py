@@ -13,14 +13,14 @@ from typing import Any
 STARTED_BY = {"timm": ("torchvision",)}  # not on every machine where the package is
 
 
-def installed(package: str) -> bool:
+def is_installed(package: str) -> bool:
     """Whether a package is installed, by the name that pip knows it by."""
     return next(iter(metadata.distributions(name=package)), None) is not None
 
 
 def lacking(package: str) -> list[str]:
     """What is to be installed before a package can take part: itself, and what it does not start without."""
-    return [one for one in (package, *STARTED_BY.get(package, ())) if not installed(one)]
+    return [one for one in (package, *STARTED_BY.get(package, ())) if not is_installed(one)]
 
 
 @dataclass(frozen=True)

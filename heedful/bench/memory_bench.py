@@ -22,9 +22,10 @@ from heedful.terminal import say
 from heedful.training import memory_estimate
 from heedful.training.distributed.ranks import ONE
 from heedful.training.loop import Loop
-from heedful.training.prepare import suited
+from heedful.training.observe.allocation_counter import count_memory
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec_for_task import suit_spec
 
 BASE = ["data=toy", "model.size=base", "training.tokens=16384", "training.graphs=false", "model.dropout=0.1"]
 
@@ -67,10 +68,10 @@ def compare(rows: int = 8) -> Iterator[Compared]:
 def translator(run: RunSpec) -> Compared:
     """Two steps of a recipe on its widest batch."""
     task, splits = TASKS[run.task].open(run.data, run.seed)
-    spec = suited(run, task)
+    spec = suit_spec(run, task)
     run = run.model_copy(update={"training": run.training.model_copy(update={"parallel": "none"})})
-    with memory_estimate.imagined(1):
-        need = memory_estimate.measured(run, task, splits, spec, 1)
+    with memory_estimate.imagine_processes(1):
+        need = memory_estimate.measure_need(run, task, splits, spec, 1)
 
     def steps() -> None:
         with torch.device("cuda"):
@@ -84,7 +85,11 @@ def translator(run: RunSpec) -> Compared:
 
 def decoder(rows: int) -> Compared:
     """Two steps of the decoder."""
-    with FakeTensorMode(allow_non_fake_inputs=True), memory_estimate.as_on_a_gpu(), memory_estimate.counted() as memory:
+    with (
+        FakeTensorMode(allow_non_fake_inputs=True),
+        memory_estimate.as_on_a_gpu(),
+        count_memory() as memory,
+    ):
         two_steps(rows, "cpu")
     return Compared(f"decoder, 124M, {rows} x 1024 tokens", memory.peak, on_gpu(lambda: two_steps(rows, "cuda")))
 

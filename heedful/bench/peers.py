@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import elu
 
 from heedful.attention.projections import split
-from heedful.bench.measure import installed
+from heedful.bench.measure import is_installed
 
 Look = Callable[[Tensor, Tensor, Tensor], Tensor]
 Make = Callable[[int, int, int, str], Look]  # of heads, their width, a length and a device
@@ -36,15 +36,15 @@ def packages(device: str) -> tuple[str, ...]:
     return tuple(package for package, peer in PEERS.items() if device in peer.devices)
 
 
-def found(device: str, kinds: Container[str]) -> dict[str, Make]:
+def find_peers(device: str, kinds: Container[str]) -> dict[str, Make]:
     """The peers of these kinds that are installed, each by its kind and its package; flex attention is torch's own."""
-    there = {package: PEERS[package] for package in packages(device) if installed(package)}
+    there = {package: PEERS[package] for package in packages(device) if is_installed(package)}
     wanted = {package: peer for package, peer in there.items() if peer.kind in kinds}
-    made: dict[str, Make] = {f"{peer.kind} by {name}": partial(placed, peer.make) for name, peer in wanted.items()}
+    made: dict[str, Make] = {f"{peer.kind} by {name}": partial(place_peer, peer.make) for name, peer in wanted.items()}
     return {**made, "flex attention, bare, window": bare} if device == "cuda" and "window" in kinds else made
 
 
-def placed(make: Callable[[int, int, int], nn.Module], heads: int, width: int, length: int, device: str) -> Look:
+def place_peer(make: Callable[[int, int, int], nn.Module], heads: int, width: int, length: int, device: str) -> Look:
     """A peer on its device, in the precision that is timed there; what it says when it is made is not shown."""
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")

@@ -24,19 +24,19 @@ MEGABYTES, LIMIT = 500, 2_000_000_000
 
 def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]:
     """Ids of short lines and of long documents by each kind; time may be a tenth more than the engine's own."""
-    words = list(written(WORDS))
-    texts = {"short lines": joined(words, 12), "long documents": joined(words, 30_000)}
+    words = list(zipf_words(WORDS))
+    texts = {"short lines": join_words(words, 12), "long documents": join_words(words, 30_000)}
     for kind in KINDS:
         ours = train(texts["short lines"], kind, SIZE)
-        alone = reopened(ours)
+        alone = reopen(ours)
         for name, some in texts.items():
             assert ours.encode_all(some) == [one.ids for one in alone.encode_batch_fast(some)]
-            contenders = {BASE: taken(alone, some), INSIDE: inside(alone, some), OURS: encoded(ours, some)}
+            contenders = {BASE: by_engine(alone, some), INSIDE: inside(alone, some), OURS: by_heedful(ours, some)}
             size = sum(len(text.encode()) for text in some) / 1e6
             yield Case(f"tokenizer, {kind}, {name}", "MB", size, interleave(contenders, rounds, said=said)), BASE
 
 
-def taken(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object]:
+def by_engine(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object]:
     """The engine's own fast path, to lists of ids."""
     return lambda: [one.ids for one in alone.encode_batch_fast(texts)]
 
@@ -46,12 +46,12 @@ def inside(alone: tokenizers.Tokenizer, texts: list[str]) -> Callable[[], object
     return lambda: alone.encode_batch_fast(texts)
 
 
-def encoded(ours: Tokenizer, texts: list[str]) -> Callable[[], object]:
+def by_heedful(ours: Tokenizer, texts: list[str]) -> Callable[[], object]:
     """The same by heedful, as lists of ids."""
     return lambda: ours.encode_all(texts)
 
 
-def reopened(ours: Tokenizer) -> tokenizers.Tokenizer:
+def reopen(ours: Tokenizer) -> tokenizers.Tokenizer:
     """The engine as anybody else gets it from the file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tokenizer.json"
@@ -59,7 +59,7 @@ def reopened(ours: Tokenizer) -> tokenizers.Tokenizer:
         return tokenizers.Tokenizer.from_file(str(path))
 
 
-def written(count: int, seed: int = 0) -> Iterator[str]:
+def zipf_words(count: int, seed: int = 0) -> Iterator[str]:
     """Words as a language has them: few of them often, most of them seldom (Zipf, 1935), one in 15 never seen."""
     dice = random.Random(seed)
     parts = [a + b for a in ("", *"bcdfghklmnprstvwz", "st", "tr", "sch") for b in ("a", "e", "i", "o", "u", "ä", "ie")]
@@ -71,7 +71,7 @@ def written(count: int, seed: int = 0) -> Iterator[str]:
         count -= 10_000
 
 
-def joined(words: list[str], length: int) -> list[str]:
+def join_words(words: list[str], length: int) -> list[str]:
     """Texts of so many words each."""
     return [f"{' '.join(words[at : at + length])} ." for at in range(0, len(words), length)]
 
@@ -85,7 +85,7 @@ def memory(kind: str, megabytes: int = MEGABYTES) -> int:
         path, seed = Path(folder) / "text", 0
         with path.open("w", encoding="utf-8") as file:
             while file.tell() < megabytes * 1_000_000:
-                file.write("\n".join(joined(list(written(WORDS, seed)), 12)) + "\n")
+                file.write("\n".join(join_words(list(zipf_words(WORDS, seed)), 12)) + "\n")
                 seed += 1
         command = [sys.executable, "-m", "heedful", "tokenizer", "train", str(path), "--kind", kind]
         subprocess.run(

@@ -32,12 +32,12 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Case, str]]
     torch.manual_seed(0)
     for name, dtype in (("float32", torch.float32), ("bfloat16 autocast", torch.bfloat16)):
         title = f"train step, {name}, {BATCH} x {LENGTH} tokens"
-        yield measured(title, BATCH * LENGTH, trainers(dtype), rounds, said)
+        yield measure_case(title, BATCH * LENGTH, trainers(dtype), rounds, said)
     for title, batch, contenders in writers(torch.get_num_threads()):
-        yield measured(title, batch * NEW, contenders, rounds, said)
+        yield measure_case(title, batch * NEW, contenders, rounds, said)
 
 
-def measured(
+def measure_case(
     name: str, amount: float, contenders: Contenders, rounds: int, said: Callable[[], object]
 ) -> tuple[Case, str]:
     """The case of some contenders, the first of which is heedful, and the fastest of the others in float32."""
@@ -51,7 +51,7 @@ def model() -> Transformer:
     return cast(Transformer, build("transformer", size="base", vocab=VOCAB, order="post", dropout=0.1))
 
 
-def installed(name: str) -> bool:
+def is_peer_installed(name: str) -> bool:
     """Whether a peer is there."""
     return importlib.util.find_spec(name) is not None
 
@@ -70,7 +70,7 @@ def trainers(dtype: torch.dtype) -> Contenders:
         "heedful": (ours, ours),
         "torch.nn.Transformer": (engine, engine),
     }
-    if installed("transformers"):
+    if is_peer_installed("transformers"):
         theirs = marian_peer.in_transformers(model())
         scored["transformers MarianMTModel"] = theirs, by_marian(theirs)
     return {name: step(*contender, source, target, dtype) for name, contender in scored.items()}
@@ -134,9 +134,9 @@ def writers(threads: int) -> Iterator[tuple[str, int, Contenders]]:
     """The contenders of every search, each seen to have written as many tokens as it should."""
     ours = lively(model().eval())
     searches = [by_heedful(ours)]
-    if installed("transformers"):
+    if is_peer_installed("transformers"):
         searches.append(by_transformers(ours))
-    if installed("ctranslate2"):
+    if is_peer_installed("ctranslate2"):
         searches.append(by_ctranslate2(ours, threads))
     for batch in (1, BATCH):
         source = torch.randint(END + 1, VOCAB, (batch, LENGTH))

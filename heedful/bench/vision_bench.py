@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from heedful.training import run
+from heedful.training import run, run_folder
 from heedful.training.spec import recipes
 
 OUT = Path("runs") / "vision"
@@ -72,7 +72,7 @@ class Plot:
         from matplotlib.figure import Figure
         from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullLocator
 
-        from heedful.looking.draw import style
+        from heedful.looking.figure_style import style
 
         with style():
             figure = Figure(figsize=(5.2, 3.6))
@@ -110,7 +110,7 @@ def cases(rounds: int, said: Callable[[], object]) -> Iterator[tuple[Plot, str]]
     points = []
     for kind, name, recipe, sizes in networks(place.type):
         out = OUT / name
-        found = run.train(recipes.resolve(recipe, [*changes, *sizes]), out, (out / run.SPEC).exists(), place)
+        found = run.train(recipes.resolve(recipe, [*changes, *sizes]), out, (out / run_folder.SPEC).exists(), place)
         score = found["scores"]["accuracy"]
         points.append(Point(kind, name, found["weights"], float(found["operations"]), score))
         said()

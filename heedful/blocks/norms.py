@@ -26,7 +26,7 @@ class Total(torch.autograd.Function):
         return Total.forward(context, gradient)
 
 
-def summed(x: Tensor) -> Tensor:
+def sum_over_processes(x: Tensor) -> Tensor:
     """The sum of a tensor over all processes, which gradients find their way back through."""
     total: Tensor = Total.apply(x)  # type: ignore[no-untyped-call]
     return total
@@ -45,10 +45,10 @@ def over_all(norm: _BatchNorm, x: Tensor) -> Tensor | None:
         return None
     exact = x.to(torch.promote_types(x.dtype, torch.float32))
     axes, shape = [0, *range(2, x.dim())], [-1, *[1] * (x.dim() - 2)]
-    total = summed(torch.cat((exact.sum(axes), exact.new_full((1,), x.numel() // x.shape[1]))))
+    total = sum_over_processes(torch.cat((exact.sum(axes), exact.new_full((1,), x.numel() // x.shape[1]))))
     mean, count = total[:-1] / total[-1], total[-1]
     centred = exact - mean.view(shape)
-    variance = summed(centred.square().sum(axes)) / count
+    variance = sum_over_processes(centred.square().sum(axes)) / count
     with torch.no_grad():
         for kept, now in ((norm.running_mean, mean), (norm.running_var, variance * count / (count - 1))):
             if kept is not None:

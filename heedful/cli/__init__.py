@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> None:
         run(arguments)
     except SystemExit as left:
         gone = isinstance(left.__context__, BrokenPipeError)  # so rich leaves, which prints the help
-        status = terminal.flushed(left.code if isinstance(left.code, int) and not gone else 0)
+        status = terminal.flush_output(left.code if isinstance(left.code, int) and not gone else 0)
         if "RANK" not in os.environ:
             sys.exit(status)
         from heedful.training.distributed.ranks import leave

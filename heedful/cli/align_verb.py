@@ -52,9 +52,9 @@ def align(
     from heedful.training import run
 
     if out is not None:
-        draw.known(out)
-    given = pharaoh.read(gold, first) if gold is not None else None
-    model, task = run.trained(folder)
+        draw.check_path(out)
+    given = pharaoh.read_links(gold, first) if gold is not None else None
+    model, task = run.load_trained(folder)
     asked = [pair(text, number, gold is not None) for number, text in enumerate(inputs or lines_of_input(), 1)]
     if not asked:
         raise Refusal("standard input is empty; give a source, a tab and its target, one pair a line")
@@ -64,7 +64,7 @@ def align(
     found = []
     for number, one in enumerate(task.align(model.to(run.device(device)), asked), 1):
         say(pharaoh.write(one.links))
-        found.append(compared(one, given, f"{gold}", number))
+        found.append(compare_with_gold(one, given, f"{gold}", number))
     if out is not None:
         write(found, out)
     if given is not None:
@@ -84,7 +84,7 @@ def pair(text: str, number: int, complete: bool) -> Asked:
     return fields[0], fields[1] if len(fields) == 2 else None
 
 
-def compared(one: Alignment, given: list[Links] | None, path: str, number: int) -> Alignment:
+def compare_with_gold(one: Alignment, given: list[Links] | None, path: str, number: int) -> Alignment:
     """An alignment with what people say of it, where that is given."""
     from heedful.data.formats import pharaoh
 

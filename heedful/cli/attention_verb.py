@@ -21,7 +21,7 @@ app = typer.Typer(help="List the kinds of attention, and have one explained.", n
 
 
 @app.command("list")
-def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def list_kinds(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List every kind of attention: its name, cost in the length T of a sequence, whether it can hide the future.
 
     Then from which length on it overtakes full attention in training, where that was measured, and its paper.
@@ -38,7 +38,7 @@ def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     say(f"{'name':{wide}s} kind      tier  year  {'cost':21s}causal  {'overtakes softmax at T':34s}  paper")
     for kind in found:
         card = kind.card
-        over = ", ".join(f"{NAMED[at]} {shown(recorded.crossing(kind.name, at))}" for at in recorded.DEVICES)
+        over = ", ".join(f"{NAMED[at]} {length_in_words(recorded.crossing(kind.name, at))}" for at in recorded.DEVICES)
         say(
             f"{kind.name:{wide}s} {kind.role:9s} {card.tier:4s}  {card.year}  {card.cost:21s}"
             f"{'yes' if card.causal else 'no':6s}  {over:34s}  {card.paper}"
@@ -57,9 +57,9 @@ def explain(
     from heedful.looking import draw
     from heedful.tasks import kinds
 
-    kind = kinds.known(name)
+    kind = kinds.kind_named(name)
     if out is not None:
-        draw.known(out)
+        draw.check_path(out)
         kind.can_be_drawn()
     card = kind.card
     say(f"{kind.name}: {card.paper}\n\n{kind.about}\n")
@@ -71,11 +71,11 @@ def explain(
     word = kind.said or f'{kind.key}="{kind.word()}"'
     say(f"use     heedful train {'sets' if kind.role == 'pool' else 'RECIPE'} {word}")
     if out is not None:
-        drawn(kind, out)
+        draw_kind(kind, out)
         say(f"{out}: words of a sentence, whose vectors are by chance; nothing here was trained")
 
 
-def shown(length: int | str) -> str:
+def length_in_words(length: int | str) -> str:
     """A length as people write it, or the word that stands in its place."""
     return length if isinstance(length, str) else f"{length:,}"
 
@@ -101,14 +101,14 @@ def paying(kind: Kind) -> str:
     return "; ".join(said) if kind.name != "softmax" else "it is what the others are measured against"
 
 
-def drawn(kind: Kind, out: Path) -> None:
+def draw_kind(kind: Kind, out: Path) -> None:
     """The weights of a kind and of softmax, on the same words of a sentence."""
     from heedful.looking import draw
 
-    draw.write([*seen(kind)], out, f"{kind.name} beside softmax")
+    draw.write([*maps_of_kind(kind)], out, f"{kind.name} beside softmax")
 
 
-def seen(kind: Kind) -> Iterator[Map]:
+def maps_of_kind(kind: Kind) -> Iterator[Map]:
     """The maps of a kind, then of softmax: of one attention, or of all in a small model where layers work together."""
     from heedful.looking.look import look
     from heedful.looking.maps import Map
@@ -116,18 +116,23 @@ def seen(kind: Kind) -> Iterator[Map]:
 
     if kind.role in attention_kinds.DRAWN:
         for name in dict.fromkeys((kind.name, "softmax")):
-            weights = attention_kinds.known(name).weights()
-            yield Map(name, weights.contiguous(), named(weights.shape[1]), named(weights.shape[2]))
+            weights = attention_kinds.kind_named(name).weights()
+            yield Map(name, weights.contiguous(), sentence_words(weights.shape[1]), sentence_words(weights.shape[2]))
         return
-    for name, model in (kind.name, kind.model()), ("softmax", attention_kinds.known("softmax").model()):
+    for name, model in (kind.name, kind.model()), ("softmax", attention_kinds.kind_named("softmax").model()):
         with look(model) as found:
             model(attention_kinds.tokens())
         for path in found.paths:
             weights = found.weights(path)[0].detach()
-            yield Map(f"{name}: {path}", weights.contiguous(), named(weights.shape[1]), named(weights.shape[2]))
+            yield Map(
+                f"{name}: {path}",
+                weights.contiguous(),
+                sentence_words(weights.shape[1]),
+                sentence_words(weights.shape[2]),
+            )
 
 
-def named(count: int) -> tuple[str, ...]:
+def sentence_words(count: int) -> tuple[str, ...]:
     """The words of the sentence, behind nodes where there are more of them; fewer are what it was gathered into."""
     from heedful.models import attention_kinds
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from heedful.bench.measure import installed, lacking
-from heedful.errors import Refusal, unknown
+from heedful.bench.measure import is_installed, lacking
+from heedful.errors import Refusal, unknown_word
 from heedful.safe import outfile
 from heedful.terminal import Bars, say
 
@@ -38,7 +38,7 @@ def bench(
     names = [name for name in names or () if "=" not in name]
     for name in names:
         if name not in known:
-            raise unknown("bench", name, known)
+            raise unknown_word("bench", name, known)
         if changes and "changes" not in known[name].takes:
             raise Refusal(f"bench {name} takes no changes; leave {changes[0]} out")
     if file is not None:
@@ -55,12 +55,12 @@ def bench(
         if plot.suffix not in (".png", ".svg") or "attention" not in names:
             raise Refusal(f"--plot {plot} cannot be drawn; name a .png or .svg, for bench attention")
         outfile.check(plot, "--plot")
-    cases = [(name, *one) for name in names for one in measured(name, rounds, changes)]
+    cases = [(name, *one) for name in names for one in measure_cases(name, rounds, changes)]
     found = [{"bench": name, **told} for name, _, told in cases]
     if plot is not None:
         from heedful.bench.growth import Growth
 
-        drawn([case for _, case, _ in cases if isinstance(case, Growth)], plot)
+        draw_cases([case for _, case, _ in cases if isinstance(case, Growth)], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         outfile.write(file, json.dumps({**where, "cases": found}, indent=1) + "\n")
@@ -80,10 +80,10 @@ def measurable() -> dict[str, Bench]:
         path.stem.removesuffix("_bench"): ast.parse(path.read_text(encoding="utf-8"))
         for path in sorted(Path(folder).glob("*_bench.py"))
     }
-    return {name: found for name, tree in trees.items() if (found := offered(tree)) is not None}
+    return {name: found for name, tree in trees.items() if (found := bench_of(tree)) is not None}
 
 
-def offered(module: ast.Module) -> Bench | None:
+def bench_of(module: ast.Module) -> Bench | None:
     """What a module offers, where it has cases to measure."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and node.name == "cases":
@@ -101,10 +101,10 @@ def peers(name: str) -> tuple[str, ...]:
 def versions(names: list[str]) -> dict[str, str]:
     """Which versions took part."""
     packages = sorted({"heedful", "torch", *(peer for name in names for peer in peers(name))})
-    return {package: metadata.version(package) for package in packages if installed(package)}
+    return {package: metadata.version(package) for package in packages if is_installed(package)}
 
 
-def drawn(cases: list[Any], path: Path) -> None:
+def draw_cases(cases: list[Any], path: Path) -> None:
     """The cases that draw themselves, side by side in one picture."""
     from matplotlib.figure import Figure
 
@@ -117,7 +117,7 @@ def drawn(cases: list[Any], path: Path) -> None:
     say(path)
 
 
-def measured(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
+def measure_cases(name: str, rounds: int, changes: list[str]) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Each case, and the same as JSON, when its table is printed; a bar moves on a terminal meanwhile."""
     from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 

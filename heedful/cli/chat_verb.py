@@ -46,11 +46,11 @@ def chat(
     words |= {"repetition_penalty": repetition_penalty, "max_new_tokens": max_new_tokens, "weights": weights}
     decoding = Decoding().but(temperature=temperature, **words)
     model = native.load(folder).to(run.device(device))
-    for text in talk(Chat(model, decoding), said(), seed):
+    for text in talk(Chat(model, decoding), typed_lines(), seed):
         say(text, end="", flush=True)
 
 
-def said() -> Iterator[str]:
+def typed_lines() -> Iterator[str]:
     """What is typed, or the lines of standard input."""
     if not is_terminal(sys.stdin):
         yield from lines_of_input()

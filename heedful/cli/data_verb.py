@@ -32,7 +32,7 @@ MADE = {
 
 
 @app.command("list")
-def listed(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
+def list_sets(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the sets that are made on the fly and the public ones that can be fetched."""
     from heedful.data.public import catalogue, download
 
@@ -63,7 +63,8 @@ def get(
 
     from heedful.data.public import download
 
-    public, columns = download.known(name), ("{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    public = download.find_set(name)
+    columns = "{task.description}", BarColumn(), DownloadColumn(), TransferSpeedColumn()
     console = Bars()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=public.bytes)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from heedful.cli.arguments import Device, Folder, Other
-from heedful.errors import Failure, Refusal, unknown
+from heedful.errors import Failure, Refusal, unknown_word
 from heedful.terminal import Bars, note, say
 
 KEY = "model.mechanism="
@@ -42,8 +42,8 @@ def evaluate(
     from heedful.training import run
 
     if split not in ("train", "valid", "test"):
-        raise unknown("split", split, ("train", "valid", "test"))
-    model, task = run.trained(folder)
+        raise unknown_word("split", split, ("train", "valid", "test"))
+    model, task = run.load_trained(folder)
     others = [change.split("=", 1)[1] for change in changes or [] if change.startswith(KEY)]
     samples = run.samples(folder, task, [c for c in changes or [] if not c.startswith(KEY)], split)
     with answering(len(samples) * (1 + len(others[-1:]))) as task.tell:

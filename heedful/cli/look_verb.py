@@ -59,7 +59,7 @@ def look(
         if layer is not None or rollout:
             raise Refusal("--temperatures draws what comes next, and no layer; leave --layer and --rollout out")
         return heat(folder, text, out, numbers(temperatures), device)
-    draw.known(out)
+    draw.check_path(out)
     model, task = run.usable(folder)
     warn_of(task, [text])
     model.to(run.device(device))
@@ -70,19 +70,19 @@ def look(
 
 def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: float | None, out: Path) -> None:
     """Draws what all layers look at, or one; and rollouts that drop a share of the weights, where one is given."""
-    from heedful.errors import Refusal, unknown
+    from heedful.errors import Refusal, unknown_word
     from heedful.looking import draw, overlay, page
-    from heedful.looking.rollout import rolled
+    from heedful.looking.rollout import roll_out
     from heedful.views.rollout_over_image import rolled_over
 
     seen = task.look(model, text)
     paths = [map.path for map in seen.maps]
     if layer is not None and layer not in paths:
-        raise unknown("layer", layer, paths)
+        raise unknown_word("layer", layer, paths)
     shown = [map for map in seen.maps if layer in (None, map.path)]
     over: list[Any] = list(seen.sections) if layer is None else []
     if discard is not None:
-        held = rolled(seen.maps, discard)
+        held = roll_out(seen.maps, discard)
         if not held:
             raise Refusal("--rollout wants layers in which the same tokens look at each other; leave it out here")
         shown = [*held, *shown]
@@ -103,7 +103,7 @@ def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | No
     seen = [task.look(model, text) for text in texts]
     maps = [gaze(one.maps, word, text, layer) for one, text in zip(seen, texts, strict=True)]
     if out.suffix.lower() in (".png", ".svg"):
-        draw.told(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
+        draw.draw_heads(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
     else:
         draw.write(maps, out, f"What {word} looks at")
     say("\n".join([*(one.name for one in seen), str(out)]))
@@ -125,17 +125,17 @@ def numbers(text: str) -> list[float]:
 def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: str | None) -> None:
     """Draws how likely the next tokens are, at each temperature."""
     from heedful.decoding.scoring import following
-    from heedful.decoding.truncation import heated
+    from heedful.decoding.truncation import apply_temperature
     from heedful.formats import native
     from heedful.looking import draw
     from heedful.looking import temperatures as pictures
     from heedful.training import run
 
-    draw.known(out, pictures.ENDINGS)
+    draw.check_path(out, pictures.ENDINGS)
     model = native.load(folder).to(run.device(device))
     chances = following(model, text).double().cpu()
     tokenizer: Any = model.tokenizer
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens
-    pictures.write(words, {at: heated(chances, at).softmax(-1) for at in temperatures}, out, text)
+    pictures.write(words, {at: apply_temperature(chances, at).softmax(-1) for at in temperatures}, out, text)
     say(f"{text}\n{out}")

@@ -39,7 +39,9 @@ def plan(
             say(f"{layout:<18} {need}")
             continue
         cells = [need.weights, need.gradients, need.optimiser, need.activations, need.peak, need.sent]
-        columns = "  ".join(shown(cell).rjust(width) for cell, width in zip(cells, (7, 9, 9, 11, 8, 11), strict=True))
+        columns = "  ".join(
+            in_words(cell).rjust(width) for cell, width in zip(cells, (7, 9, 9, 11, 8, 11), strict=True)
+        )
         say(f"{layout:<18} {columns}  {'yes' if need.peak <= room else 'no'}")
 
 
@@ -51,7 +53,7 @@ def bytes_of(text: str) -> int:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def shown(count: int) -> str:
+def in_words(count: int) -> str:
     """Bytes as people read them."""
     for unit, size in (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if count >= size:

@@ -119,11 +119,11 @@ def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | No
 
 def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[list[Text]]:
     """The answers of a file of examples, the best first, to each input that stands behind them in a prompt."""
-    from heedful.data.formats.labelled_text import read
+    from heedful.data.formats.labelled_text import read_sentences
     from heedful.decoding.few_shot import Few
     from heedful.results import Text
 
-    examples = [(one.texts, one.label) for one in read(str(path))]
+    examples = [(one.texts, one.label) for one in read_sentences(str(path))]
     shown, inputs = Few(model, examples), [tuple(text.split("\t")) for text in asked]
     if best > len(shown.choices):
         raise Refusal(f"--best {best} asks for more answers than the {len(shown.choices)} in {path}; lower it")

@@ -18,11 +18,11 @@ def table(
 
     For instance `heedful table runs/tiny runs/small runs/base --out sizes.html`.
     """
-    from heedful.looking.draw import known
+    from heedful.looking.draw import check_path
     from heedful.training import table as runs
 
     if out is not None:
-        known(out, runs.ENDINGS)
+        check_path(out, runs.ENDINGS)
     header, found, cells = runs.table(folders)
     say(runs.markdown(header, cells), end="")
     if out is not None:

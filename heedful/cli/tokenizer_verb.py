@@ -78,16 +78,16 @@ def encode(
 
     For instance: heedful tokenizer encode tokenizer.json 'A man sleeps.' --pieces
     """
-    from heedful.tokenizers.explain import joined
+    from heedful.tokenizers.explain import join_pieces
 
-    made = opened(tokenizer)
+    made = open_tokenizer(tokenizer)
     for batch in batches(texts if texts else lines()):
         for text, ids in zip(batch, made.encode_all(batch, longest), strict=True):
             if as_json:
                 row = {"text": text, "ids": ids, "pieces": made.pieces(ids)}
                 say(json.dumps(row, ensure_ascii=False))
             else:
-                say(joined(tuple(made.pieces(ids))) if pieces else " ".join(map(str, ids)))
+                say(join_pieces(tuple(made.pieces(ids))) if pieces else " ".join(map(str, ids)))
 
 
 @app.command("decode", cls=Asking)
@@ -104,7 +104,7 @@ def decode(
 
     For instance: heedful tokenizer decode tokenizer.json 35 1021 7
     """
-    made = opened(tokenizer)
+    made = open_tokenizer(tokenizer)
     for batch in batches([" ".join(ids)] if ids else lines()):
         for text in made.decode_all([numbers(line) for line in batch]):
             say(text)
@@ -117,12 +117,12 @@ def explain(tokenizer: Given, texts: Texts = None) -> None:
     The number before a merge says the how manyth it is of all that were learnt: the first of those that can be done is
     done first. For instance: heedful tokenizer explain tokenizer.json lower
     """
-    made = opened(tokenizer)
+    made = open_tokenizer(tokenizer)
     for at, text in enumerate(texts if texts else lines()):
         say("\n".join([*([""] if at else []), *made.explain(text).lines()]))
 
 
-def opened(path: Path) -> Tokenizer:
+def open_tokenizer(path: Path) -> Tokenizer:
     """The tokenizer of a file."""
     from heedful.tokenizers import Tokenizer
 

@@ -29,19 +29,19 @@ def train(
     path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
-    from heedful.training import run, signals
+    from heedful.training import run, run_folder, signals
     from heedful.training.distributed import ranks as parallel
     from heedful.training.loop import Interrupted
     from heedful.training.spec import recipes
 
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
-    already = (folder / run.RESULT).exists()
+    already = (folder / run_folder.RESULT).exists()
     try:
-        with signals.stopping(), parallel.joined(device == "cpu") as ranks:
+        with signals.stopping(), parallel.join_processes(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))
             spec = recipes.resolve(recipe, changes)
             asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None
-            run.train(spec, folder, resume or parallel.restarted(), place, asked, ranks)
+            run.train(spec, folder, resume or parallel.is_restarted(), place, asked, ranks)
     except Interrupted:
         if not ranks.first:
             raise typer.Exit(130) from None

@@ -32,7 +32,7 @@ def verify_resume(
     """
     from heedful.errors import Failure, Refusal
     from heedful.training import run
-    from heedful.training.resume_proof import chosen, verify
+    from heedful.training.resume_proof import choose_cuts, verify
     from heedful.training.spec import recipes
 
     spec = recipes.resolve(recipe, changes or [])
@@ -40,7 +40,7 @@ def verify_resume(
     if out is not None and out.exists():
         raise Refusal(f"{out} exists; choose another --out")
     console = Bars()
-    where = chosen(cuts, spec.training.steps, seed)
+    where = choose_cuts(cuts, spec.training.steps, seed)
     with TemporaryDirectory() as spare, console.status("training"):
         words = [recipe, *(changes or []), "--device", place.type]
         differs = verify(words, out or Path(spare), where, note)

@@ -45,7 +45,7 @@ def to(batch: Batch, device: torch.device) -> Batch:
     return {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
 
 
-def pinned(batch: Batch) -> Batch:
+def pin(batch: Batch) -> Batch:
     """The batch where a GPU can fetch it while other work goes on."""
     return {name: tensor.pin_memory() for name, tensor in batch.items()}
 

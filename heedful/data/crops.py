@@ -44,7 +44,7 @@ class Stream:
         if whole_words and tokenizer.kind == "words":
             raise Refusal("data.whole_words is for tokens that are parts of words, and these are words; leave it out")
         ids, begins, starts = Row(np.min_scalar_type(max(len(tokenizer), END + 1) - 1)), Row(np.dtype(bool)), [0]
-        for parts in encoded(found, tokenizer, whole_words):
+        for parts in encode_parts(found, tokenizer, whole_words):
             last = BEGIN
             ids.add([BEGIN])
             begins.add([True])
@@ -78,11 +78,11 @@ class Stream:
         return self.begins[places].cumsum(1)
 
 
-def encoded(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> Iterator[Iterable[Part]]:
+def encode_parts(found: Sequence[Text], tokenizer: Tokenizer, whole_words: bool) -> Iterator[Iterable[Part]]:
     """The ids of each text, in parts; where tokens are whole words each line ends in END, and blanks are nothing."""
 
     def of(texts: Sequence[str]) -> Iterator[Part]:
-        flags = map(begun, tokenizer.by_words(texts)) if whole_words else repeat((), len(texts))
+        flags = map(word_starts, tokenizer.by_words(texts)) if whole_words else repeat((), len(texts))
         return zip(tokenizer.encode_all(texts), flags, strict=True)
 
     with progress("texts become tokens", sum(len(one.text) for one in found)) as heard:
@@ -131,7 +131,7 @@ def lines(block: str) -> list[str]:
     return [" ".join(line.split()) for line in block.split("\n")]
 
 
-def begun(words: Iterable[Sequence[int]]) -> list[bool]:
+def word_starts(words: Iterable[Sequence[int]]) -> list[bool]:
     """Whether each token of words is the first of its word."""
     return [place == 0 for word in words for place in range(len(word))]
 

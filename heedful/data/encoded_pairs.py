@@ -27,7 +27,7 @@ class Encoded:
     place: int = 0  # among the pairs that were opened with it
 
 
-def encoded(splits: Splits[Pair], ids: Callable[[Sequence[str]], Sequence[Ids]], vocab: int) -> Splits[Encoded]:
+def encode_pairs(splits: Splits[Pair], ids: Callable[[Sequence[str]], Sequence[Ids]], vocab: int) -> Splits[Encoded]:
     """Pairs as ids of so large a vocabulary; those that stay in their files are made when they are asked for."""
     return Splits(*(encoded_pairs(pairs, ids, vocab) for pairs in (splits.train, splits.valid, splits.test)))
 

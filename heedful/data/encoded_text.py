@@ -10,7 +10,7 @@ import torch
 
 from heedful.data.collate import Batch, stack
 from heedful.tokenizers import Joined
-from heedful.tokenizers.char_ngrams import spelt
+from heedful.tokenizers.char_ngrams import ngrams_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +42,4 @@ def batch_of(joined: Sequence[Joined], letters: int = 0) -> Batch:
     made = {"tokens": stack([one.ids for one in joined]), "segments": segments, "lengths": lengths}
     tasks = [one.task for one in joined if one.task is not None]
     made |= {"tasks": torch.tensor(tasks)} if tasks else {}
-    return made | {"letters": torch.from_numpy(spelt(joined, letters))} if letters else made
+    return made | {"letters": torch.from_numpy(ngrams_of(joined, letters))} if letters else made

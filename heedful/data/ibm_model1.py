@@ -114,7 +114,7 @@ def lexicon(pairs: Iterable[Pair], rounds: int = 5, diagonal: float | None = Non
 
 def _both(pairs: Sequence[Pair], rounds: int, diagonal: float) -> Lexicon:
     turned = [(target, source) for source, target in pairs]
-    return Lexicon(_learned(pairs, rounds, diagonal), _learned(turned, rounds, diagonal))
+    return Lexicon(_learn(pairs, rounds, diagonal), _learn(turned, rounds, diagonal))
 
 
 def _first(pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -126,9 +126,9 @@ def _first(pairs: Iterable[Pair]) -> Iterator[Pair]:
             yield source, target
 
 
-def _learned(pairs: Sequence[Pair], rounds: int, diagonal: float) -> Direction:
-    sources = _numbered((source for source, _ in pairs), first=NOTHING + 1)
-    targets = _numbered((target for _, target in pairs), first=0)
+def _learn(pairs: Sequence[Pair], rounds: int, diagonal: float) -> Direction:
+    sources = _word_numbers((source for source, _ in pairs), first=NOTHING + 1)
+    targets = _word_numbers((target for _, target in pairs), first=0)
     couples = _couples([(_ids(source, sources), _ids(target, targets)) for source, target in pairs], diagonal)
     keys, place = np.unique(couples.source * len(targets) + couples.target, return_inverse=True)
     source = keys // len(targets)
@@ -162,7 +162,7 @@ def _couples(pairs: Sequence[tuple[Ids, Ids]], diagonal: float) -> Couples:
     return Couples(source, couples.target, starts, distance, prior)
 
 
-def _numbered(sentences: Iterable[Words], first: int) -> dict[str, int]:
+def _word_numbers(sentences: Iterable[Words], first: int) -> dict[str, int]:
     return {word: at for at, word in enumerate(dict.fromkeys(w for words in sentences for w in words), first)}
 
 

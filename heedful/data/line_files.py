@@ -6,9 +6,11 @@ import codecs
 import csv
 import gzip
 import io
+import json
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from heedful.errors import RECODED, Refusal
 from heedful.safe.opening import amount, content, size_of
@@ -23,15 +25,15 @@ NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 def lines(path: str | Path) -> list[str]:
     """The lines of a UTF-8 file, gzipped or plain, without their ends."""
-    return [line.removesuffix("\r") for line in decoded(path).removesuffix("\n").split("\n")]
+    return [line.removesuffix("\r") for line in decode_text(path).removesuffix("\n").split("\n")]
 
 
 def text(path: str | Path) -> str:
     """All of a UTF-8 file, gzipped or plain; lines end in one sign, whoever wrote them."""
-    return decoded(path).replace("\r\n", "\n")
+    return decode_text(path).replace("\r\n", "\n")
 
 
-def decoded(path: str | Path) -> str:
+def decode_text(path: str | Path) -> str:
     """What a UTF-8 file says, gzipped or plain."""
     path = Path(path)
     if path.is_dir():
@@ -47,7 +49,7 @@ def decoded(path: str | Path) -> str:
     except ValueError as error:
         raise Refusal(f"{path} cannot be read: {error}; name another file") from None
     if data.startswith(GZIP):
-        data = unzipped(data, path)
+        data = unzip(data, path)
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
@@ -57,7 +59,7 @@ def decoded(path: str | Path) -> str:
         raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with {RECODED}") from None
 
 
-def unzipped(data: bytes, path: Path) -> bytes:
+def unzip(data: bytes, path: Path) -> bytes:
     """What a gzipped file holds."""
     try:
         whole = gzip.GzipFile(fileobj=io.BytesIO(data)).read(MOST + 1)
@@ -121,3 +123,12 @@ def _reads(field: str) -> bool:
     except ValueError:
         return False
     return "_" not in field
+
+
+def object_of(line: str, path: Path, number: int) -> dict[str, Any]:
+    """The JSON object of a line; an empty one where it holds anything else."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
+    return row if isinstance(row, dict) else {}

@@ -25,7 +25,7 @@ def dice_of(seed: int, epoch: int, samples: Sequence[int]) -> NDArray[np.int64]:
     """A number for each sample, by its place in its gallery: B."""
     digest = hashlib.sha256(f"{seed} {epoch} images".encode()).digest()
     first = np.array(int.from_bytes(digest[:8], "big", signed=True), dtype=np.int64)
-    return mixed(np.asarray(samples, dtype=np.int64) * STEP + first)
+    return mix_bits(np.asarray(samples, dtype=np.int64) * STEP + first)
 
 
 def steady_dice(first: int, count: int, device: torch.device) -> Tensor:
@@ -33,14 +33,14 @@ def steady_dice(first: int, count: int, device: torch.device) -> Tensor:
     return torch.from_numpy(dice_of(0, 0, range(first, first + count))).to(device)
 
 
-def mixed(x: Whole) -> Whole:
+def mix_bits(x: Whole) -> Whole:
     """Whole numbers of 64 bits that look like chance, one for each number; those of arrays and tensors agree."""
     for shift, factor in MIXERS:
-        x = (x ^ shifted(x, shift)) * factor
-    return x ^ shifted(x, 31)
+        x = (x ^ shift_right(x, shift)) * factor
+    return x ^ shift_right(x, 31)
 
 
-def shifted(x: Whole, by: int) -> Whole:
+def shift_right(x: Whole, by: int) -> Whole:
     """Bits moved to the right, zeros coming in: a shift alone brings in the sign."""
     return (x >> by) & ((1 << (64 - by)) - 1)
 
@@ -48,4 +48,4 @@ def shifted(x: Whole, by: int) -> Whole:
 def draw(dice: Tensor, count: int, purpose: int = 0) -> Tensor:
     """So many numbers from 0 up to 1 of each dice, others for each purpose: B -> B count."""
     counter = torch.arange(1, count + 1, device=dice.device) + (purpose << 20)
-    return shifted(mixed(dice[:, None] + counter * STEP), 64 - BITS).to(torch.float32) / (1 << BITS)
+    return shift_right(mix_bits(dice[:, None] + counter * STEP), 64 - BITS).to(torch.float32) / (1 << BITS)

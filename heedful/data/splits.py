@@ -101,7 +101,7 @@ class Plan:
         yield ordered[start:].tolist()
 
 
-def opened(
+def open_splits(
     data: Any,
     read: Callable[[str | Sides], Any],
     divide: Callable[[Any, str], Splits[Any]],
@@ -122,7 +122,7 @@ def opened(
     return Splits(train, valid, test)
 
 
-def taught(
+def learn_unseen(
     splits: Splits[Sample], classes: Callable[[Sample], Iterable[str]], content: Callable[[Sample], Content], few: str
 ) -> Splits[Sample]:
     """The same, but what is of a class that none to learn from has is learned from: it could not be answered.
@@ -144,7 +144,7 @@ def taught(
     return Splits([*splits.train, *rare], valid, test)
 
 
-def divided(
+def divide_samples(
     samples: Sequence[Sample],
     key: Callable[[Sample], Any],
     what: str,

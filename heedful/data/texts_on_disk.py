@@ -33,7 +33,7 @@ class File:
     """A text file in blocks that end between characters, and where each of them begins: its byte and its character."""
 
     def __init__(self, path: Path, packed: bool) -> None:
-        self.path, self.file = path, opened(path, packed)
+        self.path, self.file = path, open_unpacked(path, packed)
         weakref.finalize(self, self.file.close)
         if packed:
             unfold(path, self.file)
@@ -191,7 +191,7 @@ def is_packed(path: Path) -> bool:
         return file.read(len(line_files.GZIP)) == line_files.GZIP
 
 
-def opened(path: Path, packed: bool) -> IO[bytes]:
+def open_unpacked(path: Path, packed: bool) -> IO[bytes]:
     """A file to read from, or where that is packed, an empty one without a name for what it unfolds to."""
     return tempfile.TemporaryFile() if packed else path.open("rb")
 

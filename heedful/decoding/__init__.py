@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from heedful.decoding.generated_answer import Answer
     from heedful.decoding.logits_rules import Rules
     from heedful.decoding.sample import stream
-    from heedful.decoding.scoring import Judged, generate_judged, judged
+    from heedful.decoding.scoring import Judged, generate_judged, judge_answer
     from heedful.decoding.search_spec import Decoding, search
     from heedful.decoding.steps import Steps, begin
     from heedful.models.writer import Writer
@@ -24,7 +24,7 @@ __all__ = [
     "Writer",
     "begin",
     "generate_judged",
-    "judged",
+    "judge_answer",
     "roll",
     "search",
     "stream",

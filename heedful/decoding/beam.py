@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.decoding.generated_answer import Answer, penalty
 from heedful.decoding.logits_rules import FREE, Rules
 from heedful.decoding.steps import BranchingSteps, Steps, limits, searching

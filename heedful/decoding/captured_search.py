@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.decoding.dice import Dice
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.logits_rules import Rules
-from heedful.decoding.sample import drawn
+from heedful.decoding.sample import draw
 from heedful.decoding.steps import answering, limits
 from heedful.decoding.truncation import Cuts
 from heedful.engines.decode_graphs import Step, step_of
@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
     def choose(self, chances: Tensor, throw: Callable[[], Tensor]) -> Tensor:
         """The tokens: B 1."""
-        return chances.argmax(-1, keepdim=True) if self.cuts is None else drawn(self.cuts(chances), throw())[:, None]
+        return chances.argmax(-1, keepdim=True) if self.cuts is None else draw(self.cuts(chances), throw())[:, None]
 
 
 def search(
@@ -66,7 +66,7 @@ def search(
         compiled = decoding.steps == "compiled"
         step = step_of(model, len(limit), columns, context.places is not None, compiled)
         step.begin(prompts, context.places, throws, way)
-        answers = written(lambda at: step(at, way), step, prompts.shape[1], limit, ends)
+        answers = write(lambda at: step(at, way), step, prompts.shape[1], limit, ends)
     return [answers[at * best : (at + 1) * best] for at in range(many)]
 
 
@@ -81,7 +81,7 @@ def check(model: Writer, batch: Mapping[str, Tensor], decoding: Decoding, rules:
         raise Refusal(f"{asked} goes without bans, bias, no_repeat_ngram and stop strings; leave it or them out")
 
 
-def written(take: Callable[[int], None], step: Step, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
+def write(take: Callable[[int], None], step: Step, start: int, limit: list[int], ends: Sequence[int]) -> list[Answer]:
     """Every answer, of which the first token is chosen; only now and then it is asked whether all have ended."""
     for count in range(1, max(limit)):
         if ends and count % PATIENCE == 0:

@@ -117,7 +117,7 @@ class Chat(Script):
         most = min(self.decoding.max_new_tokens or self.room, self.room - prompt.shape[1])
         batch, decoding = {"prompt": prompt}, self.decoding.but(max_new_tokens=most)
         tokens = stream(self.writer, batch, decoding, seed, len(self.turns), rules)
-        yield from self.tokenizer.stream(kept(tokens, said))
+        yield from self.tokenizer.stream(keep_tokens(tokens, said))
         self.turns.append([*asked, *said, *self.written(self.roles.end)])
 
     @property
@@ -140,7 +140,7 @@ class Chat(Script):
         return begin + turns + asked
 
 
-def kept(tokens: Iterator[int], said: list[int]) -> Iterator[int]:
+def keep_tokens(tokens: Iterator[int], said: list[int]) -> Iterator[int]:
     """Tokens as they come, each of them kept."""
     for token in tokens:
         said.append(token)

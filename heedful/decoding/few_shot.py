@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from torch import nn
 
-from heedful.decoding.scoring import judged
+from heedful.decoding.scoring import judge_answer
 from heedful.errors import Refusal
 from heedful.models.writer import longest, writes
 
@@ -62,14 +62,14 @@ class Few:
     def prompt(self, texts: tuple[str, ...], count: int) -> str:
         """The last examples, so many of them, and what is asked."""
         shown = self.examples[len(self.examples) - count :]
-        return "".join(f"{written(*one)}\n\n" for one in shown) + written(texts)
+        return "".join(f"{example_text(*one)}\n\n" for one in shown) + example_text(texts)
 
     def chance(self, texts: tuple[str, ...], choice: str, count: int) -> float:
         """The log-probability of an answer and of the end of its line, behind so many examples."""
         prompt = self.prompt(texts, count)
         before, whole = (self.ids(text) for text in (prompt, f"{prompt} {choice}\n"))
         shared = alike(before, whole)
-        return math.fsum(token.chance for token in judged(self.model, whole[:shared], whole[shared:]))
+        return math.fsum(token.chance for token in judge_answer(self.model, whole[:shared], whole[shared:]))
 
     def ids(self, text: str) -> list[int]:
         """The ids of a text, without what a tokenizer puts behind it."""
@@ -87,7 +87,7 @@ def by_turns(examples: Sequence[Example]) -> list[Example]:
     return [one for one in turns if one is not None][::-1]
 
 
-def written(texts: tuple[str, ...], answer: str = "") -> str:
+def example_text(texts: tuple[str, ...], answer: str = "") -> str:
     """An example as it stands in a prompt, or what is asked, with no answer yet."""
     asked = "\n".join(f"Input: {' '.join(text.split())}" for text in texts)
     return f"{asked}\nAnswer: {answer}".rstrip()

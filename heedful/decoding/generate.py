@@ -98,12 +98,12 @@ def generate(
     if stream:
         tokens = follow(asked.writer, asked.batch, decoding, seed, 0, rules)
         return halts.pieces(asked.tokenizer.stream(tokens)) if asked.texts else tokens
-    answers = [asked.answer(*pair) for pair in zip(asked.prompts, written(asked, decoding, seed, rules), strict=True)]
+    answers = [asked.answer(*pair) for pair in zip(asked.prompts, write(asked, decoding, seed, rules), strict=True)]
     answers = [halts.before(text) for text in answers] if asked.texts else answers
     return answers if asked.many else answers[0]
 
 
-def written(asked: Asked, decoding: Decoding, seed: int, rules: Rules) -> list[Sequence[int]]:
+def write(asked: Asked, decoding: Decoding, seed: int, rules: Rules) -> list[Sequence[int]]:
     """The tokens of the answer to each prompt, up to a stop string and with what of that was written."""
     numbers = [0] * len(asked.rows)  # so that a prompt is answered alike whatever stands beside it
     return [best.tokens for [best] in search(asked.writer, asked.batch, decoding, 1, seed, numbers, rules=rules)]

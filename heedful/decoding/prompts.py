@@ -44,7 +44,7 @@ class Asked:
         self.rows = [self.checked(self.read(prompt)) for prompt in self.prompts]
         self.device = next(model.parameters()).device
         filling = self.writer.special.pad if self.reads_source else -1
-        self.batch = {"source" if self.reads_source else "prompt": filled(self.rows, filling).to(self.device)}
+        self.batch = {"source" if self.reads_source else "prompt": pad_rows(self.rows, filling).to(self.device)}
 
     def read(self, prompt: One) -> list[int]:
         """The ids of a prompt; a source ends with END, and where there is nothing to go on with, BEGIN stands there."""
@@ -126,7 +126,7 @@ def fits(prompt: object) -> bool:
     return isinstance(prompt, str) or (isinstance(prompt, list) and all(type(at) is int for at in prompt))
 
 
-def filled(rows: Sequence[Sequence[int]], filling: int) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[int]], filling: int) -> Tensor:
     """Rows of ids of unequal length as one tensor, filled up at the end: B S."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[filling] * (width - len(row))] for row in rows], dtype=torch.long).view(-1, width)

@@ -56,10 +56,10 @@ def sample(
 
 def by_chance(cut: Cuts, dice: Dice) -> Choose:
     """Draws a token of each target by its own die."""
-    return lambda chances, going, step: drawn(cut(chances), dice.throw(going.tolist(), step))
+    return lambda chances, going, step: draw(cut(chances), dice.throw(going.tolist(), step))
 
 
-def drawn(scores: Tensor, throws: Tensor) -> Tensor:
+def draw(scores: Tensor, throws: Tensor) -> Tensor:
     """The tokens (B) at which the summed chances of these scores (B V) pass the throws (B), each in [0, 1)."""
     summed = scores.softmax(-1).cumsum(-1, dtype=torch.float64)
     throws = throws.to(summed.device)[:, None] * summed[:, -1:]  # a sum may miss 1 by a rounding

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heedful.decoding.generate import bounds, written
+from heedful.decoding.generate import bounds, write
 from heedful.decoding.prompts import Asked, One
 from heedful.decoding.search_spec import Decoding
 from heedful.decoding.steps import Steps, answering
@@ -24,7 +24,7 @@ class Judged(NamedTuple):
     entropy: float  # in nats, of all that might have stood there
 
 
-def judged(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
+def judge_answer(model: nn.Module, prompt: One, answer: One) -> list[Judged]:
     """Each token of an answer to a prompt, of the same kind as that, with its log-probability and the entropy there.
 
     A text becomes tokens here; those that a model wrote itself are better given as ids.
@@ -72,7 +72,7 @@ def generate_judged(
     said = {name: how.pop(name) for name in ("stop", "bans", "bias") if name in how}
     decoding = Decoding().but(max_new_tokens=max_new_tokens, temperature=temperature, **how)
     halts, rules = bounds(asked, decoding, stop_at_end, **said)
-    ids = list(written(asked, decoding, seed, rules)[0])
+    ids = list(write(asked, decoding, seed, rules)[0])
     if halts.strings:
         text = halts.before(asked.tokenizer.decode(ids))
         while ids and asked.tokenizer.decode(ids[:-1]).startswith(text):

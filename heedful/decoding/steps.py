@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.logits_rules import FREE, Rules
 from heedful.engines import Weights, runner
@@ -65,7 +65,7 @@ class Steps:
         if self.memory is not None and self.length:  # which knows where each target goes on
             new, at = self.written[:, -1:], None
         else:
-            new, at = self.written.clamp(min=0), followed(self.context.places, self.length)
+            new, at = self.written.clamp(min=0), extend_places(self.context.places, self.length)
         states = self.model.states(new, self.context, self.memory, at)
         scores: Tensor = self.model.outputs(states[:, -1:])[:, -1]
         return scores
@@ -148,7 +148,7 @@ def limits(model: Writer, context: Beginning, max_new_tokens: int | None) -> Ten
     return torch.full_like(context.lengths, max_new_tokens)
 
 
-def followed(places: Tensor | None, count: int) -> Tensor | None:
+def extend_places(places: Tensor | None, count: int) -> Tensor | None:
     """Positions (B T) and those of `count` tokens more; none where they are not told."""
     if places is None:
         return None
@@ -174,7 +174,7 @@ def quiet(model: nn.Module) -> Iterator[None]:
     for part in learning:
         part.training = False
     try:
-        with torch.no_grad(), unplanned():
+        with torch.no_grad(), without_cudnn_attention():
             yield
     finally:
         for part in learning:
@@ -182,7 +182,7 @@ def quiet(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def unplanned() -> Iterator[None]:
+def without_cudnn_attention() -> Iterator[None]:
     """Without cuDNN's attention, which plans for a tenth of a second whenever a sequence has another length."""
     plans = torch.backends.cuda.cudnn_sdp_enabled()
     torch.backends.cuda.enable_cudnn_sdp(False)

@@ -32,7 +32,7 @@ class Cuts:
 
     def __call__(self, chances: Tensor) -> Tensor:
         """The scores (B V) to draw from, of log-probabilities (B V); what is cut stands at -inf."""
-        scores = heated(chances, self.temperature)
+        scores = apply_temperature(chances, self.temperature)
         if self.top_k:
             scores = likeliest(scores, self.top_k)
         if self.top_p < 1.0:
@@ -42,7 +42,7 @@ class Cuts:
         return scores
 
 
-def heated(scores: Tensor, temperature: float) -> Tensor:
+def apply_temperature(scores: Tensor, temperature: float) -> Tensor:
     """The scores over a temperature: below 1 the likely become likelier, towards 0 only the likeliest are left."""
     finite = torch.finfo(scores.dtype)
     behind = scores - scores.amax(-1, keepdim=True)  # the first stays at 0, so that no division makes all infinite

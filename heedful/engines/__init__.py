@@ -5,11 +5,11 @@ from heedful.engines.engine import (
     Engine,
     InferenceEngine,
     Weights,
-    chosen,
+    choose,
     inference,
     refresh,
     refusals,
     runner,
 )
 
-__all__ = ["ENGINES", "Engine", "InferenceEngine", "Weights", "chosen", "inference", "refresh", "refusals", "runner"]
+__all__ = ["ENGINES", "Engine", "InferenceEngine", "Weights", "choose", "inference", "refresh", "refusals", "runner"]

@@ -14,23 +14,23 @@ Batch = dict[str, Tensor]
 Shape = Callable[[Batch], Batch]
 
 
-def captured(batch: Batch, longest: int) -> Batch:
+def fill_for_graphs(batch: Batch, longest: int) -> Batch:
     """The batch with rows and columns of zeros up to multiples, columns never beyond the longest: B T -> B' T'."""
-    return filled(
+    return fill_up(
         batch,
         lambda rows: rows + -rows % ROWS,
         lambda length: max(length, min(length + -length % LENGTHS, longest)),
     )
 
 
-def compiled(batch: Batch, longest: int) -> Batch:
+def fill_for_compiler(batch: Batch, longest: int) -> Batch:
     """The batch with zeros up to powers of two, all its sides as long as the longest of them: B T -> B' T'."""
     side = max(length for tensor in batch.values() for length in tensor.shape[1:])
     side = max(side, min(power(side), longest))
-    return filled(batch, power, lambda length: side)
+    return fill_up(batch, power, lambda length: side)
 
 
-def filled(batch: Batch, rows: Callable[[int], int], columns: Callable[[int], int]) -> Batch:
+def fill_up(batch: Batch, rows: Callable[[int], int], columns: Callable[[int], int]) -> Batch:
     """The batch with as many rows and columns as asked for, the new ones zeros, which must mean nothing: padding."""
     made = {}
     for name, tensor in batch.items():

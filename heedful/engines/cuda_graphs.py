@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from heedful.attention.kept import LASTING
+from heedful.attention.lowering_cache import LASTING
 from heedful.engines.buckets import Batch
 from heedful.engines.engine import Engine
 from heedful.errors import Refusal

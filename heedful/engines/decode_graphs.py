@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.attention.kv_cache import FixedMemory
 from heedful.engines import decode_kernel
 from heedful.engines.engine import Engine
-from heedful.engines.tree import copied
+from heedful.engines.tree import shallow_copy
 from heedful.models.writer import Writer
 from heedful.outputs import Rounded
 
@@ -57,7 +57,7 @@ class Step:
 
     def __init__(self, model: nn.Module, batch: int, size: int, compiled: bool) -> None:
         weight, kernel = next(model.parameters()), decode_kernel.DecodeKernel()
-        self.model: Any = copied(model if kernel.refuses(model) else kernel.runner(model))  # for the model may go
+        self.model: Any = shallow_copy(model if kernel.refuses(model) else kernel.runner(model))  # for the model may go
         self.memory, self.outputs = FixedMemory(size), Rounded(cast(Any, model.outputs))
         decode_kernel.prepare(self.model, self.memory)
         self.newest = torch.zeros(batch, 1, dtype=torch.long, device=weight.device)

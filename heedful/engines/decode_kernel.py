@@ -16,7 +16,7 @@ from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.attention.projections import MultiHead, split
 from heedful.attention.sight import Sight
 from heedful.engines.engine import InferenceEngine
-from heedful.engines.tree import Model, beside, copied
+from heedful.engines.tree import Model, beside, shallow_copy
 
 LONG, MANY = 1024, 128  # columns up to which one program for each group will do; and programs that fill a GPU anyway
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
@@ -47,7 +47,7 @@ class DecodeKernel(InferenceEngine):
     def runner(self, model: Model) -> Model:
         global kernels
         kernels = import_module("heedful.engines.decode_kernel_triton")
-        return beside(model, lambda part: copied(part, DecodeAttention) if fits(part) else None)
+        return beside(model, lambda part: shallow_copy(part, DecodeAttention) if fits(part) else None)
 
     def refresh(self, parts: Sequence[nn.Module]) -> None:
         return  # it keeps nothing of the parameters
@@ -58,7 +58,7 @@ def fits(part: Any) -> bool:
     if type(part) is not Attention or type(part.project) is not MultiHead:
         return False
     project = part.project
-    return plain(part.mechanism) and project.parts[1] == project.parts[2] <= 256 * project.groups
+    return is_plain_softmax(part.mechanism) and project.parts[1] == project.parts[2] <= 256 * project.groups
 
 
 def prepare(model: nn.Module, memory: FixedMemory) -> None:
@@ -93,7 +93,7 @@ def serves(project: MultiHead, x: Tensor, sight: Sight, memory: Memory) -> bool:
     return causal and small and not torch.is_grad_enabled()
 
 
-def plain(mechanism: Mechanism) -> bool:
+def is_plain_softmax(mechanism: Mechanism) -> bool:
     """Whether its weights are a softmax of scaled dot products, and its sum is made as they say."""
     return type(mechanism).forward is Softmax.forward
 

@@ -20,7 +20,7 @@ SCHEMA = (
 
 
 @triton.jit
-def turned(x, beside, cos, sin):  # type: ignore[no-untyped-def]
+def rotate(x, beside, cos, sin):  # type: ignore[no-untyped-def]
     """Channels turned with those that stand half a head away, rounded as `Rotary` does."""
     kept = (x.to(tl.float32) * cos.to(tl.float32)).to(x.dtype)
     return (kept.to(tl.float32) + beside.to(tl.float32) * sin.to(tl.float32)).to(x.dtype)
@@ -53,8 +53,8 @@ def newest(  # type: ignore[no-untyped-def]
         place = tl.load(places + b * p_b + column) if PADDED else column
         cos = tl.load(turns + place * 2 * D + d, mask=inside, other=0.0)
         sin = tl.load(turns + place * 2 * D + D + d, mask=inside, other=0.0)
-        queries = turned(queries, tl.load(q + away[None], mask=asked, other=0.0), cos[None], sin[None])
-        key = turned(key, tl.load(k + away, mask=inside, other=0.0), cos, sin)
+        queries = rotate(queries, tl.load(q + away[None], mask=asked, other=0.0), cos[None], sin[None])
+        key = rotate(key, tl.load(k + away, mask=inside, other=0.0), cos, sin)
     first = b * s_b + g * s_g
     tl.store(keys + first + column * s_s + d, key, mask=inside)
     tl.store(values + first + column * s_s + d, value, mask=inside)

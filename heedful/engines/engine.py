@@ -51,7 +51,7 @@ ENGINES: Registry[type[Engine]] = Registry(
 RUNNERS: WeakSet[nn.Module] = WeakSet()  # models that engines run already
 
 
-def chosen(model: nn.Module, weights: Weights = "float32") -> list[str]:
+def choose(model: nn.Module, weights: Weights = "float32") -> list[str]:
     """Engine selection: those that serve a model as it answers, each over those before it.
 
     Rounded weights must be asked for, and are refused where they cannot be had; the others serve where they can. Steps
@@ -68,7 +68,7 @@ def runner(model: Model, weights: Weights = "float32") -> Model:
     """The model as those engines run it that are `chosen`; the model itself where none serves it, or some do."""
     if model in RUNNERS:
         return model
-    for name in chosen(model, weights):
+    for name in choose(model, weights):
         model = inference(name).runner(model)
         RUNNERS.add(model)
     return model

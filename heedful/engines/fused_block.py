@@ -18,7 +18,7 @@ from heedful.blocks.norms import LayerNorm, RMSNorm
 from heedful.engines import gemv
 from heedful.engines.engine import InferenceEngine
 from heedful.engines.prepacked import possible
-from heedful.engines.tree import Model, beside, copied
+from heedful.engines.tree import Model, beside, shallow_copy
 
 INTEGER, POINTER, FLOAT = ctypes.c_int64, ctypes.c_void_p, ctypes.c_double
 RELU, GELU_TANH, SILU = range(3)
@@ -106,7 +106,7 @@ class FusedBlocks(InferenceEngine):
         return ""
 
     def runner(self, model: Model) -> Model:
-        return beside(model, fused)
+        return beside(model, fuse)
 
     def refresh(self, parts: Sequence[nn.Module]) -> None:
         for part in parts:
@@ -114,11 +114,11 @@ class FusedBlocks(InferenceEngine):
                 part.row = Row(part, working()) if fits(part, FusedBlock) else None
 
 
-def fused(part: nn.Module) -> nn.Module | None:
+def fuse(part: nn.Module) -> nn.Module | None:
     """The same block, of which one row is the C++'s, where all its parts are known."""
     if not fits(part):
         return None
-    made: Any = copied(part, FusedBlock)
+    made: Any = shallow_copy(part, FusedBlock)
     made.row = Row(part, working())
     return made
 
@@ -148,7 +148,7 @@ def fits(block: Any, kind: type[Block] = Block) -> bool:
     turns = project.position is None or type(project.position).__call__ is Rotary.__call__
     alike = project.parts[1] == project.parts[2] and project.parts[1] // project.groups % gemv.STEP == 0
     gated = type(feedforward) is GatedFeedForward
-    return ready and lie and turns and alike and chained(project.parts, gated, norms, maps)
+    return ready and lie and turns and alike and chain_fits(project.parts, gated, norms, maps)
 
 
 def readable(part: Any) -> bool:
@@ -157,7 +157,7 @@ def readable(part: Any) -> bool:
     return held is None or held.by_row is not None
 
 
-def chained(parts: list[int], gated: bool, norms: Iterable[Any], maps: Iterable[Any]) -> bool:
+def chain_fits(parts: list[int], gated: bool, norms: Iterable[Any], maps: Iterable[Any]) -> bool:
     """Whether each part takes what the one before gives: what lies beyond it would be read."""
     qkv, join, up, down = maps
     gives = qkv.out_features, join.in_features, up.out_features
@@ -193,7 +193,7 @@ def address(tensor: Tensor | None) -> int | None:
 @cache
 def working() -> Any:
     """What was compiled, where it is there; None where it is not."""
-    call = getattr(gemv.compiled(), "by_block", None)
+    call = getattr(gemv.load_library(), "by_block", None)
     if call is not None:
         call.argtypes = (*[POINTER] * 5, INTEGER, INTEGER, POINTER, POINTER, ctypes.c_int)
         call.restype = None

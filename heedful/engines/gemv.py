@@ -61,7 +61,7 @@ def by(matrix: Tensor, call: Call) -> Product:
 @cache
 def working(dtype: torch.dtype) -> Call | None:
     """What was compiled for matrices of a dtype, where it gives what torch gives, on numbers whose sums are exact."""
-    call = getattr(compiled(), {torch.float32: "by_floats", torch.float16: "by_halves"}[dtype], None)
+    call = getattr(load_library(), {torch.float32: "by_floats", torch.float16: "by_halves"}[dtype], None)
     if call is None:
         return None
     call.argtypes, call.restype = (*[POINTER] * 4, INTEGER, INTEGER, ctypes.c_int), None
@@ -105,12 +105,12 @@ def on_large_pages(count: int) -> Tensor:
 
 
 @cache
-def compiled() -> ctypes.CDLL | None:
+def load_library() -> ctypes.CDLL | None:
     """The library, compiled for this processor or found where it was left the last time; None where that fails."""
     compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
     if compiler is None or os.name != "posix":
         return None
-    folder = kept()
+    folder = cache_folder()
     with (
         contextlib.suppress(OSError, subprocess.SubprocessError),
         contextlib.nullcontext(str(folder)) if folder else tempfile.TemporaryDirectory() as there,
@@ -134,7 +134,7 @@ def compile(compiler: str, place: Path) -> None:
         whole.replace(place)  # at once: another process may be looking for it
 
 
-def kept() -> Path | None:
+def cache_folder() -> Path | None:
     """The user's own folder for what can be made again, where there is one that nobody else may write to."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "heedful"
     with contextlib.suppress(OSError):

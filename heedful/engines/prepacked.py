@@ -14,7 +14,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from heedful.engines import gemv
 from heedful.engines.engine import InferenceEngine, Weights
-from heedful.engines.tree import Model, beside, copied
+from heedful.engines.tree import Model, beside, shallow_copy
 
 WORTHWHILE = 2**17  # numbers in a matrix; calling oneDNN costs 10 us more, and the matrix must be read to gain them
 ROWS = 32  # packed for this many rows at a time, a matrix serves few rows and hundreds; packed for one, one alone
@@ -114,7 +114,7 @@ class Prepacked(InferenceEngine):
         return ""
 
     def runner(self, model: Model) -> Model:
-        return beside(model, partial(packed, how=self.how, halves=gemv.Halves()))
+        return beside(model, partial(pack_layer, how=self.how, halves=gemv.Halves()))
 
     def refresh(self, parts: Sequence[nn.Module]) -> None:
         """Packs matrices that a sample of their numbers tells to have changed."""
@@ -139,11 +139,11 @@ class Halved(Prepacked):
         return ""
 
 
-def packed(part: nn.Module, how: Weights, halves: gemv.Halves) -> nn.Module | None:
+def pack_layer(part: nn.Module, how: Weights, halves: gemv.Halves) -> nn.Module | None:
     """A copy of a layer that multiplies packed, where that would gain something."""
     if not isinstance(part, nn.Linear) or not fits(part):
         return None
-    made = copied(part)
+    made = shallow_copy(part)
     vars(made)["weight"] = current(part.weight, how, halves)
     return made
 

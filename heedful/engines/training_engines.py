@@ -59,7 +59,7 @@ class Learning:
             return lambda batch: batch
         from heedful.engines import buckets
 
-        return partial(buckets.compiled if self.compiled else buckets.captured, longest=longest)
+        return partial(buckets.fill_for_compiler if self.compiled else buckets.fill_for_graphs, longest=longest)
 
 
 def static(model: nn.Module) -> nn.Module:

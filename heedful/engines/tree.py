@@ -12,7 +12,7 @@ from heedful.attention.mechanisms import Mechanism
 Model = TypeVar("Model", bound=nn.Module)
 
 
-def copied(part: Model, kind: type[nn.Module] | None = None) -> Model:
+def shallow_copy(part: Model, kind: type[nn.Module] | None = None) -> Model:
     """A shallow copy of a module, of another class where one is given: parameters, buffers and hooks are shared."""
     made: Model = object.__new__(kind or type(part))  # type: ignore[assignment]
     vars(made).update(vars(part))
@@ -37,7 +37,7 @@ def beside(model: Model, other: Callable[[nn.Module], nn.Module | None]) -> Mode
         children = {name: child if child is None else visit(child) for name, child in part._modules.items()}
         if all(child is part._modules[name] for name, child in children.items()):
             return part
-        whole = copied(part)
+        whole = shallow_copy(part)
         whole._modules.update(children)
         return whole
 

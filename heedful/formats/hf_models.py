@@ -21,11 +21,11 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout import Layout
 from heedful.formats.layout_registry import PUBLISHED, layout_for, layout_of
 from heedful.formats.name_rules import Rule, rules_of
-from heedful.formats.placing import placed
+from heedful.formats.placing import place_weights
 from heedful.formats.weights import check_depths, state
-from heedful.models import Spec, check_size, imagined
+from heedful.models import Spec, check_size, imagine
 from heedful.models import spec as spec_of
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import BEGIN, END
 from heedful.models.vision.image_spec import ImageSpec
 from heedful.safe.json_and_tensors import cure, read_json
@@ -37,18 +37,18 @@ ENDS = "Model", "ForPreTraining", "LMHeadModel", "ForCausalLM", "ForConditionalG
 BEGINNINGS = ("decoder_start_token_id", "forced_bos_token_id")  # which older folders have in config.json
 
 
-def read(folder: Path) -> nn.Module:
+def read_model(folder: Path) -> nn.Module:
     """The model of a folder with a config.json. Nothing is executed, and no number is read before all names fit."""
     config = Config(beginnings(folder) | read_json(folder / CONFIG), str(folder / CONFIG))
     layout, files = layout_of(config), weights_of(folder)
     if layout.kind in image_processors.OWN:
-        seen = image_processors.read(folder, layout.kind, config.whole("num_channels", 3))
+        seen = image_processors.read_processor(folder, layout.kind, config.whole("num_channels", 3))
         config = Config({**config.values, **seen}, config.where)
     there = {ours: theirs for theirs, ours in layout.named(files.where).items()}
     described = files.described
     spec = read_spec(layout, config, {name: described[theirs] for name, theirs in there.items()}, ends_of(folder))
     check_depths(spec, len(there), config.where)
-    own = state(imagined(spec))
+    own = state(imagine(spec))
     rules = rules_of(own, layout.table(spec))
     ties = layout.ties(spec)
     compare(layout, rules, own, {name: described[theirs] for name, theirs in there.items()}, ties, str(folder))
@@ -62,7 +62,7 @@ def read(folder: Path) -> nn.Module:
         tensors[name] = rule.read([files.tensor(there[one]) for one in rule.names])
         for one in rule.names if rule.copies else ():
             files.forget(there[one])
-    return placed(spec, tensors)
+    return place_weights(spec, tensors)
 
 
 def beginnings(folder: Path) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def tell_left(layout: Layout, spec: Spec, rules: Mapping[str, Rule], there: Mapp
     left = sorted({name.rpartition(".")[0] for name in there if layout.is_left(name) and name not in own})
     if left:
         warnings.warn(
-            f"{where}: {' and '.join(left)} are left out: {asked(spec)!r} is asked without them", stacklevel=4
+            f"{where}: {' and '.join(left)} are left out: {word_asked(spec)!r} is asked without them", stacklevel=4
         )
 
 
@@ -199,7 +199,7 @@ def write(model: nn.Module, folder: Path) -> nn.Module:
         image_processors.write(model.spec, folder)
         said = {key: value for key, value in said.items() if key not in image_processors.PIXELS.values()}
     (folder / CONFIG).write_text(json.dumps(said, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    if asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
+    if word_asked(model.spec) == NEXT and (how := layout.generation(model.spec)):
         (folder / GENERATION).write_text(json.dumps(how, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     write_tensors(tensors, folder / WEIGHTS, {"format": "pt"})
     if getattr(model, "tokenizer", None) is not None:
@@ -211,7 +211,7 @@ def framing(model: nn.Module) -> nn.Module:
     """A model that is asked of a text, with a tokenizer of ours, such that others put around it what is read here."""
     tokenizer: Any = getattr(model, "tokenizer", None)
     assert isinstance(model.spec, Spec)
-    if asked(model.spec) == NEXT or tokenizer is None or not tokenizer.ours:
+    if word_asked(model.spec) == NEXT or tokenizer is None or not tokenizer.ours:
         return model
     other = copy.copy(model)
     vars(other)["tokenizer"] = Ending(tokenizer, END, BEGIN)

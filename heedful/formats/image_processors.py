@@ -16,7 +16,7 @@ from heedful.errors import Refusal
 from heedful.formats.file_names import NESTED_PROCESSOR, PROCESSOR
 from heedful.formats.foreign_config import Config
 from heedful.inputs.image_input import BICUBIC, BILINEAR, FILTERS, LARGEST, TransformersProcessor
-from heedful.models.part_words import said as word
+from heedful.models.part_words import with_arguments as word
 from heedful.models.vision.image_spec import ImageSpec, processor
 from heedful.safe.json_and_tensors import read_json
 
@@ -81,7 +81,7 @@ IGNORED = (  # where they are not read: by other flags or another class; maps of
 )
 
 
-def read(folder: Path, kind: str, channels: int) -> dict[str, Any]:
+def read_processor(folder: Path, kind: str, channels: int) -> dict[str, Any]:
     """What a folder says of pictures, as keys of a config.json of ours; nothing where it has no such file."""
     path, said = folder / NESTED_PROCESSOR, None
     if os.path.lexists(path):
@@ -169,7 +169,7 @@ def convnext(config: Config, size: Mapping[str, int], crop: dict[str, int]) -> t
         return square(side), crop
     if crop:
         raise config.refusal("do_center_crop", "pictures are cropped by crop_pct already; set it to false")
-    return {"shortest_edge": limited(config, "crop_pct", int(min(side / part, 2 * LARGEST)))}, square(side)
+    return {"shortest_edge": side_of(config, "crop_pct", int(min(side / part, 2 * LARGEST)))}, square(side)
 
 
 def sides(config: Config, key: str, both: bool) -> dict[str, int]:
@@ -182,10 +182,10 @@ def sides(config: Config, key: str, both: bool) -> dict[str, int]:
     known = ({"height", "width"}, {"shortest_edge"}, {"shortest_edge", "longest_edge"})
     if not isinstance(value, dict) or {one for one in value if value[one] is not None} not in known:
         raise config.refusal(key, "give height and width, or shortest_edge, or shortest_edge and longest_edge")
-    return {one: limited(config, key, side) for one, side in value.items() if side is not None}
+    return {one: side_of(config, key, side) for one, side in value.items() if side is not None}
 
 
-def limited(config: Config, key: str, side: Any) -> int:
+def side_of(config: Config, key: str, side: Any) -> int:
     """A side that a picture can have."""
     if type(side) is not int or not 0 < side <= LARGEST:
         raise config.refusal(key, f"sides should be whole numbers from 1 to {LARGEST:,}")
@@ -205,10 +205,11 @@ def pads(config: Config, name: str, made: TransformersProcessor) -> None:
 
 def write(spec: ImageSpec, folder: Path) -> None:
     """What a spec says of pictures, for transformers' image processors."""
-    (folder / PROCESSOR).write_text(json.dumps(told(spec), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    said = json.dumps(processor_config(spec), indent=2, sort_keys=True)
+    (folder / PROCESSOR).write_text(f"{said}\n", encoding="utf-8")
 
 
-def told(spec: ImageSpec) -> dict[str, Any]:
+def processor_config(spec: ImageSpec) -> dict[str, Any]:
     """A picture fills the shape, and its middle is kept. That can be said of squares; others are filled by stretching.
 
     Of the processors that are known to every version, BiT's is the one that does no more and no less.

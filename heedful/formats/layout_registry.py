@@ -11,11 +11,11 @@ from typing import Any
 
 from torch import nn
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.formats.foreign_config import Config
 from heedful.formats.layout import Layout
 from heedful.formats.weights import state
-from heedful.models import Spec, imagined
+from heedful.models import Spec, imagine
 from heedful.models import spec as spec_of
 from heedful.models.canonical import meaning
 from heedful.registry import Registry
@@ -65,7 +65,7 @@ OTHERS: Registry[Callable[[Config], Layout]] = Registry(  # by which a config.js
 PUBLISHED: Registry[Callable[[Any], nn.Module]] = Registry(  # how a family becomes one that the layouts can say
     "family",
     "heedful.published",
-    {"transformer": "heedful.formats.hf.transformer:published", "beit": "heedful.formats.hf.beit:untaught"},
+    {"transformer": "heedful.formats.hf.transformer:as_public_family", "beit": "heedful.formats.hf.beit:without_coder"},
 )
 BY_DATA = {"vocab", "source_vocab", "classes", "labels", "tasks"}  # keys that nobody can choose
 
@@ -76,7 +76,7 @@ def layout_of(config: Config) -> Layout:
         return OTHERS["timm"](config)
     kind = config.word("model_type")
     if kind not in LAYOUTS:
-        refused = unknown("model_type", kind[:60], LAYOUTS)
+        refused = unknown_word("model_type", kind[:60], LAYOUTS)
         raise Refusal(f"{config.where}: {refused}")
     return LAYOUTS[kind]
 
@@ -93,7 +93,7 @@ def layout_for(spec: Spec) -> tuple[Layout, dict[str, Any]]:
     faults = {}
     for layout in fitting:
         config = layout.config(spec)
-        faults[layout] = lost(layout, spec, config)
+        faults[layout] = lost_fields(layout, spec, config)
         if not faults[layout]:
             return layout, config
     layout, keys = min(faults.items(), key=lambda fault: len(fault[1]))
@@ -109,16 +109,16 @@ def cure(layout: Layout, spec: Spec, keys: dict[str, Any]) -> str:
         return ""
     try:
         other = spec_of(**spec.model_dump() | keys)
-        if lost(layout, other, layout.config(other)):
+        if lost_fields(layout, other, layout.config(other)):
             return ""
     except Refusal:
         return ""
     return f"train it with {' '.join(f'model.{key}={value}' for key, value in keys.items())}, or "
 
 
-def lost(layout: Layout, spec: Spec, config: dict[str, Any]) -> dict[str, Any]:
+def lost_fields(layout: Layout, spec: Spec, config: dict[str, Any]) -> dict[str, Any]:
     """The keys of a spec that read otherwise from its config, with what they read."""
-    own = state(imagined(spec))
+    own = state(imagine(spec))
     rules = [(rule.filled(name), tensor) for name, tensor in own.items() for rule in layout.table(spec)]
     there = {name: tensor for rule, tensor in rules if rule is not None for name in rule.names}
     try:

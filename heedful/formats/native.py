@@ -13,7 +13,7 @@ from torch import nn
 from heedful.errors import Refusal
 from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SETTINGS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
-from heedful.models import Spec, check_size, imagined, spec_as_written
+from heedful.models import Spec, check_size, imagine, spec_as_written
 from heedful.registry import Registry
 from heedful.safe.json_and_tensors import LARGEST, cure, read_json
 from heedful.safe.opening import content, everything, inside
@@ -185,7 +185,7 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
     place = model_folder(folder)
     if check:
         check_sums(place)
-    model = native(place) if is_native(place) else hf_models.read(place)
+    model = native(place) if is_native(place) else hf_models.read_model(place)
     if hf_folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)
     return model.eval()
@@ -193,14 +193,14 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
 
 def native(place: Path) -> nn.Module:
     """The model of a folder in our own layout."""
-    from heedful.formats.placing import placed
+    from heedful.formats.placing import place_weights
     from heedful.safe.mapped_weights import Files
 
     spec, files = read_spec(place / SPEC), Files([place / WEIGHTS])
     check_depths(spec, len(files.where), str(place / SPEC))
-    compare(state(imagined(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
+    compare(state(imagine(spec)), files.described, str(place / WEIGHTS))  # before any memory is asked for
     check_size(spec)
-    return placed(spec, {name: files.tensor(name) for name in files.where})
+    return place_weights(spec, {name: files.tensor(name) for name in files.where})
 
 
 class Beside:
@@ -214,7 +214,7 @@ class Beside:
         """The tokenizer itself."""
         from heedful.tokenizers import hf_folders
 
-        return hf_folders.read(self.folder)
+        return hf_folders.read_folder(self.folder)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what copying asks of every object

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Padding
 from heedful.errors import Failure, Refusal
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import LanguageSpec
 from heedful.models.text.encoder_decoder import EncoderDecoder
 
@@ -87,7 +87,7 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
     spec: Any = model.spec
     weight = next(model.parameters())
     tokens = torch.ones(BATCH, LENGTH, dtype=torch.long, device=weight.device)
-    if isinstance(model, EncoderDecoder) and asked(spec) == NEXT:
+    if isinstance(model, EncoderDecoder) and word_asked(spec) == NEXT:
         target = torch.ones(BATCH, LENGTH + 1, dtype=torch.long, device=weight.device)
         states = torch.zeros(BATCH, LENGTH, spec.width, dtype=weight.dtype, device=weight.device)
         written = {"target": target, "states": states, "source": tokens}

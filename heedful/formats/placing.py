@@ -28,7 +28,7 @@ def hollow() -> Iterator[None]:
         hook.remove()
 
 
-def placed(spec: Spec, tensors: Mapping[str, Tensor]) -> nn.Module:
+def place_weights(spec: Spec, tensors: Mapping[str, Tensor]) -> nn.Module:
     """The model of a spec with these very tensors as its weights, by name, tied ones once."""
     with hollow():
         model = assemble(spec)
@@ -39,7 +39,7 @@ def placed(spec: Spec, tensors: Mapping[str, Tensor]) -> nn.Module:
     for part in model.modules():
         for name, parameter in part._parameters.items():
             if parameter is not None:
-                held[id(parameter)] = learned(held[id(parameter)], parameter)
+                held[id(parameter)] = as_parameter(held[id(parameter)], parameter)
                 part._parameters[name] = held[id(parameter)]  # type: ignore[assignment]
         for name, buffer in part._buffers.items():
             if buffer is not None and id(buffer) in held:
@@ -47,7 +47,7 @@ def placed(spec: Spec, tensors: Mapping[str, Tensor]) -> nn.Module:
     return model.to(kind)
 
 
-def learned(tensor: Tensor, like: nn.Parameter) -> nn.Parameter:
+def as_parameter(tensor: Tensor, like: nn.Parameter) -> nn.Parameter:
     """A tensor as the parameter in the place of another."""
     return tensor if isinstance(tensor, nn.Parameter) else nn.Parameter(tensor, requires_grad=like.requires_grad)
 

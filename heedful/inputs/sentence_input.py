@@ -49,11 +49,16 @@ class Sentences(nn.Module):
         x = self.table(tokens)
         if letters is not None:
             x = x + self.spelt(letters)
-        if self.segments is not None:
-            x = x + self.segments(torch.zeros_like(tokens) if segments is None else segments)
-        elif segments is not None:
-            raise Refusal("the model does not know segments; leave them out")
+        x = self.with_segments(x, torch.zeros_like(tokens), segments)
         return self.widen(self.drop(self.norm(self.position(x, sight.rows))))
+
+    def with_segments(self, x: Tensor, first: Tensor, segments: Tensor | None) -> Tensor:
+        """Tokens with the vectors of their segments added, of the first one where none are given: B T M."""
+        if self.segments is not None:
+            return x + self.segments(first if segments is None else segments)
+        if segments is not None:
+            raise Refusal("the model does not know segments; leave them out")
+        return x
 
     def spelt(self, letters: Tensor) -> Tensor:
         """What the n-grams of tokens (B T K) tell, 0 being none: their vectors' sum, as long as one of them: B T M."""

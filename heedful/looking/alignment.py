@@ -16,7 +16,7 @@ from heedful.errors import Failure
 from heedful.looking.maps import Map
 from heedful.safe import outfile
 
-__all__ = ["Agreement", "Alignment", "Link", "agreement", "error_rate", "guide", "links", "words_map", "write_json"]
+__all__ = ["Agreement", "Alignment", "Link", "agreement", "guide", "links", "words_map", "write_json"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +113,6 @@ def guide(links: Iterable[Link], rows: Sequence[int], columns: Sequence[int]) ->
         linked[target, source] = 1.0
     wanted = row.T @ linked @ column  # T S
     return wanted / wanted.sum(1, keepdim=True).clamp(min=1)
-
-
-def error_rate(
-    found: Sequence[Iterable[Link]], sure: Sequence[Iterable[Link]], possible: Sequence[Iterable[Link]] = ()
-) -> float:
-    """The alignment error rate over all sentences; see `agreement`."""
-    return agreement(found, sure, possible).error_rate
 
 
 def agreement(

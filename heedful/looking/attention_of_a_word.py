@@ -59,9 +59,9 @@ def begins(pieces: Sequence[str], at: int) -> bool:
     """Whether a word may begin at a piece: it goes on with none before it."""
     if pieces[at].startswith("##"):
         return at > 0 and pieces[at - 1].isspace()  # whose first letter is no piece with the blank before it
-    return at == 0 or pieces[at][:1].isspace() or not (pieces[at - 1][-1:].isalpha() and spaced(pieces))
+    return at == 0 or pieces[at][:1].isspace() or not (pieces[at - 1][-1:].isalpha() and tells_blanks(pieces))
 
 
-def spaced(pieces: Sequence[str]) -> bool:
+def tells_blanks(pieces: Sequence[str]) -> bool:
     """Whether the pieces of words tell of the blanks before them."""
     return any(piece[:1].isspace() or piece[-1:].isspace() for piece in pieces)

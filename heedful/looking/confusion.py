@@ -26,7 +26,7 @@ def balance(labels: Iterable[str], where: str) -> str:
     return f"classes   {', '.join(said[:NAMED])}{more}{note}"
 
 
-def counted(labels: Sequence[str], truth: Sequence[str], said: Sequence[str]) -> NDArray[np.int64]:
+def confusion_matrix(labels: Sequence[str], truth: Sequence[str], said: Sequence[str]) -> NDArray[np.int64]:
     """Confusion matrix: how often each class (a row) was taken for each (a column)."""
     counts = np.zeros((len(labels), len(labels)), dtype=np.int64)
     place = {label: at for at, label in enumerate(labels)}
@@ -34,7 +34,7 @@ def counted(labels: Sequence[str], truth: Sequence[str], said: Sequence[str]) ->
     return counts
 
 
-def told(
+def sections(
     labels: Sequence[str], counts: NDArray[np.int64], sure: Sequence[calibration.Bin]
 ) -> tuple[Figures, Confusion, Curves]:
     """The classes that are hardest, what rows of `counts` were taken for which columns, and the reliability diagram."""

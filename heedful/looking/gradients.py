@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms import Mechanism
 
 
@@ -32,12 +32,13 @@ class Felt:
         values, outputs = zip(*self.made.values(), strict=True)
         slopes = torch.autograd.grad(answer, outputs)
         return {
-            path: slope @ shared(v, slope.shape[1]).mT for path, v, slope in zip(self.made, values, slopes, strict=True)
+            path: slope @ repeat_kv(v, slope.shape[1]).mT
+            for path, v, slope in zip(self.made, values, slopes, strict=True)
         }
 
 
 @contextmanager
-def felt(model: nn.Module) -> Iterator[Felt]:
+def keep_values(model: nn.Module) -> Iterator[Felt]:
     """Keeps what each mechanism was given for values, and what it made of them; gradients must be on."""
     found = Felt()
 

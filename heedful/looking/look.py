@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Sight
 from heedful.attention.mechanisms import Mechanism
-from heedful.errors import unknown
+from heedful.errors import unknown_word
 
 Call = tuple[Mechanism, Tensor, Tensor, Sight]
 
@@ -64,7 +64,7 @@ class Seen:
 
     def _at(self, path: str) -> list[Call]:
         if not self._calls.get(path):
-            raise unknown("path", path, self.paths)
+            raise unknown_word("path", path, self.paths)
         return self._calls[path]
 
 
@@ -79,7 +79,7 @@ def look(model: nn.Module) -> Iterator[Seen]:
 
     A compiled model is run eagerly while it is looked at, and says so.
     """
-    mechanisms = {_plain(path): m for path, m in model.named_modules() if isinstance(m, Mechanism)}
+    mechanisms = {_uncompiled_path(path): m for path, m in model.named_modules() if isinstance(m, Mechanism)}
     seen = Seen(list(mechanisms))
 
     def keeper(path: str) -> Any:
@@ -98,7 +98,7 @@ def look(model: nn.Module) -> Iterator[Seen]:
             hook.remove()
 
 
-def _plain(path: str) -> str:
+def _uncompiled_path(path: str) -> str:
     """The path of an attention, whose name does not tell that it was compiled."""
     return path.replace("_orig_mod.", "").removesuffix(".mechanism")
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from heedful.looking.draw import INK, QUIET, save, style
+from heedful.looking.figure_style import INK, QUIET, save, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +45,7 @@ class Overlay:
         image = f'<img alt="" class="{kind}" src="{photo}">'
         figures = f"<figure><div>{image}</div><figcaption>image</figcaption></figure>"
         for name, weights in self.weights:
-            heat = f'<img alt="" class="heat{" small" * apart(weights)}" src="{picture(shaded(weights))}">'
+            heat = f'<img alt="" class="heat{" small" * apart(weights)}" src="{picture(shade(weights))}">'
             words = escape(caption(name, weights)).replace("\n", "<br>")
             figures += f"<figure><div>{image}{heat}</div><figcaption>{words}</figcaption></figure>"
         return f'{note}<div class="overlays">{figures}</div>'
@@ -80,7 +80,7 @@ class Pictures:
         return f"<figure><div>{image}</div><figcaption>{escape(words)}</figcaption></figure>"
 
 
-def shaded(weights: Tensor) -> NDArray[np.uint8]:
+def shade(weights: Tensor) -> NDArray[np.uint8]:
     """Weights (rows x columns) as a colour that lets the image through where they are small: rows columns 4."""
     numbers = weights.detach().float().cpu().numpy()
     low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
@@ -121,10 +121,10 @@ def span(weights: Tensor) -> str:
 def draw(parts: Sequence[Overlay | Pictures], path: str | Path) -> None:
     """Draws all parts below each other as .png or .svg."""
     with style():
-        save(drawn(parts), path)
+        save(draw_parts(parts), path)
 
 
-def drawn(parts: Sequence[Overlay | Pictures]) -> Figure:
+def draw_parts(parts: Sequence[Overlay | Pictures]) -> Figure:
     """All parts below each other, each row as high as its pictures and their words."""
     from matplotlib.figure import Figure
 
@@ -163,6 +163,6 @@ def _place(figure: Figure, left: float, bottom: float, highest: float, panel: Pa
     place: Any = {"extent": (0, image.shape[1], image.shape[0], 0), "aspect": "auto"}
     axes.imshow(image, **place)
     if weights is not None:
-        axes.imshow(shaded(weights), **place, interpolation="nearest" if apart(weights) else "bilinear")
+        axes.imshow(shade(weights), **place, interpolation="nearest" if apart(weights) else "bilinear")
         name = caption(name, weights)
     axes.set_title(name, fontsize=7, color=QUIET, pad=3, parse_math=False)

@@ -180,9 +180,7 @@ class Attention:
     title: str
     examples: tuple[Example, ...]
     note: str = ""
-    start: str = (
-        ""  # what is shown first, "layer=decoder.blocks.1.cross&head=2"; else the last cross-attention there is
-    )
+    start: str = ""  # shown first, "layer=decoder.blocks.1.cross&head=2"; else the last cross-attention there is
 
     def __post_init__(self) -> None:
         if not self.examples:

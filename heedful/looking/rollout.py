@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.looking.maps import Map
 
 FUSED: dict[str, Callable[[Tensor], Tensor]] = {  # heads become one: H T T -> T T
@@ -25,18 +25,18 @@ def rollout(layers: Sequence[Tensor], heads: str = "mean", discard: float = 0.0)
     counts as nothing, but for the first token's of itself (Gildenblat, 2020).
     """
     if heads not in FUSED:
-        raise unknown("way to take heads together", heads, FUSED)
+        raise unknown_word("way to take heads together", heads, FUSED)
     if not 0.0 <= discard < 1.0:
         raise Refusal(f"a share of {discard} cannot be discarded; choose one from 0 up to but not including 1")
     if not layers or any(one.shape[-2:] != layers[0].shape[-2:] or one.shape[-1] != one.shape[-2] for one in layers):
         raise Refusal("a rollout wants layers in which the same tokens look at each other; look at an encoder")
     whole = torch.eye(layers[0].shape[-1], dtype=layers[0].dtype, device=layers[0].device)
     for weights in layers:
-        whole = mixed(kept(FUSED[heads](weights), discard)) @ whole
+        whole = mix_with_itself(discard_smallest(FUSED[heads](weights), discard)) @ whole
     return whole
 
 
-def kept(weights: Tensor, discard: float) -> Tensor:
+def discard_smallest(weights: Tensor, discard: float) -> Tensor:
     """The weights (T T) without the smallest share of them; of what is equal the first go first."""
     count = int(weights.numel() * discard)
     least = weights.flatten().sort(stable=True).indices[:count]
@@ -45,7 +45,7 @@ def kept(weights: Tensor, discard: float) -> Tensor:
     return made
 
 
-def mixed(weights: Tensor) -> Tensor:
+def mix_with_itself(weights: Tensor) -> Tensor:
     """Half of what is looked at and half of the token itself, each row summing to one."""
     half = (weights + torch.eye(len(weights), dtype=weights.dtype, device=weights.device)) / 2
     return half / half.sum(-1, keepdim=True)
@@ -56,7 +56,7 @@ def share(discard: float) -> str:
     return f"{100 * discard:g}% dropped"
 
 
-def rolled(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
+def roll_out(maps: Sequence[Map], discard: float = 0.0) -> list[Map]:
     """The rollout of each stack whose tokens look at each other, as maps: by the heads' mean, maximum and minimum.
 
     Where a token joins those that were there before, as a ConViT's class token does, from that layer on.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from heedful.looking.draw import INK, LINE, QUIET, ramp, save, style
+from heedful.looking.figure_style import INK, LINE, QUIET, ramp, save, style
 from heedful.looking.maps import visible
 from heedful.safe import outfile
 

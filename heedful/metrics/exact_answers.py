@@ -29,7 +29,7 @@ class ExactAnswers(Metric[Any]):
 
     def update(self, samples: Sequence[Any], seen: Sequence[Span], learned: Any) -> None:
         for one, said in zip(samples, seen, strict=True):
-            exact, f1 = judged(one.read, said.text)
+            exact, f1 = judge_answer(one.read, said.text)
             self.exact.append(exact)
             self.f1.append(f1)
 
@@ -40,16 +40,16 @@ class ExactAnswers(Metric[Any]):
         return {name: sum(made) / max(1, len(made)) for name, made in (("exact", self.exact), ("f1", self.f1))}
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """An answer without case, punctuation and articles, as SQuAD's own program compares them."""
     return " ".join(ARTICLES.sub(" ", text.lower().translate(MARKS)).split())
 
 
-def judged(question: Question, said: str) -> tuple[float, float]:
+def judge_answer(question: Question, said: str) -> tuple[float, float]:
     """Whether what was said is exact, and its F1 by words, of the answer that it is nearest to."""
-    known = [plain(text) for text, _ in question.answers]
+    known = [normalise(text) for text, _ in question.answers]
     known = [text for text in known if text] or [""]
-    return max(float(plain(said) == text) for text in known), max(overlap(plain(said), text) for text in known)
+    return max(float(normalise(said) == text) for text in known), max(overlap(normalise(said), text) for text in known)
 
 
 def overlap(said: str, known: str) -> float:

@@ -39,12 +39,12 @@ class NeighbourAccuracy(Metric[Any]):
     def compute(self) -> dict[str, float]:
         if not self.labels:
             return {"accuracy": 0.0}
-        said = voted(torch.cat(self.vectors), self.labels, self.known)
+        said = vote_of_nearest(torch.cat(self.vectors), self.labels, self.known)
         right = [label == one.name for label, one in zip(self.labels, said, strict=True)]
         return {"accuracy": sum(right) / len(right)}
 
 
-def voted(vectors: Tensor, labels: Sequence[str], known: Sequence[str]) -> list[Label]:
+def vote_of_nearest(vectors: Tensor, labels: Sequence[str], known: Sequence[str]) -> list[Label]:
     """What the nearest others of each sample are, by their votes, and the share of the votes."""
     near, close = neighbours(vectors)
     made = []

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.looking.confusion import counted
+from heedful.looking.confusion import confusion_matrix
 from heedful.metrics.metric import Metric
 from heedful.results import Label
 
@@ -24,7 +24,7 @@ class MacroF1(Metric[Any]):
     counts: NDArray[np.int64] | None = None  # how often each class (a row) was taken for each (a column)
 
     def update(self, samples: Sequence[Any], seen: Sequence[Label], learned: Any) -> None:
-        self.add(counted(learned.labels, [one.label for one in samples], [one.name for one in seen]))
+        self.add(confusion_matrix(learned.labels, [one.label for one in samples], [one.name for one in seen]))
 
     def merge(self, other: Self) -> None:
         if other.counts is not None:

@@ -56,10 +56,10 @@ def evaluate(
     heard: Heard,
 ) -> dict[str, float]:
     """The scores of a model on samples, each source asked once."""
-    return scores(gathered(metrics, results, model, samples, learned, heard))
+    return scores(gather_metrics(metrics, results, model, samples, learned, heard))
 
 
-def gathered(
+def gather_metrics(
     metrics: Sequence[Metric[Any]],
     results: Source,
     model: nn.Module,

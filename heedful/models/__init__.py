@@ -10,9 +10,9 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.models.family import Family
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.specs import Spec
 from heedful.registry import Registry, lazily
 
@@ -77,7 +77,7 @@ def spec(family: str, size: str | None = None, **numbers: Any) -> Spec:
     """The spec of a model: a family, a named size of it, and numbers and words that say otherwise."""
     kind = FAMILIES.named(str(family)).spec
     if size is not None and str(size) not in kind.sizes:
-        raise unknown(f"size of {family}", str(size), kind.sizes)
+        raise unknown_word(f"size of {family}", str(size), kind.sizes)
     try:
         with torch.device("meta"):  # a spec tries its parts, and none should take memory yet
             return kind(**{"family": family, **(kind.sizes[size] if size else {}), **numbers})
@@ -122,7 +122,7 @@ def build(family: str, size: str | None = None, **numbers: Any) -> nn.Module:
 def assemble(spec: Spec) -> nn.Module:
     """The model that a spec describes, with fresh weights."""
     family = FAMILIES[spec.family]
-    made = family.model if asked(spec) == NEXT else family.reading or family.model
+    made = family.model if word_asked(spec) == NEXT else family.reading or family.model
     if isinstance(spec, AskedSpec) and spec.members > 1:
         from heedful.models.ensemble import Members
 
@@ -130,7 +130,7 @@ def assemble(spec: Spec) -> nn.Module:
     return made(spec)
 
 
-def imagined(spec: Spec) -> nn.Module:
+def imagine(spec: Spec) -> nn.Module:
     """The model that a spec describes, of tensors on the meta device, which have shapes and take no memory."""
     try:
         with torch.device("meta"):
@@ -159,7 +159,7 @@ def check_size(spec: Spec) -> None:
 
 def bytes_of(spec: Spec) -> int:
     """What a model's weights take; none are made."""
-    return sum(tensor.numel() * tensor.element_size() for tensor in imagined(spec).parameters())
+    return sum(tensor.numel() * tensor.element_size() for tensor in imagine(spec).parameters())
 
 
 def first_line(error: Exception) -> str:
@@ -189,6 +189,6 @@ __all__ = [
     "WordVectors",
     "assemble",
     "build",
-    "imagined",
+    "imagine",
     "spec",
 ]

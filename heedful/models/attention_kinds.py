@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal, Everything, Mask, MultiHead
 from heedful.attention.card import Card
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.inputs.positions import waves
 from heedful.models import part_tables, part_words
 from heedful.models.refusals import refusal
@@ -155,11 +155,11 @@ def beside() -> dict[str, Kind]:
     return {kind.name: kind for kind in made}
 
 
-def known(name: str, among: Mapping[str, Kind] | None = None) -> Kind:
+def kind_named(name: str, among: Mapping[str, Kind] | None = None) -> Kind:
     """The kind of a name, of these or of all that are words."""
     kinds = every() if among is None else among
     if name not in kinds:
-        raise unknown("kind of attention", name, kinds)
+        raise unknown_word("kind of attention", name, kinds)
     return kinds[name]
 
 
@@ -196,7 +196,7 @@ def instead(model: nn.Module, word: str) -> nn.Module:
     except RuntimeError:  # a projection of another size
         missing = ["project"]
     if own := [name for name in missing if not name.endswith(("directions", "centres"))]:
-        where = "" if known(part_words.parse(word)[0]).card.causal else " where nothing hides the future"
+        where = "" if kind_named(part_words.parse(word)[0]).card.causal else " where nothing hides the future"
         raise Refusal(
             f"model.mechanism={word} has weights of its own ({own[0]}) that this model never learned; "
             f"train with it{where}"

@@ -131,7 +131,7 @@ def self_attention(spec: Blueprint) -> Any:
 
 def one_attention(spec: Blueprint) -> Attention:
     """Attention by the spec's own projection, mechanism and join."""
-    mechanism, kind = _mechanism(spec), part_words.named("project", spec.project, part_tables.PROJECTIONS)
+    mechanism, kind = _mechanism(spec), part_words.entry_named("project", spec.project, part_tables.PROJECTIONS)
     if mechanism.shares and kind is not MultiHead:
         raise Refusal(f"model.mechanism={spec.mechanism} makes its queries its keys; leave model.project out")
     kind = SharedQK if mechanism.shares else kind
@@ -176,7 +176,7 @@ def stack(spec: Blueprint, make: Callable[[Blueprint], nn.Module] | None = None)
 
 def cross_block(spec: Blueprint) -> CrossBlock:
     """A decoder's block."""
-    kind = part_words.named("order", spec.order, part_tables.CROSS_BLOCKS)
+    kind = part_words.entry_named("order", spec.order, part_tables.CROSS_BLOCKS)
     return kind(
         spec.width, self_attention(spec), cross_attention(spec), feedforward(spec), norm(spec.norm), spec.dropout
     )

@@ -26,7 +26,7 @@ WORDS: dict[str, Mapping[str, Any]] = {
 def meaning(spec: Spec) -> dict[str, Any]:
     """Each key of a spec with what it stands for: numbers that are not given, and words without their arguments."""
     said = dict(spec)
-    said |= {name: told(said[name], known) for name, known in WORDS.items() if name in said}
+    said |= {name: in_full(said[name], known) for name, known in WORDS.items() if name in said}
     if isinstance(spec, Deep):
         said["hidden"] = spec.hidden or 4 * spec.width
     if isinstance(spec, Groups):
@@ -34,13 +34,13 @@ def meaning(spec: Spec) -> dict[str, Any]:
     if "input_dropout" in said:
         said["input_dropout"] = said["dropout"] if said["input_dropout"] is None else said["input_dropout"]
     if "merge_norm" in said:
-        said["merge_norm"] = told(said["merge_norm"], part_tables.NORMS) if said["merge_norm"] else said["norm"]
+        said["merge_norm"] = in_full(said["merge_norm"], part_tables.NORMS) if said["merge_norm"] else said["norm"]
     if "leading" in said:
         said["leading"] = spec.first  # type: ignore[attr-defined]
     return said | {name: said[name] or said[other] for name, other in DECODER.items() if name in said}
 
 
-def told(word: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def in_full(word: str, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """A word with all arguments of its part, those that it does not give by their defaults."""
     name, given = part_words.parse(word)
     takes = part_words.arguments(known[name]) if known.get(name) else {}

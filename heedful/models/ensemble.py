@@ -44,12 +44,7 @@ class Members(nn.Module):
             )
             for member, share in zip(self.members, shares, strict=True)
         ]
-        whole = made[0].new_empty(copies, many, *made[0].shape[1:])
-        for share, said in zip(shares[:many], made, strict=False):
-            whole[:, share] = said.unflatten(0, (copies, -1))
-        for said in made[many:]:  # who has no sample reads another's, so that all take part, and learns nothing
-            whole = whole + 0 * said.sum()
-        return whole.flatten(0, 1)
+        return deal_back(made, shares[:many], many, copies)
 
     def mean(self, scores: Tensor) -> Tensor:
         """The scores whose chances are the mean of those of members' scores: K B ... C -> B ... C."""
@@ -65,11 +60,21 @@ def part(of: Tensor | None, rows: slice, copies: int) -> Tensor | None:
     return None if of is None else of.unflatten(0, (copies, -1))[:, rows].flatten(0, 1).contiguous()
 
 
+def deal_back(made: list[Tensor], shares: list[slice], many: int, copies: int) -> Tensor:
+    """What members made of their shares, in the order of the batch, each of its copies behind the other."""
+    whole = made[0].new_empty(copies, many, *made[0].shape[1:])
+    for share, said in zip(shares, made, strict=False):
+        whole[:, share] = said.unflatten(0, (copies, -1))
+    for said in made[many:]:  # who has no sample reads another's, so that all take part, and learns nothing
+        whole = whole + 0 * said.sum()
+    return whole.flatten(0, 1)
+
+
 def alone(model: nn.Module) -> list[nn.Module]:
     """The models that answer together; one that answers alone is its own."""
     return list(model.members) if isinstance(model, Members) else [model]
 
 
-def within(name: str) -> str:
+def in_member(name: str) -> str:
     """The name that a weight, or a part, has within its member."""
     return WITHIN.sub("", name)

@@ -37,13 +37,13 @@ OF_ALL = {"several": "multi_label"}  # and of every family that had it
 NEEDLESS = SHARED | {"classes", "labels", "pool", "leading", "distilled"}  # that families had to which they say nothing
 
 
-def renamed(family: str) -> dict[str, str]:
+def renames_of(family: str) -> dict[str, str]:
     """What a family's former keys are called now."""
     return {**OF_ALL, **RENAMED.get(family, {})}
 
 
 def brought_up_to_date(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a spec that was written before, by the keys that its family has now."""
-    names = renamed(str(values.get("family")))
+    names = renames_of(str(values.get("family")))
     made = {key if key in known else names.get(key, key): value for key, value in values.items()}
     return {key: value for key, value in made.items() if key in known or key not in NEEDLESS}

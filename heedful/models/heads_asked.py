@@ -43,7 +43,7 @@ class AskedSpec(LanguageSpec):
         return self
 
 
-def asked(spec: Spec) -> str:
+def word_asked(spec: Spec) -> str:
     """The word of what a model is asked; those that cannot be asked several things write."""
     return part_words.parse(spec.output)[0] if isinstance(spec, AskedSpec) else NEXT
 

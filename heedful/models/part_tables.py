@@ -25,12 +25,11 @@ from heedful.blocks import (
     Stack,
 )
 from heedful.errors import Refusal
-from heedful.models.part_words import Part, choose, named, parse
+from heedful.models.part_words import Part, choose, entry_named, parse
 from heedful.registry import Registry
 
 if TYPE_CHECKING:
     from heedful.inputs import GridPosition, Patches, Position, Processor
-    from heedful.outputs import Each, FirstPool
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
@@ -187,57 +186,6 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "silu": nn.SiLU,
     "tanh": nn.Tanh,
 }
-POOLS: Registry[type[Each]] = Registry(
-    "pool",
-    "heedful.pools",
-    {
-        "mean": "heedful.outputs.class_output:Mean",
-        "first": "heedful.outputs.class_output:First",
-        "attention": "heedful.outputs.class_output:Attended",
-        "each": "heedful.outputs.class_output:Each",
-    },
-)
-OUTPUTS: Registry[type[nn.Module]] = Registry(
-    "output",
-    "heedful.outputs",
-    {
-        "states": "heedful.outputs.sentence_output:States",
-        "pooled": "heedful.outputs.sentence_output:Pooled",
-        "classes": "heedful.outputs.sentence_output:Classes",
-        "tags": "heedful.outputs.sentence_output:Tags",
-        "answer": "heedful.outputs.sentence_output:Answer",
-        "masked": "heedful.outputs.sentence_output:MaskedToken",
-    },
-)
-DECODER_OUTPUTS: Registry[type[nn.Module]] = Registry(
-    "output",
-    "heedful.decoder_outputs",
-    {
-        "next": "heedful.outputs.token_output:NextToken",
-        "classes": "heedful.outputs.sentence_output:LastClasses",
-        "tags": "heedful.outputs.sentence_output:Tags",
-        "answer": "heedful.outputs.sentence_output:Answer",
-    },
-)
-BART_OUTPUTS: Registry[Part] = Registry(
-    "output",
-    "heedful.bart_outputs",
-    {
-        "next": "heedful.outputs.token_output:NextToken",
-        "classes": "heedful.models.text.bart:CLASSES",
-        "answer": "heedful.outputs.sentence_output:Answer",
-    },
-)
-IMAGE_POOLS: Registry[type[FirstPool]] = Registry(
-    "pool",
-    "heedful.image_pools",
-    {
-        "first": "heedful.outputs.pools:FirstPool",
-        "mean": "heedful.outputs.pools:MeanPool",
-        "both": "heedful.outputs.pools:BothPool",
-        "attention": "heedful.outputs.pools:AttentionPool",
-    },
-)
 
 
 def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, activation: str = "relu") -> FeedForward:
@@ -245,14 +193,14 @@ def plainly(width: int, hidden: int, dropout: float = 0.0, bias: bool = True, ac
     return FeedForward(width, hidden, ACTIVATIONS[activation], dropout, bias)
 
 
-def gated(
+def gated_feedforward(
     width: int, hidden: int, activation: str = "silu", dropout: float = 0.0, bias: bool = True
 ) -> GatedFeedForward:
     """A gated feed-forward with the activation that a word names."""
-    return GatedFeedForward(width, hidden, named("activation", activation, ACTIVATIONS), dropout, bias)
+    return GatedFeedForward(width, hidden, entry_named("activation", activation, ACTIVATIONS), dropout, bias)
 
 
-def scaled(first: float = 1e-5) -> Callable[..., Block]:
+def scaled_blocks(first: float = 1e-5) -> Callable[..., Block]:
     """Blocks that scale what they add, by so much at first."""
     return partial(ScaledBlock, first=first)
 
@@ -260,19 +208,21 @@ def scaled(first: float = 1e-5) -> Callable[..., Block]:
 BLOCKS: dict[str, Callable[..., Callable[..., Block]]] = {
     "pre": lambda: Block,
     "post": lambda: PostNormBlock,
-    "scaled": scaled,
+    "scaled": scaled_blocks,
 }
 
 
-def joined(heads: int, value: int, width: int, bias: bool = True) -> Join:
+def join_heads(heads: int, value: int, width: int, bias: bool = True) -> Join:
     """Heads side by side, mixed by one matrix."""
     return Join(heads * value, width, bias=bias)
 
 
 JOINS: Registry[Part] = Registry(
-    "join", "heedful.joins", {"matrix": joined, "routed": "heedful.attention.heads.routed:Routed"}
+    "join", "heedful.joins", {"matrix": join_heads, "routed": "heedful.attention.heads.routed:Routed"}
 )
-FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {"gated": gated}
+FEEDFORWARDS: dict[str, Part] = {word: partial(plainly, activation=word) for word in ACTIVATIONS} | {
+    "gated": gated_feedforward
+}
 
 
 def mechanism(word: str, heads: int, width: int, length: int = 512) -> Mechanism:

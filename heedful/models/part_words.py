@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 
 Part = Callable[..., Any]
 Entry = TypeVar("Entry")
@@ -37,20 +37,20 @@ def parse(word: str) -> tuple[str, dict[str, Any]]:
         if not pair or pair[1] in given:
             raise wrong
         try:
-            given[pair[1]] = plain(pair[2])
+            given[pair[1]] = parse_value(pair[2])
         except ValueError:  # a number without end, or nearly
             raise wrong from None
         at = pair.end()
     return whole[1], given
 
 
-def said(word: str, **more: Any) -> str:
+def with_arguments(word: str, **more: Any) -> str:
     """The word with more arguments, where it does not say them itself."""
     name, given = parse(word)
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in (more | given).items())})"
 
 
-def plain(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """The value that a text writes: a number, a quoted text, True, False or None."""
     if text[0] in "'\"":
         return text[1:-1]
@@ -74,23 +74,23 @@ def kind_of(argument: inspect.Parameter) -> str:
     return str(getattr(argument.annotation, "__name__", argument.annotation))
 
 
-def named(what: str, word: str, known: Mapping[str, Entry]) -> Entry:
+def entry_named(what: str, word: str, known: Mapping[str, Entry]) -> Entry:
     """The entry of a table that a plain word names."""
     if word not in known:
-        raise unknown(what, word, known)
+        raise unknown_word(what, word, known)
     return known[word]
 
 
 def choose(what: str, word: str, known: Mapping[str, Part | None], **filled: Any) -> Any:
     """The part that a word names, built with the word's arguments and those of `filled` that it takes."""
     name, given = parse(word)
-    part = named(what, name, known)
+    part = entry_named(what, name, known)
     if part is None:
         return None
     takes = arguments(part)
     for key, value in given.items():
         if key not in takes:
-            raise unknown(f"argument of {what} {name!r}:", key, takes)
+            raise unknown_word(f"argument of {what} {name!r}:", key, takes)
         kind = kind_of(takes[key])
         fitting = FITTING.get(kind.removesuffix(" | None"), (type(value),))
         if type(value) not in fitting and not (value is None and kind.endswith(" | None")):

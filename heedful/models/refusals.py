@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from heedful.errors import Refusal, nearest
-from heedful.models.former_keys import renamed
+from heedful.models.former_keys import renames_of
 from heedful.models.specs import SHARED, Spec
 
 FITTING = {  # what pydantic found, as the end of "it should be ..."
@@ -29,7 +29,7 @@ FITTING = {  # what pydantic found, as the end of "it should be ..."
 def refusal(error: ValidationError, where: str, kind: type[BaseModel]) -> Refusal:
     """What pydantic found wrong, as one sentence about the first thing that is."""
     fault = worst(error)
-    path, inner = located(kind, fault["loc"])
+    path, inner = locate(kind, fault["loc"])
     key = ".".join([where, *path]).strip(".")
     if fault["type"] == "extra_forbidden":
         return unknown_key(key, inner)
@@ -53,19 +53,19 @@ def worst(error: ValidationError) -> ErrorDetails:
     return max(same, key=lambda fault: (len(fault["loc"]), fault["type"] == "extra_forbidden"))
 
 
-def located(kind: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel]]:
+def locate(kind: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[list[str], type[BaseModel]]:
     """The keys on the way to a fault, without pydantic's own, and the spec in which the last of them stands."""
     path: list[str] = []
     for at, part in enumerate(loc):
         if part in kind.model_fields:
             path.append(str(part))
-            kind = (within(kind.model_fields[str(part)].annotation) or kind) if at < len(loc) - 1 else kind
+            kind = (spec_within(kind.model_fields[str(part)].annotation) or kind) if at < len(loc) - 1 else kind
         elif at == len(loc) - 1 and part not in ("str", kind.__name__) and "[" not in str(part):
             path.append(str(part))
     return path, kind
 
 
-def within(annotation: Any) -> type[BaseModel] | None:
+def spec_within(annotation: Any) -> type[BaseModel] | None:
     """The spec that a field holds, where it holds one."""
     kinds = (annotation, *get_args(annotation))
     return next((kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
@@ -76,12 +76,12 @@ def unknown_key(key: str, kind: type[BaseModel]) -> Refusal:
     *above, last = key.split(".")
     if issubclass(kind, Spec):
         family = kind.model_fields["family"].default
-        if (names := renamed(family)).get(last) in kind.model_fields:
+        if (names := renames_of(family)).get(last) in kind.model_fields:
             return Refusal(f"{key} is called {'.'.join((*above, names[last]))} now; write that")
         if last in SHARED:
             return Refusal(f"the family {family} has nothing that {key} could change; leave it out")
     known = [".".join((*above, name)) for name in kind.model_fields]
-    inner = {name: within(field.annotation) for name, field in kind.model_fields.items()}
+    inner = {name: spec_within(field.annotation) for name, field in kind.model_fields.items()}
     homes = {name: frozenset(spec.model_fields) for name, spec in inner.items() if spec}
     homes |= {"model": SHARED | {"family"}} if "model" in kind.model_fields else {}
     home = [f"{name}.{last}" for name, fields in homes.items() if last in fields]

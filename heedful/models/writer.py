@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.special_tokens import Special
 
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
@@ -108,7 +108,7 @@ def teacher_forced(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:
 def writes(model: nn.Module) -> TypeGuard[Writer]:
     """Whether a model writes: it can, and nothing else is asked of it. torch wraps one that it has compiled."""
     spec: Any = getattr(model, "spec", None)
-    return isinstance(getattr(model, "_orig_mod", model), Writer) and asked(spec) == NEXT
+    return isinstance(getattr(model, "_orig_mod", model), Writer) and word_asked(spec) == NEXT
 
 
 def memory_for(model: nn.Module, beams: int) -> Memory:

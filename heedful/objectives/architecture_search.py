@@ -19,7 +19,7 @@ from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
-from heedful.objectives.image_classification import judged, of_each
+from heedful.objectives.image_classification import judge_scores, of_each
 from heedful.objectives.objective import Loss, Objective, Share
 from heedful.pipelines.image_learned import ImageClasses, Searched
 
@@ -52,8 +52,8 @@ class Supernet(Objective[SearchLearned]):
         images, share = learned.augment(batch)
         model = cast(AutoFormer, model)
         dice = random.Random(int(torch.randint(1 << 30, ()))) if model.training and model.spec.searched else None
-        said = model.told(images, drawn(model.spec, dice)) if dice else model(images)
-        return {"loss": of_each(judged(precise(said), batch, share, self.smoothing))}
+        said = model.told(images, draw_choice(model.spec, dice)) if dice else model(images)
+        return {"loss": of_each(judge_scores(precise(said), batch, share, self.smoothing))}
 
     def calibrated(self, model: nn.Module, splits: Splits[Picture], learned: SearchLearned) -> SearchLearned:
         model = cast(AutoFormer, model)
@@ -74,7 +74,7 @@ class Supernet(Objective[SearchLearned]):
         return model if learned.found is None else cast(AutoFormer, model).chosen(learned.found)
 
 
-def drawn(spec: AutoFormerSpec, dice: random.Random) -> Choice:
+def draw_choice(spec: AutoFormerSpec, dice: random.Random) -> Choice:
     """A network by chance."""
     whole = choice(spec)
     depth = dice.choice(spec.depths or [spec.depth])
@@ -100,9 +100,9 @@ def layer(spec: AutoFormerSpec, dice: random.Random, largest: tuple[int, int]) -
     return dice.choice(spec.many_heads or [largest[0]]), dice.choice(spec.many_hidden or [largest[1]])
 
 
-def changed(spec: AutoFormerSpec, dice: random.Random, one: Choice) -> Choice:
+def mutate(spec: AutoFormerSpec, dice: random.Random, one: Choice) -> Choice:
     """A network with some of its numbers drawn again."""
-    other = drawn(spec, dice)
+    other = draw_choice(spec, dice)
     whole = choice(spec)
     depth = len(other.layers) if dice.random() < CHANGED else len(one.layers)
     old = [one.layers[at] if at < len(one.layers) else layer(spec, dice, whole.layers[at]) for at in range(depth)]
@@ -110,7 +110,7 @@ def changed(spec: AutoFormerSpec, dice: random.Random, one: Choice) -> Choice:
     return Choice(other.width if dice.random() < CHANGED else one.width, tuple(new))
 
 
-def crossed(dice: random.Random, one: Choice, two: Choice) -> Choice:
+def cross(dice: random.Random, one: Choice, two: Choice) -> Choice:
     """A network that has each number of one of two others."""
     first, second = (one, two) if dice.random() < 0.5 else (two, one)
     layers = [
@@ -129,20 +129,20 @@ def search(spec: AutoFormerSpec, right: Callable[[Choice], float]) -> tuple[Choi
     def fresh(make: Callable[[], Choice]) -> Choice:
         one = next((one for one in (make() for _ in range(TRIES)) if fits(one)), None) or make()
         while not fits(one):  # in so narrow a budget it is met from below
-            one = crossed(dice, one, least)
+            one = cross(dice, one, least)
         return one
 
-    living, told = [fresh(lambda: drawn(spec, dice)) for _ in range(KEPT + BORN)], []
+    living, told = [fresh(lambda: draw_choice(spec, dice)) for _ in range(KEPT + BORN)], []
     for generation in range(GENERATIONS):
         scores |= {one: right(one) for one in living if one not in scores}
         best = sorted(scores, key=lambda one: (-scores[one], weights(spec, one)))[:KEPT]
-        told.append((str(generation), f"{100 * scores[best[0]]:.1f} %", *described(spec, best[0])))
-        living = [fresh(partial(changed, spec, dice, dice.choice(best))) for _ in range(BORN // 2)]
-        living += [fresh(partial(crossed, dice, dice.choice(best), dice.choice(best))) for _ in range(BORN // 2)]
+        told.append((str(generation), f"{100 * scores[best[0]]:.1f} %", *describe_choice(spec, best[0])))
+        living = [fresh(partial(mutate, spec, dice, dice.choice(best))) for _ in range(BORN // 2)]
+        living += [fresh(partial(cross, dice, dice.choice(best), dice.choice(best))) for _ in range(BORN // 2)]
     return best[0], tuple(told)
 
 
-def described(spec: AutoFormerSpec, one: Choice) -> tuple[str, str, str]:
+def describe_choice(spec: AutoFormerSpec, one: Choice) -> tuple[str, str, str]:
     """A network in words: its weights, its width, and its layers."""
     layers = " ".join(f"{heads}/{hidden}" for heads, hidden in one.layers)
     return f"{weights(spec, one):,}", str(one.width), layers

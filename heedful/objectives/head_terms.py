@@ -73,7 +73,7 @@ class HeadTerms:
             apart = [HEAD_LOSSES["disagreement"](seen.weights(path), seen.sight(path)) for path in seen.paths]
             made["disagreement"] = Loss(count * torch.stack(apart).mean(), count, self.disagreement)
         if self.guided:
-            away = [strayed(seen, path) for path in seen.paths]
+            away = [stray_of_layer(seen, path) for path in seen.paths]
             made["guided"] = Loss(count * torch.stack(away).mean(), count, self.guided)
         return made
 
@@ -83,7 +83,7 @@ def looks(numbers: Any) -> str:
     return next((name for name in ("guidance", *LOOKING) if dict(numbers).get(name)), "")
 
 
-def strayed(seen: Seen, path: str) -> Tensor:
+def stray_of_layer(seen: Seen, path: str) -> Tensor:
     """How far the heads of a layer stray; those that look at another sequence are told nothing."""
     sight = seen.sight(path)
     found: Tensor = HEAD_LOSSES["guided"](seen.weights(path), sight)

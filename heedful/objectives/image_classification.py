@@ -35,9 +35,9 @@ class ImageClassification(Objective[ImageClasses]):
     def losses(self, model: nn.Module, batch: Batch, learned: ImageClasses) -> dict[str, Loss]:
         images, share = learned.augment(batch)
         if self.teacher is None:
-            losses = judged(precise(model(images)), batch, share, self.smoothing)
+            losses = judge_scores(precise(model(images)), batch, share, self.smoothing)
         else:
-            losses = distilled(model, self.teacher, images, batch, share, self.smoothing)
+            losses = distil(model, self.teacher, images, batch, share, self.smoothing)
         return {"loss": of_each(losses)}
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageClasses, spec: Any) -> Self:
@@ -53,7 +53,7 @@ def of_each(losses: Tensor) -> Loss:
     return Loss(losses.sum(), torch.full((), len(losses), device=losses.device))
 
 
-def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
+def judge_scores(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
     """What scores (B K) say against the answers, each as much as its share of the image where two are mixed: B."""
     losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=smoothing)
     if share is None:
@@ -62,7 +62,7 @@ def judged(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float)
     return torch.lerp(other, losses, share.to(losses.dtype))
 
 
-def distilled(
+def distil(
     model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
 ) -> Tensor:
     """Half by the answers, which the class token learns, half by what a teacher says, which another token learns.
@@ -73,4 +73,4 @@ def distilled(
     with torch.no_grad():
         said = teacher(images).argmax(-1)
     own, other = (precise(logits) for logits in model.answers(images))
-    return (judged(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2
+    return (judge_scores(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2

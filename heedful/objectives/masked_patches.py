@@ -34,7 +34,7 @@ class MaskedPixels(Objective[ImageLearned]):
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         images, _ = learned.augment(batch)
-        return {"loss": of_each(rebuilt(model, images, dice_in(batch)).made)}
+        return {"loss": of_each(rebuild(model, images, dice_in(batch)).made)}
 
 
 def dice_in(batch: Batch) -> Tensor:
@@ -52,7 +52,7 @@ class Rebuilt(NamedTuple):
     patches: Tensor
 
 
-def rebuilt(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
+def rebuild(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
     """What is made of images of which these dice hide the most."""
     model = cast(MAE, model)
     rows, columns = model.inputs.shape(images)
@@ -76,7 +76,7 @@ class MaskedTokens(Objective[ImageLearned]):
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         images, _ = learned.augment(batch)
-        said, wanted, hidden = guessed(model, images, dice_in(batch))
+        said, wanted, hidden = guess_tokens(model, images, dice_in(batch))
         losses = cross_entropy(said.flatten(0, 1), wanted.flatten(), reduction="none", label_smoothing=self.smoothing)
         return {"loss": of_each((losses.view_as(hidden) * hidden).sum(1) / hidden.sum(1))}
 
@@ -101,7 +101,7 @@ class MaskedTokens(Objective[ImageLearned]):
         model.coder.load_state_dict(self.teacher.state_dict())
 
 
-def guessed(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def guess_tokens(model: nn.Module, images: Tensor, dice: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """What is said of every patch (B P V), its visual token (B P), and which were hidden (B P)."""
     model = cast(BEiT, model)
     assert model.coder is not None

@@ -29,13 +29,13 @@ class MaskedTokens(Objective[Any]):
     smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
-        tokens, answer = hidden(batch, learned)
-        logits = model(*framed(tokens))[:, 1:-1].flatten(0, 1)
+        tokens, answer = hide_as_learned(batch, learned)
+        logits = model(*frame_crops(tokens))[:, 1:-1].flatten(0, 1)
         total = cross_entropy(logits, answer.flatten(), PAD, self.smoothing)
         return {"loss": Loss(total, (answer != PAD).sum())}
 
 
-def framed(tokens: Tensor) -> tuple[Tensor, Tensor]:
+def frame_crops(tokens: Tensor) -> tuple[Tensor, Tensor]:
     """Crops (B T) as an encoder reads them, and where they stand: BEGIN before them, END behind, padding last."""
     there = tokens != PAD
     whole = torch.nn.functional.pad(tokens, (1, 1))
@@ -45,12 +45,12 @@ def framed(tokens: Tensor) -> tuple[Tensor, Tensor]:
     return whole, torch.where(places <= there.sum(1, keepdim=True) + 1, places, -1)
 
 
-def hidden(batch: Batch, learned: Any) -> tuple[Tensor, Tensor]:
+def hide_as_learned(batch: Batch, learned: Any) -> tuple[Tensor, Tensor]:
     """The tokens of crops, as many of them hidden as was learned, and what these were, PAD where nothing is asked."""
-    return masked(batch, learned.noise, learned.masking, len(learned.tokenizer))
+    return mask_tokens(batch, learned.noise, learned.masking, len(learned.tokenizer))
 
 
-def masked(batch: Batch, share: float, mask: int, vocab: int) -> tuple[Tensor, Tensor]:
+def mask_tokens(batch: Batch, share: float, mask: int, vocab: int) -> tuple[Tensor, Tensor]:
     """The tokens of crops, some of them hidden, and what these were, PAD where nothing is asked: B T each.
 
     Where the words of tokens are told, those of a word are hidden together.

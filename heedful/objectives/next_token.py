@@ -39,7 +39,7 @@ class NextToken(Written):
         batch = {name: tensor for name, tensor in batch.items() if name != "answer"}
         if self.consistency:
             batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-        logits = model(blanked(batch, learned.noise), documents=batch.get("documents"))
+        logits = model(blank_out(batch, learned.noise), documents=batch.get("documents"))
         logits = logits.flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
         if self.consistency:
             total = consistent(logits, answer, PAD, self.smoothing, self.consistency)
@@ -58,7 +58,7 @@ class AnswerTokens(Written):
         return {"loss": Loss(total, (answer != NONE).sum())}
 
 
-def blanked(batch: Batch, noise: float) -> Tensor:
+def blank_out(batch: Batch, noise: float) -> Tensor:
     """The tokens of a batch, some of them unknown where they have dice: B T."""
     tokens = batch["tokens"]
     if "dice" not in batch:

@@ -93,7 +93,7 @@ def primary(losses: dict[str, Loss]) -> Loss:
     return next(iter(losses.values()))
 
 
-def combined(losses: dict[str, Loss], scales: Tensor | None = None) -> Tensor:
+def combine(losses: dict[str, Loss], scales: Tensor | None = None) -> Tensor:
     """The weighted sum of losses; `scales` say how many of the first there are for one of each, in the whole step."""
     total = sum_of(primary(losses))
     for at, one in enumerate(list(losses.values())[1:], 1):

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch
-from heedful.data.sample_dice import mixed
+from heedful.data.sample_dice import mix_bits
 from heedful.data.transforms import Augmentation, ResizedCrop, levels
 from heedful.models.numerics import precise
 from heedful.models.vision.dino import DINO, DINOSpec, crowding
@@ -63,7 +63,7 @@ def views(images: Tensor, dice: Tensor, spec: DINOSpec, augment: Augmentation) -
     with torch.autocast(images.device.type, enabled=False):
         made = []
         for at in range(2 + spec.local_crops):
-            own = mixed(dice ^ (at + 1))
+            own = mix_bits(dice ^ (at + 1))
             part, to = (small, (sides[0], sides[1])) if at >= 2 else (large, None)
             cut = part.draw(own, (images.shape[-2], images.shape[-1]), to).pixels(images)
             made.append(augment.varied(cut, own))

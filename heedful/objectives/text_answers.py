@@ -29,7 +29,7 @@ class TextAnswers(Objective[Any]):
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         wanted = batch["answer"].flatten() - 1
-        return answered(model, batch, wanted, lambda given, batch: given, self.smoothing, self.consistency)
+        return answer_losses(model, batch, wanted, lambda given, batch: given, self.smoothing, self.consistency)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SpanAnswers(Objective[Any]):
             return given.masked_fill(~there.unsqueeze(-1), HIDDEN).mT  # B 2 T
 
         wanted = torch.stack((batch["answer"], batch["last"]), 1).flatten() - 1
-        return answered(model, batch, wanted, scores, self.smoothing, self.consistency)
+        return answer_losses(model, batch, wanted, scores, self.smoothing, self.consistency)
 
 
 class Among(Protocol):
@@ -65,10 +65,10 @@ class TaskAnswers(Objective[Among]):
         def scores(given: Tensor, batch: Batch) -> Tensor:
             return learned.among(given, batch["tasks"])
 
-        return answered(model, batch, batch["answer"].flatten() - 1, scores, 0.0, self.consistency)
+        return answer_losses(model, batch, batch["answer"].flatten() - 1, scores, 0.0, self.consistency)
 
 
-def answered(
+def answer_losses(
     model: nn.Module, batch: Batch, wanted: Tensor, scores: Scores, smoothing: float, consistency: float
 ) -> dict[str, Loss]:
     """The loss of what a model answers to a batch, by the numbers of what is wanted; of two passes for R-Drop."""

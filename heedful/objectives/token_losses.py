@@ -13,7 +13,7 @@ from heedful.data.collate import ROOM, Collate, alike, to
 from heedful.metrics.metric import Heard
 from heedful.metrics.perplexity import TokenSums
 from heedful.models.numerics import device_of
-from heedful.objectives.objective import Objective, combined, primary
+from heedful.objectives.objective import Objective, combine, primary
 
 
 @dataclass(frozen=True)
@@ -30,5 +30,5 @@ class TokenLosses:
         for places in alike([self.collate.length(sample, learned) for sample in samples], ROOM):
             batch = to(self.collate.batch([samples[at] for at in places], learned), device_of(model))
             losses = self.objective.losses(model, batch, learned)
-            sums += TokenSums(float(combined(losses)), int(primary(losses).count))
+            sums += TokenSums(float(combine(losses)), int(primary(losses).count))
         return sums

@@ -66,8 +66,8 @@ class LogCounts(CountsWords):
     """GloVe: products of vectors are the logarithms of how often words are near others (Pennington et al., 2014)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
-        weights = weighed(batch["counts"])
-        error = model(batch["words"], batch["others"]) - logged(batch["counts"])
+        weights = pair_weights(batch["counts"])
+        error = model(batch["words"], batch["others"]) - log_counts(batch["counts"])
         return {"loss": Loss((weights * error.square()).sum(), weights.sum())}
 
 
@@ -109,11 +109,11 @@ def ladder_of(counts: Tensor) -> Tensor:
     return chances.pow(FLATTER).cumsum(0)
 
 
-def weighed(counts: Tensor) -> Tensor:
+def pair_weights(counts: Tensor) -> Tensor:
     """How much pairs weigh by how often they stand near each other: nothing where there is none."""
     return (counts / MOST).clamp(max=1).pow(POWER)
 
 
-def logged(counts: Tensor) -> Tensor:
+def log_counts(counts: Tensor) -> Tensor:
     """The logarithms of counts."""
     return counts.clamp(min=1e-6).log()

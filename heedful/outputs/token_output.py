@@ -29,7 +29,7 @@ class NextToken(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = x if self.scale == 1.0 else x * self.scale
-        return evened(x, self.matrix.weight, self.matrix.bias) if uneven(x, self.matrix.weight) else self.matrix(x)
+        return multiply(x, self.matrix.weight, self.matrix.bias) if uneven(x, self.matrix.weight) else self.matrix(x)
 
 
 def uneven(x: Tensor, weight: Tensor) -> bool:
@@ -40,7 +40,7 @@ def uneven(x: Tensor, weight: Tensor) -> bool:
     return dtype in (torch.bfloat16, torch.float16)
 
 
-def evened(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """What a matrix gives, by one with rows of zeros beneath."""
     more = -len(weight) % EVEN
     low = weight.to(torch.get_autocast_dtype(x.device.type)) if torch.is_autocast_enabled(x.device.type) else weight

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from heedful.data.images import Pixels
 from heedful.inputs.grids import Shape
-from heedful.looking.gradients import felt, relevance
+from heedful.looking.gradients import keep_values, relevance
 from heedful.looking.learned_patches import segments
 from heedful.looking.look import Seen
 from heedful.looking.maps import Map, maps_of_seen
@@ -79,35 +79,35 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
     if not isinstance(model, ViT):
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.shape(images)
-    maps = placed(maps, model)
-    whole = stacked(maps)
+    maps = place_maps(maps, model)
+    whole = stack_maps(maps)
     counts = speaking(model, images, maps) if whole else None
     shown = []
     for token, title in speakers(whole[-1][0], model, shape).items() if whole else ():
         named = ways(whole, model, shape, token)
         if counts is not None:
-            named.append(("by gradient", asked(counts, model, shape, token)))
+            named.append(("by gradient", asked_weights(counts, model, shape, token)))
         who = "all patches, on average," if title.endswith(MEANT) else f"the {WHO[token]} token's outputs"
         note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
         shown.append(Overlay(ROLLOUT + title, image, tuple(named), note))
     if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
-        cells = segments(torch.stack([asked(weights, model, shape) for weights in maps[-1].weights]))
+        cells = segments(torch.stack([asked_weights(weights, model, shape) for weights in maps[-1].weights]))
         each = tuple((f"head {at}", one) for at, one in enumerate(cells))
         note = "The patches that hold six tenths of what the class token looks at, head by head."
         shown.append(Overlay(SEGMENTS, image, each, note))
     for map in maps:
-        heads = tuple((f"head {at}", asked(weights, model, shape)) for at, weights in enumerate(map.weights))
-        shown.append(Overlay(map.path + told(map.weights[0], model, shape), image, heads))
+        heads = tuple((f"head {at}", asked_weights(weights, model, shape)) for at, weights in enumerate(map.weights))
+        shown.append(Overlay(map.path + title_of_rows(map.weights[0], model, shape), image, heads))
     return tuple(shown)
 
 
-def stacked(maps: Sequence[Map]) -> list[Tensor]:
+def stack_maps(maps: Sequence[Map]) -> list[Tensor]:
     """The weights of an encoder's layers (each H T T) in which all tokens look at each other, the first layer first."""
     whole = [map.weights for map in maps if map.path.startswith("encoder.blocks.") and map.rows == map.columns]
     return [weights for weights in whole if weights.shape[-1] == max(one.shape[-1] for one in whole)]
 
 
-def placed(maps: Sequence[Map], model: ViT) -> list[Map]:
+def place_maps(maps: Sequence[Map], model: ViT) -> list[Map]:
     """The maps whose tokens stand on the image, or look at it; nodes that a kind has of its own stand nowhere."""
     tokens = tuple(words_of(model, shape_of(maps)))
     known = tokens, tokens[model.spec.first :]
@@ -123,25 +123,25 @@ def shape_of(maps: Sequence[Map]) -> Shape:
 def ways(layers: Sequence[Tensor], model: ViT, shape: tuple[int, int], token: int) -> list[tuple[str, Tensor]]:
     """The rollout of layers by each way to take heads together, all weights counted and only the larger ones."""
     kinds = [(how, how, 0.0) for how in FUSED] + [(how, f"{how}, {share(DISCARD)}", DISCARD) for how in FUSED]
-    return [(name, asked(rollout(layers, how, part), model, shape, token)) for how, name, part in kinds]
+    return [(name, asked_weights(rollout(layers, how, part), model, shape, token)) for how, name, part in kinds]
 
 
 def speakers(weights: Tensor, model: ViT, shape: tuple[int, int]) -> dict[int, str]:
     """The places of the tokens that answer, with what a title says of each; where patches do, 0 stands for them."""
-    first = told(weights, model, shape)
+    first = title_of_rows(weights, model, shape)
     if not model.spec.taught:
         return {0: first}
     return {0: first or f", the {WHO[0]} token", 1: f", the {WHO[1]} token"}
 
 
-def asked(weights: Tensor, model: ViT, shape: tuple[int, int], token: int = 0) -> Tensor:
+def asked_weights(weights: Tensor, model: ViT, shape: tuple[int, int], token: int = 0) -> Tensor:
     """The weights (T S) of whoever answers over the patches: of a token's row, or of the mean of all rows."""
     cells = shape[0] * shape[1]
-    row = weights[-cells:].mean(0) if not token and told(weights, model, shape) else weights[token]
+    row = weights[-cells:].mean(0) if not token and title_of_rows(weights, model, shape) else weights[token]
     return row[-cells:].unflatten(0, shape)
 
 
-def told(weights: Tensor, model: ViT, shape: tuple[int, int]) -> str:
+def title_of_rows(weights: Tensor, model: ViT, shape: tuple[int, int]) -> str:
     """What a title says of weights (T S) of which no one token is asked; nothing where the class token is."""
     alone = weights.shape[-1] == shape[0] * shape[1]  # no token stands before the patches
     return f", {MEANT}" if len(weights) > 1 and (alone or model.spec.pool not in CLASS) else ""
@@ -152,7 +152,7 @@ def speaking(model: ViT, images: Tensor, maps: Sequence[Map]) -> Tensor | None:
     """How much each token, to each, speaks for the likeliest class of an image (1 C H W): T T, where one is learned."""
     if model.spec.pool == "attention" or isinstance(model.outputs, nn.Identity):
         return None
-    with felt(model) as found:
+    with keep_values(model) as found:
         answer = model(images.detach().requires_grad_())[0].max()  # which tells slopes though no weight may learn
     slopes = found.gradients(answer)
     most = max(map.weights.shape[-1] for map in maps)  # layers before a class token stands there tell of no answer

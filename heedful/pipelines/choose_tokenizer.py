@@ -21,7 +21,7 @@ def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = (
 
         place = native.model_folder(named)
         native.check_sums(place, TOKENIZER)
-        return hf_folders.needed(place)
+        return hf_folders.read_needed(place)
     return tokenizer_of(named, texts, special)
 
 

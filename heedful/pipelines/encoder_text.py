@@ -20,7 +20,7 @@ from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.encoder_call import encoder_output, letters_of
-from heedful.models.heads_asked import AskedSpec, asked
+from heedful.models.heads_asked import AskedSpec, word_asked
 from heedful.models.numerics import device_of, finite
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.pipeline import Heard, Pipeline, nonempty
@@ -43,7 +43,7 @@ class TextLearned(Learned):
     letters: int = 0  # n-grams of them that the model has vectors for
 
     def suited(self, spec: Spec) -> Self:
-        word = asked(spec)
+        word = word_asked(spec)
         if not isinstance(spec, AskedSpec) or word not in self.outputs:
             known = " or ".join(sorted(self.outputs))
             raise Refusal(f"this use asks for model.output={known}, and this model's is {word}; use another task")
@@ -77,7 +77,7 @@ class TextLearned(Learned):
         longest = state.get("longest", 0)
         if type(longest) is not int or longest < 0:
             raise ValueError(f"longest is {longest!r}")
-        return cls(hf_folders.needed(folder), longest=longest)
+        return cls(hf_folders.read_needed(folder), longest=longest)
 
 
 Kept = TypeVar("Kept", bound=TextLearned)

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.data.images import npy_pictures
-from heedful.data.images.decode import INLINE, Broken, Size, fitted, picture, seen, viewed
+from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, picture, view
 from heedful.data.images.gallery import Gallery, Picture, Pixels
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import ImageLearned
@@ -21,20 +21,20 @@ LARGE = 256  # pixels along the side of a picture that people look at
 def picture_of(given: Any, learned: ImageLearned, wanted: str) -> Picture:
     """The picture of an input; `wanted` says what one looks like."""
     try:
-        pixels = brought(given, learned.size, learned, wanted)
+        pixels = pixels_at(given, learned.size, learned, wanted)
     except Broken as broken:
         said = str(given) if isinstance(given, str | Path) and len(str(given)) < 200 else f"{str(given)[:40]}..."
         raise Refusal(f"{said} cannot be read: {broken}; give {wanted}") from None
-    return Picture(Gallery(pixels[None]), 0, "", called(given, learned))
+    return Picture(Gallery(pixels[None]), 0, "", picture_name(given, learned))
 
 
-def brought(given: Any, size: Size, learned: ImageLearned, wanted: str) -> Pixels:
+def pixels_at(given: Any, size: Size, learned: ImageLearned, wanted: str) -> Pixels:
     """The pixels of an input at a size: C H W."""
     if isinstance(given, str):
         return picture(source_of(nonempty(given, wanted)), size, learned.processor)
     if isinstance(given, Path):
         return picture(given, size, learned.processor)
-    return fitted(array_of(given, size.channels, wanted), size, learned.processor)
+    return fit_array(array_of(given, size.channels, wanted), size, learned.processor)
 
 
 def source_of(given: str | Path) -> str | Path:
@@ -51,21 +51,21 @@ def array_of(given: Any, channels: int, wanted: str) -> Pixels:
         numbers = np.rint(numbers.clip(0, 1) * 255).astype(np.uint8)
     if numbers.dtype != np.uint8:
         raise Refusal(f"the numbers of an image are {numbers.dtype}; give whole ones of 8 bits, or those from 0 to 1")
-    return np.ascontiguousarray(npy_pictures.stood(numbers, channels))
+    return np.ascontiguousarray(npy_pictures.channels_first(numbers, channels))
 
 
-def called(given: Any, learned: ImageLearned) -> str:
+def picture_name(given: Any, learned: ImageLearned) -> str:
     """What a picture is called: its file's name, or its size where it has none."""
     if isinstance(given, str | Path) and isinstance(source := source_of(given), Path):
         return source.name
     return f"{learned.size.high} x {learned.size.wide} pixels"
 
 
-def enlarged(given: Any, learned: ImageLearned, wanted: str) -> Pixels:
+def view_of(given: Any, learned: ImageLearned, wanted: str) -> Pixels:
     """The picture of an input as people see it, cut as the model has it: 3 H W."""
     channels, high, wide = learned.size
     times = max(1, LARGE // max(high, wide))
     size = Size(channels, times * high, times * wide)
     if isinstance(given, str | Path):
-        return viewed(source_of(given), size, learned.processor)
-    return seen(brought(given, size, learned, wanted))
+        return view(source_of(given), size, learned.processor)
+    return as_rgb(pixels_at(given, size, learned, wanted))

@@ -128,7 +128,7 @@ def augmentation_of(words: Sequence[str], seed: int = 0, channels: int = SHADES[
     return Augmentation(variations, tuple(one for one in made if isinstance(one, Mix)), seed)
 
 
-def checked(splits: Splits[Picture], learned: ImageLearned) -> Splits[Picture]:
+def check_pictures(splits: Splits[Picture], learned: ImageLearned) -> Splits[Picture]:
     """The same pictures, where all of them can be answered."""
     for one in (*splits.train, *splits.valid, *splits.test):
         learned.check(one.label, f"{one.place}: ")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from heedful.data.encoded_pairs import Encoded, encoded
+from heedful.data.encoded_pairs import Encoded, encode_pairs
 from heedful.data.near_duplicates import Content
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.parallel_pairs import Paired
@@ -74,7 +74,7 @@ Kept = TypeVar("Kept", bound=PairsLearned)
 
 def as_ids(splits: Splits[Pair], learned: PairsLearned) -> Splits[Encoded]:
     """Pairs as ids of the tokenizer that was learned."""
-    return encoded(splits, learned.ids, len(learned.tokenizer))
+    return encode_pairs(splits, learned.ids, len(learned.tokenizer))
 
 
 @dataclass(frozen=True)

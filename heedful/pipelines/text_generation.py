@@ -38,7 +38,7 @@ class DecoderLearned(WrittenText):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls(hf_folders.needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
+        return cls(hf_folders.read_needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
 
 
 Kept = TypeVar("Kept", bound=WrittenText)

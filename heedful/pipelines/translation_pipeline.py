@@ -68,7 +68,7 @@ class TranslationCollate(PairCollate[TranslationLearned]):
         return batch
 
 
-def aligned(model: nn.Module, samples: Sequence[Encoded], learned: TranslationLearned) -> Iterator[Alignment]:
+def align_words(model: nn.Module, samples: Sequence[Encoded], learned: TranslationLearned) -> Iterator[Alignment]:
     """Which words belong together in each sample, in order."""
     made: dict[int, Alignment] = {}
     collate = TranslationCollate()
@@ -104,7 +104,7 @@ class Translating(Seq2Seq[TranslationLearned]):
         whole = [(source, next(written).text if target is None else target) for source, target in pairs]
         for start in range(0, len(whole), TOGETHER):
             some = [Pair(source, target) for source, target in whole[start : start + TOGETHER]]
-            yield from aligned(model, encoded_pairs(some, learned.ids, len(learned.tokenizer)), learned)
+            yield from align_words(model, encoded_pairs(some, learned.ids, len(learned.tokenizer)), learned)
 
     def look(self, model: nn.Module, given: Any, learned: TranslationLearned) -> Example:
         example = super().look(model, nonempty(given, self.input), learned)

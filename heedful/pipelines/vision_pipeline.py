@@ -19,7 +19,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
-from heedful.pipelines.image_inputs import called, enlarged, picture_of
+from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
 from heedful.pipelines.image_learned import ImageLearned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Label, Vector
@@ -39,7 +39,7 @@ class VisionPipeline(Pipeline[Kept]):
         return picture_of(given, learned, self.input)
 
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
-        return looked(model, given, learned)
+        return look_at(model, given, learned)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class ImageClassifying(VisionPipeline[ImageLearned], Classifying[ImageLearned]):
     def look(self, model: nn.Module, given: Any, learned: ImageLearned) -> Example:
         can_be_looked_into(model)
         said = self.results(model, [self.accepts(given, learned)], learned, unheard)[0]
-        return looked(model, given, learned, called_class(said))
+        return look_at(model, given, learned, called_class(said))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def can_be_looked_into(model: nn.Module) -> None:
 
 
 @torch.no_grad()
-def looked(model: nn.Module, given: Any, learned: ImageLearned, said: str = "") -> Example:
+def look_at(model: nn.Module, given: Any, learned: ImageLearned, said: str = "") -> Example:
     """Where a model looks in an image, over which it is shown; `said` tells what the model says of it."""
     can_be_looked_into(model)
     images = images_of([picture_of(given, learned, INPUT)], model)
@@ -106,8 +106,8 @@ def looked(model: nn.Module, given: Any, learned: ImageLearned, said: str = "") 
     with look(model) as seen:
         model(images)
     shown = maps_of(model, seen, images)
-    parts = over(enlarged(given, learned, INPUT), shown, model, images)
-    return Example(f"{called(given, learned)}{said}", shown, sections=parts)
+    parts = over(view_of(given, learned, INPUT), shown, model, images)
+    return Example(f"{picture_name(given, learned)}{said}", shown, sections=parts)
 
 
 def called_class(said: Label) -> str:

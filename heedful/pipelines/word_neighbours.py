@@ -59,7 +59,7 @@ class NearestWords(Pipeline[Kept]):
     ) -> list[Neighbours]:
         names, made = names_of(learned.tokenizer), []
         for ids in asked_of(samples, names):
-            made.append(Neighbours(tuple((names[at], alike) for at, alike in found(model, ids, BEST))))
+            made.append(Neighbours(tuple((names[at], alike) for at, alike in find_nearest(model, ids, BEST))))
             heard(1)
         return made
 
@@ -68,7 +68,7 @@ class NearestWords(Pipeline[Kept]):
         """How near the words nearest to one are to each other: one picture, for nothing is attended to."""
         model = cast(WordVectors, model)
         ids, names = self.accepts(given, learned), names_of(learned.tokenizer)
-        near = found(model, ids, DRAWN)
+        near = find_nearest(model, ids, DRAWN)
         shown = [*ids, *(at for at, _ in near)]
         vectors, words = unit(model.vectors[shown].float()), tuple(names[at] for at in shown)
         cosines = (vectors @ vectors.T).clamp(0, 1).cpu()[None]
@@ -77,7 +77,7 @@ class NearestWords(Pipeline[Kept]):
 
 
 @torch.no_grad()
-def found(model: nn.Module, ids: Sequence[int], count: int) -> list[tuple[int, float]]:
+def find_nearest(model: nn.Module, ids: Sequence[int], count: int) -> list[tuple[int, float]]:
     """The words nearest to one, or to the sum of the second and third less the first, by the cosine."""
     model = cast(WordVectors, model)
     vectors = unit(model.vectors.float())

@@ -38,7 +38,7 @@ class TaughtElsewhere(WrittenText):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls(hf_folders.needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
+        return cls(hf_folders.read_needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
 
 
 WRITING = Usage(name="seq2seq", pipeline=Seq2Seq("a text"), learned=TaughtElsewhere)

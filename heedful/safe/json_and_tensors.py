@@ -29,11 +29,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 def described_in(path: Path) -> dict[str, Tensor]:
     """What tensors a safetensors file of a folder holds, without their numbers."""
-    from heedful.safe.safetensors_header import described
+    from heedful.safe.safetensors_header import describe_tensors
 
     inside(path)
     try:
-        return described(path)
+        return describe_tensors(path)
     except FileNotFoundError:
         raise Refusal(
             f"{path} does not exist, so the folder is not whole; {cure(path.parent) or 'copy or train it again'}"

@@ -25,12 +25,12 @@ def homes(folder: Path) -> list[str]:
 
 def inside(path: Path) -> Path:
     """The path itself, of a file or folder in a folder; refused where it is a link that leads out of that."""
-    if not within(path, path.parent):
+    if not lies_within(path, path.parent):
         raise Refusal(f"{path} is a link that leads out of the folder; {CURE}")
     return path
 
 
-def within(path: Path, folder: Path) -> bool:
+def lies_within(path: Path, folder: Path) -> bool:
     """Whether a path, links followed, lies in a folder."""
     return any(os.path.commonpath((os.path.realpath(path), root)) == root for root in homes(folder))
 
@@ -70,7 +70,7 @@ def check_all(folder: Path) -> None:
     """Refuses a folder to be written in, where something in it is neither plain nor a folder, or leads out of it."""
     for path in everything(folder):
         if path.is_symlink():
-            if not within(path, folder):
+            if not lies_within(path, folder):
                 raise Refusal(f"{path} is a link that leads out of the folder; {CURE}")
         elif path.exists() and not path.is_dir() and not path.is_file():  # another process may have moved it away
             raise Refusal(f"{path} is no plain file; remove it")

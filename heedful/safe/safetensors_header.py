@@ -47,7 +47,7 @@ class Entry:
         return torch.empty(self.shape, dtype=self.dtype, device="meta")
 
 
-def described(path: Path) -> dict[str, Tensor]:
+def describe_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name, with shape and kind but without numbers; a ValueError at nonsense."""
     return {name: entry.empty for name, entry in entries(path).items()}
 
@@ -65,10 +65,10 @@ def entries(path: Path) -> dict[str, Entry]:
     if not isinstance(header, dict):
         raise ValueError("its header is no JSON object")
     told = {name: entry for name, entry in header.items() if name != "__metadata__"}
-    return {name: checked(name, entry, 8 + size, there - size) for name, entry in told.items()}
+    return {name: check_entry(name, entry, 8 + size, there - size) for name, entry in told.items()}
 
 
-def checked(name: str, entry: Any, first: int, there: int) -> Entry:
+def check_entry(name: str, entry: Any, first: int, there: int) -> Entry:
     """What a header says of a tensor, where it can lie in the bytes that there are from the `first` one on."""
     if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"tensor {name[:100]!r} is not told by dtype, shape and data_offsets alone")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import Spec
 from heedful.registry import Registry, lazily
 
@@ -113,16 +113,19 @@ def task_of(name: str) -> Task:
 def use_of(model: nn.Module, folder: Path) -> Any:
     """What a model is for that does not say it: it is asked what its output answers, or it writes, or sees."""
     spec = model.spec
-    if not isinstance(spec, Spec) or (asked(spec) == NEXT and not spec.use):
+    if not isinstance(spec, Spec) or (word_asked(spec) == NEXT and not spec.use):
         raise Refusal(f"{folder} does not say what its model is for: it has no task.json; copy or train it again")
-    use = UNASKED[spec.use] if asked(spec) == NEXT else READINGS[asked(spec)]
-    return suited(use.of(folder, spec), spec)
+    word = word_asked(spec)
+    use = UNASKED[spec.use] if word == NEXT else READINGS[word]
+    return use_that_suits(use.of(folder, spec), spec)
 
 
-def suited(use: Any, spec: Spec) -> Any:
+def use_that_suits(use: Any, spec: Spec) -> Any:
     """A use of a model that it suits."""
-    if use.writes and asked(spec) != NEXT:
-        raise Refusal(f"{use.name} asks for model.output={NEXT}, and this model's is {asked(spec)}; use another task")
+    if use.writes and word_asked(spec) != NEXT:
+        raise Refusal(
+            f"{use.name} asks for model.output={NEXT}, and this model's is {word_asked(spec)}; use another task"
+        )
     use.suits(spec)
     return use
 

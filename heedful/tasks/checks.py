@@ -16,7 +16,7 @@ from heedful.formats import native
 from heedful.looking import look
 from heedful.models import FAMILIES
 from heedful.models.cases import Cases, Readings
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 
 CLOSE = 1e-9  # in float64
 
@@ -43,15 +43,15 @@ def checks(model: nn.Module) -> Iterator[Law]:
     model = model.cpu().eval()
     exact = copy.deepcopy(model).double()
     spec: Any = model.spec
-    cases = (FAMILIES[spec.family].cases if asked(spec) == NEXT else Readings)(exact)
-    yield within("padded == unpadded", cases.padded)
-    yield within("with memory == without", cases.remembered)
-    yield within("the future never leaks", cases.leak)
+    cases = (FAMILIES[spec.family].cases if word_asked(spec) == NEXT else Readings)(exact)
+    yield within_tolerance("padded == unpadded", cases.padded)
+    yield within_tolerance("with memory == without", cases.remembered)
+    yield within_tolerance("the future never leaks", cases.leak)
     yield same("looking changes no bit", model, cases)
-    yield reloaded("save, load, same outputs", model, cases)
+    yield reload_law("save, load, same outputs", model, cases)
 
 
-def within(name: str, measure: Callable[[], float] | str) -> Law:
+def within_tolerance(name: str, measure: Callable[[], float] | str) -> Law:
     """A law on two ways to the same numbers."""
     if isinstance(measure, str):
         return Law(name, True, measure, applies=False)
@@ -70,7 +70,7 @@ def same(name: str, model: nn.Module, cases: Cases) -> Law:
     )
 
 
-def reloaded(name: str, model: nn.Module, cases: Cases) -> Law:
+def reload_law(name: str, model: nn.Module, cases: Cases) -> Law:
     """The outputs of the model and of its own copy from a folder, bit by bit."""
     inputs = cases.inputs(next(model.parameters()).dtype)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,6 @@ def every() -> dict[str, Kind]:
     return {**attention_kinds.every(), **attention_kinds.beside(), **{kind.name: kind for kind in LOSSES}}
 
 
-def known(name: str) -> Kind:
+def kind_named(name: str) -> Kind:
     """The kind of a name."""
-    return attention_kinds.known(name, every())
+    return attention_kinds.kind_named(name, every())

@@ -11,7 +11,7 @@ from heedful.data.collate import Collate
 from heedful.data.readers import READERS
 from heedful.data.readers.reader import FILES, Reader
 from heedful.data.splits import Splits
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.metrics.metric import Metric
 from heedful.models.writer import Writer
 from heedful.objectives.objective import Objective
@@ -29,7 +29,7 @@ def as_read(splits: Splits[Any], learned: Any) -> Splits[Any]:
     return splits
 
 
-def unchanged(reader: Reader, learned: Any) -> tuple[Reader, Any]:
+def read_unchanged(reader: Reader, learned: Any) -> tuple[Reader, Any]:
     """Other data are read as they say, and nothing is learned of them."""
     return reader, learned
 
@@ -43,7 +43,7 @@ class Task:
     fit: Fit
     learned: type[Learned]
     encode: Encode = as_read
-    again: Again = unchanged
+    again: Again = read_unchanged
     collate: Collate[Any]
     objective: Objective[Any]
     metrics: tuple[Metric[Any], ...]
@@ -66,7 +66,7 @@ class Task:
         if name in READERS:
             return self.suited_reader(name)
         if FILES not in self.readers:
-            raise unknown("data", name, self.readers)
+            raise unknown_word("data", name, self.readers)
         return self.readers[FILES]
 
     def suited_reader(self, name: str) -> type[Reader]:

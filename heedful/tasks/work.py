@@ -18,7 +18,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.metric import evaluate
 from heedful.models import Spec
 from heedful.objectives import instead
-from heedful.objectives.objective import Loss, combined, primary
+from heedful.objectives.objective import Loss, combine, primary
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.use import Use
 from heedful.tasks.task import Task
@@ -141,7 +141,7 @@ class Work(Use):
     def loss(self, model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor]:
         """The weighted sum of the losses and how many there are of the first."""
         found = self.losses(model, batch)
-        return combined(found), primary(found).count
+        return combine(found), primary(found).count
 
     # ------------------------------------------------------------------ scoring and showing
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from heedful import models
 from heedful.formats.layout import Layout
-from heedful.formats.layout_registry import LAYOUTS, lost
+from heedful.formats.layout_registry import LAYOUTS, lost_fields
 from heedful.formats.name_rules import rules_of
 from heedful.formats.weights import state
 from heedful.models.specs import Spec
@@ -48,5 +48,5 @@ def check_layout(name: str, layout: Layout) -> None:
     with law(name, "names and tensors are a bijection"):
         bijection(layout, spec)
     with law(name, "a config says the whole spec"):
-        told = lost(layout, spec, layout.config(spec))
+        told = lost_fields(layout, spec, layout.config(spec))
         assert not told, f"{', '.join(told)} read otherwise"

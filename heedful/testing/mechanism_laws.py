@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Everything, Given, Memory, Padding, Sight
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms import Mechanism
 from heedful.blocks import Stack
 from heedful.testing.attention_cases import (
@@ -30,7 +30,7 @@ CHUNKS = (3, 1, 1, 2)  # as which a sequence is read with a memory
 
 def defined(m: Mechanism, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     """What a mechanism's definition makes of values."""
-    return m.weights(q, k, sight) @ shared(v, HEADS)
+    return m.weights(q, k, sight) @ repeat_kv(v, HEADS)
 
 
 def equation(m: Mechanism, case: Case) -> None:

@@ -10,7 +10,7 @@ import yaml
 from heedful.tasks import task_of
 from heedful.testing.broken_law import law
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import validated
+from heedful.training.spec.run_spec import validate_spec
 
 
 def reads_back(recipe: str, changes: Sequence[str]) -> None:
@@ -20,8 +20,8 @@ def reads_back(recipe: str, changes: Sequence[str]) -> None:
     for versions in ("sets", "others"):
         said.pop(versions, None)
     resolved = spec.model_dump(mode="json")
-    assert recipes.merged(resolved, recipes.versioned(said, toy) if changes else said) == resolved
-    assert validated(yaml.safe_load(spec.text())) == spec, "the run.yaml of its run reads otherwise"
+    assert recipes.merge_values(resolved, recipes.with_version(said, toy) if changes else said) == resolved
+    assert validate_spec(yaml.safe_load(spec.text())) == spec, "the run.yaml of its run reads otherwise"
 
 
 def scores_are_known(recipe: str, changes: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from heedful.data.collate import Batch
 from heedful.data.readers.reader import Reader
-from heedful.metrics.metric import Metric, gathered, scores
+from heedful.metrics.metric import Metric, gather_metrics, scores
 from heedful.objectives.objective import Loss
 from heedful.pipelines.pipeline import unheard
 from heedful.results import Result
@@ -113,7 +113,7 @@ def metrics_merge(bench: Bench, metrics: Sequence[Metric[Any]]) -> None:
 
     def seen(samples: Sequence[Any]) -> list[Metric[Any]]:
         torch.manual_seed(0)
-        return gathered(metrics, work.pipeline.results, model, samples, work.learned, unheard)
+        return gather_metrics(metrics, work.pipeline.results, model, samples, work.learned, unheard)
 
     whole, one, two = seen(bench.test), seen(bench.test[:half]), seen(bench.test[half:])
     for here, there in zip(one, two, strict=True):
@@ -131,7 +131,7 @@ def metrics_merge(bench: Bench, metrics: Sequence[Metric[Any]]) -> None:
 
 def watches_a_score(bench: Bench) -> None:
     """The score to choose by is one of the scores."""
-    found = scores(gathered(bench.work.metrics, bench.work.pipeline.results, bench.model.float(), bench.test[:4],
+    found = scores(gather_metrics(bench.work.metrics, bench.work.pipeline.results, bench.model.float(), bench.test[:4],
                             bench.work.learned, unheard))  # fmt: skip
     bench.model.double()
     assert bench.work.watch in found, f"it watches {bench.work.watch} and scores {sorted(found)}"

@@ -105,9 +105,9 @@ def ways(table: Table, words: Sequence[tuple[int, ...]], share: float, seed: int
     dice = np.random.PCG64(start)  # raw, since only these numbers stay the same in every version
     same: dict[tuple[int, ...], tuple[int, ...]] = {}  # equal ways are kept once
     for places, letters in alike(table, words):
-        whole = dict(merged(table, letters, 0.0, dice))
+        whole = dict(merge_rows(table, letters, 0.0, dice))
         sound = [at for at, place in enumerate(places) if whole[at] == words[place]]
-        for at, ids in merged(table, np.repeat(letters[sound], WAYS, axis=0), share, dice):
+        for at, ids in merge_rows(table, np.repeat(letters[sound], WAYS, axis=0), share, dice):
             made[places[sound[at // WAYS]]][at % WAYS] = same.setdefault(ids, ids)
     return made
 
@@ -122,7 +122,7 @@ def alike(table: Table, words: Sequence[tuple[int, ...]]) -> Iterator[tuple[list
             yield some, np.array([spelt[at] for at in some], dtype=np.int64)
 
 
-def merged(table: Table, ids: Ids, share: float, dice: np.random.PCG64) -> Iterable[tuple[int, tuple[int, ...]]]:
+def merge_rows(table: Table, ids: Ids, share: float, dice: np.random.PCG64) -> Iterable[tuple[int, tuple[int, ...]]]:
     """What becomes of rows of letters, with the number of each row.
 
     At each step every pair that could merge is left out by chance; of the rest the first in rank merges, the leftmost
@@ -130,7 +130,7 @@ def merged(table: Table, ids: Ids, share: float, dice: np.random.PCG64) -> Itera
     """
     rows, ranks = np.arange(len(ids)), table.rank(ids[:, :-1], ids[:, 1:])
     while ranks.shape[1] and len(rows):
-        left = np.where(thrown(dice, ranks.shape) < share, NEVER, ranks) if share else ranks
+        left = np.where(throw(dice, ranks.shape) < share, NEVER, ranks) if share else ranks
         place = left.argmin(1)
         best = left[np.arange(len(rows)), place]
         on = best < NEVER
@@ -153,7 +153,7 @@ def without(values: Ids, place: Ids) -> Ids:
     return np.take_along_axis(values, columns + (columns >= place), axis=1)
 
 
-def thrown(dice: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def throw(dice: np.random.PCG64, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Numbers from 0 to 1, two of each raw number."""
     count = shape[0] * shape[1]
     raw = dice.random_raw((count + 1) // 2).view(np.uint32)[:count]

@@ -23,7 +23,7 @@ def grams(word: str, size: int) -> NDArray[np.int64]:
     return np.array(numbers + [0] * (MOST - len(numbers)))
 
 
-def spelt(texts: Sequence[Joined], size: int) -> NDArray[np.int64]:
+def ngrams_of(texts: Sequence[Joined], size: int) -> NDArray[np.int64]:
     """The n-grams of every token of texts, filled up with zeros: B T K."""
     place: dict[str, int] = {"": 0}
     rows = np.zeros((len(texts), max(len(one.ids) for one in texts)), dtype=np.int64)

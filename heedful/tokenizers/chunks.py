@@ -32,15 +32,15 @@ def by_lines(pieces: Iterable[str], long: int = 16 * LONG) -> Iterator[str]:
 
 def by_words(pieces: Iterable[str], long: int = 4 * LONG) -> Iterator[str]:
     """A text, given in pieces, in parts between which a blank was, so that it has the same words."""
-    return parted(pieces, long, blank_of)
+    return part_text(pieces, long, blank_of)
 
 
 def by_tokens(pieces: Iterable[str], encode: Encode, long: int = LONG) -> Iterator[str]:
     """A text, given in pieces, in parts whose tokens, one after the other, are its tokens: cut at blanks or lines."""
-    return parted(pieces, long, lambda text, at: seam_of(text, at, encode))
+    return part_text(pieces, long, lambda text, at: seam_of(text, at, encode))
 
 
-def parted(pieces: Iterable[str], long: int, cut: Callable[[str, int], tuple[int, int] | None]) -> Iterator[str]:
+def part_text(pieces: Iterable[str], long: int, cut: Callable[[str, int], tuple[int, int] | None]) -> Iterator[str]:
     """A text in parts of `long` characters or somewhat more, where there is a place to cut it: none is short."""
     rest = ""
     for piece in pieces:

@@ -29,35 +29,35 @@ class Joined:
     def words(self) -> list[str]:
         """How each token is written, `<` before it where it begins a word and `>` where it ends one; "": no text."""
         there = zip(self.sides, self.spans, strict=True)
-        return [intern(marked(self.texts[side], *span)) if side >= 0 else "" for side, span in there]
+        return [intern(mark_words(self.texts[side], *span)) if side >= 0 else "" for side, span in there]
 
 
-def marked(text: str, first: int, last: int) -> str:
+def mark_words(text: str, first: int, last: int) -> str:
     """A part of a text without the blanks around it, and marks where it begins and ends a word."""
     part = text[first:last]
     if not (bare := part.strip()):
         return ""
     first, last = last - len(part.lstrip()), first + len(part.rstrip())
-    return f"{'' if within(text, first) else '<'}{bare}{'' if within(text, last) else '>'}"
+    return f"{'' if inside_word(text, first) else '<'}{bare}{'' if inside_word(text, last) else '>'}"
 
 
-def within(text: str, at: int) -> bool:
+def inside_word(text: str, at: int) -> bool:
     """Whether a word goes on between a character and the one before it."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
-def joined(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
+def join(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
     """What the engine made of one or two texts."""
     sides = [-1 if side is None else side for side in made.sequence_ids]
     return Joined(made.ids, made.type_ids, sides, made.offsets, texts)
 
 
-def given(texts: Sequence[tuple[str, ...]]) -> list[str | tuple[str, str]]:
+def as_input(texts: Sequence[tuple[str, ...]]) -> list[str | tuple[str, str]]:
     """One or two texts each, as the engine takes them."""
     return [one[0] if len(one) == 1 else (one[0], one[1]) for one in texts]
 
 
-def framed(texts: tuple[str, ...], made: Sequence[tokenizers.Encoding], longest: int | None) -> Joined:
+def frame_texts(texts: tuple[str, ...], made: Sequence[tokenizers.Encoding], longest: int | None) -> Joined:
     """One or two texts in a tokenizer of ours, whose tokens around a text only a program sets: begin, text, end."""
     kept = lengths([len(one.ids) for one in made], None if longest is None else longest - 1 - len(made))
     ids, segments, sides, spans = [BEGIN], [0], [-1], [(0, 0)]
@@ -79,7 +79,7 @@ def lengths(there: Sequence[int], room: int | None) -> list[int]:
     return [min(there[0], room - last), last]
 
 
-def grouped(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
+def group_by_word(ids: Sequence[int], words: Sequence[int | None]) -> Iterator[tuple[int, ...]]:
     """The ids of each word, by the number of the word that each id has."""
     start = 0
     for end in range(1, len(ids) + 1):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import tokenizers
 
-from heedful.tokenizers.encoding import grouped
+from heedful.tokenizers.encoding import group_by_word
 from heedful.tokenizers.merges import Merges
 
 if TYPE_CHECKING:
@@ -44,31 +44,31 @@ class Explanation:
     def lines(self) -> Iterator[str]:
         """The explanation for people: a line for pieces and ids, then a block for each word."""
         for at, piece in zip(self.ids, self.pieces, strict=True):
-            yield f"{at:>8}  {shown(piece)}"
+            yield f"{at:>8}  {piece_in_line(piece)}"
         for word in self.words:
             yield ""
-            yield f"          {joined(word.letters)}"
+            yield f"          {join_pieces(word.letters)}"
             for merge in word.merges:
-                made = f"{shown(merge.left)} + {shown(merge.right)}"
-                yield f"{merge.rank + 1:>8}  {joined(merge.pieces)}    {made}"
+                made = f"{piece_in_line(merge.left)} + {piece_in_line(merge.right)}"
+                yield f"{merge.rank + 1:>8}  {join_pieces(merge.pieces)}    {made}"
 
 
-def joined(pieces: tuple[str, ...]) -> str:
+def join_pieces(pieces: tuple[str, ...]) -> str:
     """Pieces with bars between them."""
-    return "|".join(map(shown, pieces))
+    return "|".join(map(piece_in_line, pieces))
 
 
-def shown(piece: str) -> str:
+def piece_in_line(piece: str) -> str:
     """A piece on one line, with its blanks to be seen."""
     return "".join("␣" if sign == " " else sign if sign.isprintable() else ascii(sign)[1:-1] for sign in piece)
 
 
-def explained(tokenizer: Tokenizer, made: tokenizers.Encoding) -> Explanation:
+def explain_encoding(tokenizer: Tokenizer, made: tokenizers.Encoding) -> Explanation:
     """The explanation of what the engine made of a text."""
     words: list[Word] = []
     if tokenizer.kind in ("bpe", "bpe_characters"):
         merges = Merges(tokenizer.layout)
-        words = [word(tokenizer, merges, ids) for ids in grouped(made.ids, made.word_ids)]
+        words = [word(tokenizer, merges, ids) for ids in group_by_word(made.ids, made.word_ids)]
     return Explanation(tokenizer.pieces(made.ids), made.ids, words)
 
 

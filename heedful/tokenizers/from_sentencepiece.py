@@ -18,7 +18,7 @@ from heedful.tokenizers.tokenizer_json import BLANK, SYMBOLS
 LONGEST = 1000  # characters of a piece; SentencePiece's own are 16 long at most where nobody says otherwise
 
 
-def converted(model: Model) -> tokenizers.Tokenizer:
+def convert(model: Model) -> tokenizers.Tokenizer:
     """An engine that gives the ids that SentencePiece gives; a ValueError where there is none.
 
     Of two ways to split a text that hold the same pieces in another order, SentencePiece takes the one that its

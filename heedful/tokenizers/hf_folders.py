@@ -13,9 +13,9 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 
 from heedful.errors import Refusal
 from heedful.safe import opening
-from heedful.safe.plain_data import json_of
 from heedful.tokenizers import read_tokenizer
-from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.from_sentencepiece import convert
+from heedful.tokenizers.hf_settings import Files
 from heedful.tokenizers.marian import SOURCE, Sides
 from heedful.tokenizers.sentencepiece.proto import parse
 from heedful.tokenizers.tokenizer import Tokenizer
@@ -23,7 +23,6 @@ from heedful.tokenizers.tokenizer import Tokenizer
 JSON, CONFIG = "tokenizer.json", "config.json"
 VOCAB, MERGES, LINES = "vocab.json", "merges.txt", "vocab.txt"
 PIECES = ("tokenizer.model", "spiece.model")
-SETTINGS = ("special_tokens_map.json", "tokenizer_config.json")  # the later one is asked first
 NAMES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 QWEN = (  # how Qwen2 cuts a text into words
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -35,14 +34,14 @@ def is_there(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in (JSON, SOURCE, VOCAB, LINES, *PIECES))
 
 
-def needed(folder: Path) -> Tokenizer:
+def read_needed(folder: Path) -> Tokenizer:
     """The tokenizer of a folder whose model is to read a text."""
     if not is_there(folder):
         raise Refusal(f"{folder} has no tokenizer, without which no text can be read; copy it there")
-    return read(folder)
+    return read_folder(folder)
 
 
-def read(folder: Path) -> Tokenizer:
+def read_folder(folder: Path) -> Tokenizer:
     """The tokenizer of a folder: of its `tokenizer.json`, or of the files that this kind of model has otherwise."""
     if os.path.lexists(folder / JSON):
         return Tokenizer.read(opening.inside(folder / JSON))
@@ -55,56 +54,12 @@ def read(folder: Path) -> Tokenizer:
             f"{folder} has no {JSON}, from which alone a tokenizer of model_type {kind[:60]!r} is read; "
             "write one with transformers: AutoTokenizer.from_pretrained(...).save_pretrained(...)"
         )
-    return read_tokenizer.made(folder, lambda: (KINDS[kind](files), None), Tokenizer)
+    return read_tokenizer.make_tokenizer(folder, lambda: (KINDS[kind](files), None), Tokenizer)
 
 
-class Files:
-    """The files of a folder, each opened under the rules for what others made."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def bytes(self, name: str) -> bytes:
-        """What a file holds."""
-        return read_tokenizer.content(opening.inside(self.folder / name))
-
-    def json(self, name: str) -> dict[str, Any]:
-        """The object in a JSON file; an empty one where there is no such file."""
-        if not os.path.lexists(self.folder / name):
-            return {}
-        try:
-            value = json_of(self.bytes(name).decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise Refusal(f"{self.folder / name} cannot be read as JSON: {read_tokenizer.said(error)}") from None
-        if not isinstance(value, dict):
-            raise Refusal(f"{self.folder / name} should hold one JSON object; copy it again")
-        return value
-
-    def setting(self, key: str, default: Any = None) -> Any:
-        """What the settings of a tokenizer say."""
-        for name in reversed(SETTINGS):
-            value = self.json(name).get(key)
-            if value is not None:
-                return value
-        return default
-
-    def special(self, key: str, default: str | None = None) -> str | None:
-        """The text of a special token, by its name in the settings."""
-        value = self.setting(key, default)
-        value = value.get("content") if isinstance(value, dict) else value
-        return value if isinstance(value, str) and value else None
-
-    def first(self, *names: str) -> str:
-        """Whichever of these files is there; what should be there is named where none is."""
-        for name in names:
-            if os.path.lexists(self.folder / name):
-                return name
-        raise ValueError(f"{' or '.join(names)} is missing")
-
-
-def added(engine: tokenizers.Tokenizer, files: Files, **defaults: str) -> tokenizers.Tokenizer:
+def add_tokens(engine: tokenizers.Tokenizer, files: Files, **defaults: str) -> tokenizers.Tokenizer:
     """An engine that knows the special tokens of the settings; those that are not text stand behind the vocabulary."""
-    for at, entry in sorted(told(files).items()):
+    for at, entry in sorted(added_tokens(files).items()):
         token = AddedToken(
             entry["content"], **{key: entry[key] is True for key in ("lstrip", "rstrip", "normalized") if key in entry}
         )
@@ -120,7 +75,7 @@ def added(engine: tokenizers.Tokenizer, files: Files, **defaults: str) -> tokeni
     return engine
 
 
-def told(files: Files) -> dict[int, dict[str, Any]]:
+def added_tokens(files: Files) -> dict[int, dict[str, Any]]:
     """The tokens that settings add, by id."""
     found: dict[int, dict[str, Any]] = {}
     for content, at in files.json("added_tokens.json").items():
@@ -176,7 +131,7 @@ def gpt2(files: Files) -> tokenizers.Tokenizer:
     blank = files.setting("add_prefix_space", False) is True
     engine.pre_tokenizer, engine.decoder = pre_tokenizers.ByteLevel(add_prefix_space=blank), decoders.ByteLevel()
     end = "<|endoftext|>"
-    added(engine, files, bos_token=end, eos_token=end, unk_token=end)
+    add_tokens(engine, files, bos_token=end, eos_token=end, unk_token=end)
     around(engine, [files.special("bos_token", end) if files.setting("add_bos_token") is True else None], [])
     return engine
 
@@ -193,7 +148,7 @@ def roberta(files: Files) -> tokenizers.Tokenizer:
         "pad_token": "<pad>",
         "mask_token": "<mask>",
     }
-    added(engine, files, **named, cls_token="<s>", sep_token="</s>")
+    add_tokens(engine, files, **named, cls_token="<s>", sep_token="</s>")
     first, last = (one_of(engine, files, *pair) for pair in (("cls_token", "<s>"), ("sep_token", "</s>")))
     engine.post_processor = processors.RobertaProcessing(last, first, add_prefix_space=blank)
     return engine
@@ -205,7 +160,7 @@ def qwen2(files: Files) -> tokenizers.Tokenizer:
     engine.normalizer, engine.decoder = normalizers.NFC(), decoders.ByteLevel()
     bytewise = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     engine.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(QWEN), "isolated"), bytewise])
-    return added(engine, files, eos_token="<|endoftext|>", pad_token="<|endoftext|>", unk_token="<|endoftext|>")
+    return add_tokens(engine, files, eos_token="<|endoftext|>", pad_token="<|endoftext|>", unk_token="<|endoftext|>")
 
 
 def bert(files: Files) -> tokenizers.Tokenizer:
@@ -221,7 +176,7 @@ def bert(files: Files) -> tokenizers.Tokenizer:
     )
     engine.pre_tokenizer, engine.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     named = {"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}
-    added(engine, files, **named, mask_token="[MASK]")
+    add_tokens(engine, files, **named, mask_token="[MASK]")
     first, last = (one_of(engine, files, name, named[name]) for name in ("cls_token", "sep_token"))
     engine.post_processor = processors.BertProcessing(last, first)
     return engine
@@ -229,7 +184,7 @@ def bert(files: Files) -> tokenizers.Tokenizer:
 
 def llama(files: Files) -> tokenizers.Tokenizer:
     """SentencePiece's model, behind <s> unless the settings say otherwise."""
-    engine = converted(parse(files.bytes(files.first(*PIECES))))
+    engine = convert(parse(files.bytes(files.first(*PIECES))))
     first = files.special("bos_token", "<s>") if files.setting("add_bos_token", True) is True else None
     last = files.special("eos_token", "</s>") if files.setting("add_eos_token", False) is True else None
     around(engine, [first], [last])
@@ -238,7 +193,7 @@ def llama(files: Files) -> tokenizers.Tokenizer:
 
 def t5(files: Files) -> tokenizers.Tokenizer:
     """SentencePiece's model with a hundred more tokens behind it, and </s> behind each text (Raffel et al., 2020)."""
-    engine = converted(parse(files.bytes(files.first(*PIECES))))
+    engine = convert(parse(files.bytes(files.first(*PIECES))))
     around(engine, [], [files.special("eos_token", "</s>")])
     extra = files.setting("extra_ids", 100)
     if type(extra) is not int or not 0 <= extra <= 10_000:

@@ -66,7 +66,7 @@ class Bound:
                 )
 
 
-def bound(*parts: Any) -> Bound:
+def bound_of(*parts: Any) -> Bound:
     """The bound of parts that a text goes through; a ValueError where one of them is not known."""
     made = Bound()
     for part in (one for many in parts for one in flat(many)):
@@ -80,13 +80,13 @@ def check(engine: tokenizers.Tokenizer) -> None:
     """Refuses an engine whose parts are too many, or make too much of a text."""
     if max(map(len, engine.get_vocab()), default=0) > NAME:
         raise ValueError(f"a word in it has more than {NAME} characters")
-    if max((len(name.encode()) for name in (*affixes(engine.model), unknown(engine.model))), default=0) > NAMED:
+    if max((len(name.encode()) for name in (*affixes(engine.model), unknown_token(engine.model))), default=0) > NAMED:
         raise ValueError(f"its model puts more than {NAMED} bytes to every piece of a text")
-    before = [said(part) for part in (engine.normalizer, engine.pre_tokenizer)]
-    around, decoder = said(engine.post_processor), said(engine.decoder)
+    before = [state_of(part) for part in (engine.normalizer, engine.pre_tokenizer)]
+    around, decoder = state_of(engine.post_processor), state_of(engine.decoder)
     if sum(1 for part in (*before, around, decoder) for _ in flat(part)) > PARTS:
         raise ValueError(f"it has more than {PARTS} parts")
-    text, told = bound(*before), bound(decoder)
+    text, told = bound_of(*before), bound_of(decoder)
     for name, made, most in (
         ("normalizer or pre_tokenizer", text, GROWTH),
         ("model", text.spelt(engine.model), GROWTH),
@@ -112,7 +112,7 @@ def affixes(model: Any) -> list[str]:
     return [getattr(model, name) or "" for name in names]
 
 
-def unknown(model: Any) -> str:
+def unknown_token(model: Any) -> str:
     """What a model writes for what it does not know: Unigram that itself, all others a name."""
     return "" if isinstance(model, tokenizers.models.Unigram) else model.unk_token or ""
 
@@ -134,7 +134,7 @@ def check_template(pieces: list[dict[str, Any]], special: dict[str, Any]) -> Non
         raise ValueError(f"its post_processor puts more than {ADDED} tokens around a text")
 
 
-def said(part: Any) -> Any:
+def state_of(part: Any) -> Any:
     """What a part of an engine is, as a `tokenizer.json` would say it."""
     return None if part is None else json.loads(part.__getstate__())
 
@@ -148,7 +148,7 @@ def flat(part: Any) -> Iterator[dict[str, Any]]:
         yield part
 
 
-def replaced(part: dict[str, Any]) -> int:
+def bound_of_replacement(part: dict[str, Any]) -> int:
     """What a replacement makes of a byte; a pattern that matches nothing at all may match beside each."""
     content = part["content"]
     size = max(len(text.encode()) for text in (content, unicodedata.normalize("NFKD", content).lower()))
@@ -158,7 +158,7 @@ def replaced(part: dict[str, Any]) -> int:
     return max(1, size if kind == "Regex" else ceil(size / len(pattern.encode())))
 
 
-def mapped(part: dict[str, Any]) -> int:
+def bound_of_map(part: dict[str, Any]) -> int:
     """What a map of characters makes of a byte."""
     from heedful.tokenizers.sentencepiece.charsmap import ratio
 
@@ -170,7 +170,7 @@ def byte_level(part: dict[str, Any]) -> int:
     return 4 if part.get("add_prefix_space") else 2
 
 
-def marked(part: dict[str, Any]) -> int:
+def bound_of_mark(part: dict[str, Any]) -> int:
     """A blank becomes a sign, and one may be put before each word."""
     return 1 + len(part["replacement"].encode())
 
@@ -181,11 +181,11 @@ AS_LONG = (
 )  # what a form of Unicode makes longer is the user's own text: what is put there is counted at its longest
 TIMES: dict[str, Callable[[dict[str, Any]], int]] = {
     **dict.fromkeys(AS_LONG.split(), lambda part: 1),
-    "Replace": replaced,
-    "Precompiled": mapped,
+    "Replace": bound_of_replacement,
+    "Precompiled": bound_of_map,
     "BertNormalizer": lambda part: 2,  # blanks around Chinese characters
     "ByteLevel": byte_level,
-    "Metaspace": marked,
+    "Metaspace": bound_of_mark,
     "WordPiece": lambda part: 2,  # a blank before a token
     "BPEDecoder": lambda part: 1 if part["suffix"] else 3,
     "CTC": lambda part: 1 if part["word_delimiter_token"] else 3,

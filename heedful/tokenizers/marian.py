@@ -14,7 +14,7 @@ from heedful.errors import Refusal
 from heedful.safe.opening import inside
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import read_tokenizer
-from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.from_sentencepiece import convert
 from heedful.tokenizers.sentencepiece.proto import Piece, Type, parse
 from heedful.tokenizers.tokenizer import Tokenizer
 
@@ -37,9 +37,9 @@ class Sides(Tokenizer):
         folder = Path(path)
         vocab = vocabulary(inside(folder / VOCAB))
         source, target = (inside(folder / name) for name in (SOURCE, TARGET))
-        made = read_tokenizer.made(target, lambda: ordered(target, vocab, Type.NORMAL), cls)
+        made = read_tokenizer.make_tokenizer(target, lambda: order_pieces(target, vocab, Type.NORMAL), cls)
         made.files = {path.name: read_tokenizer.content(path) for path in (source, target, folder / VOCAB)}
-        made.source = read_tokenizer.made(source, lambda: ordered(source, vocab, Type.UNUSED), Tokenizer)
+        made.source = read_tokenizer.make_tokenizer(source, lambda: order_pieces(source, vocab, Type.UNUSED), Tokenizer)
         return made
 
     def write(self, path: str | Path) -> None:
@@ -70,14 +70,14 @@ def vocabulary(path: Path) -> Mapping[str, int]:
     try:
         known = json_of(read_tokenizer.content(path).decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise Refusal(f"{path} is no vocabulary: {read_tokenizer.said(error)}") from None
+        raise Refusal(f"{path} is no vocabulary: {read_tokenizer.error_line(error)}") from None
     ids = list(known.values()) if isinstance(known, dict) else []
     if not ids or any(type(at) is not int for at in ids) or sorted(ids) != list(range(len(ids))):
         raise Refusal(f"{path} is no vocabulary: its ids do not count from 0 on")
     return known
 
 
-def ordered(path: Path, vocab: Mapping[str, int], others: Type) -> tuple[tokenizers.Tokenizer, None]:
+def order_pieces(path: Path, vocab: Mapping[str, int], others: Type) -> tuple[tokenizers.Tokenizer, None]:
     """The engine of a model, its pieces those of the vocabulary, in its order; what it has not itself is of a type.
 
     Behind them stand those that only the source's model has: it splits by them, and they become the unknown token.
@@ -91,4 +91,4 @@ def ordered(path: Path, vocab: Mapping[str, int], others: Type) -> tuple[tokeniz
     if others == Type.UNUSED:
         no_text = (Type.CONTROL, Type.UNKNOWN)
         pieces += [piece for piece in model.pieces if piece.text not in vocab and piece.type not in no_text]
-    return converted(replace(model, pieces=pieces)), None
+    return convert(replace(model, pieces=pieces)), None

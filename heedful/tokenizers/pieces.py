@@ -23,13 +23,13 @@ BYTES = bytes_of_letters()
 LETTERS = {byte: letter for letter, byte in BYTES.items()}
 
 
-def named(error: UnicodeError) -> tuple[str, int]:
+def name_bytes(error: UnicodeError) -> tuple[str, int]:
     """Bytes that are no whole character, by their names."""
     assert isinstance(error, UnicodeDecodeError)
     return "".join(f"<0x{byte:02X}>" for byte in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error("heedful.named", named)
+codecs.register_error("heedful.named", name_bytes)
 
 
 def readable(layout: Layout) -> Callable[[str], str]:

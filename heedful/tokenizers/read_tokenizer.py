@@ -13,8 +13,8 @@ from heedful.errors import Refusal
 from heedful.safe import opening
 from heedful.safe.plain_data import json_of
 from heedful.tokenizers import length_bounds
-from heedful.tokenizers.from_sentencepiece import converted
-from heedful.tokenizers.rust_engines import panicked
+from heedful.tokenizers.from_sentencepiece import convert
+from heedful.tokenizers.rust_engines import is_panic
 from heedful.tokenizers.sentencepiece.charsmap import sound
 from heedful.tokenizers.sentencepiece.proto import parse
 
@@ -24,13 +24,13 @@ LARGEST_MODEL = 1 << 24  # bytes of a SentencePiece model; the largest in use ar
 MOST = 1 << 22  # ids; the largest vocabularies in use have a quarter of that
 
 
-def read(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
+def read_file(path: Path, make: Callable[[tokenizers.Tokenizer, str | None], T]) -> T:
     """What is made of the engine that a file describes, and of the file's own text where it is a `tokenizer.json`."""
     data = content(path)
-    return made(path, lambda: opened(data), make)
+    return make_tokenizer(path, lambda: engine_and_text(data), make)
 
 
-def made(
+def make_tokenizer(
     path: Path,
     engine_of: Callable[[], tuple[tokenizers.Tokenizer, str | None]],
     make: Callable[[tokenizers.Tokenizer, str | None], T],
@@ -46,14 +46,14 @@ def made(
     except (MemoryError, Refusal):
         raise
     except Exception as error:  # the engine raises plain Exceptions
-        raise Refusal(f"{path} is no tokenizer: {said(error)}") from None
+        raise Refusal(f"{path} is no tokenizer: {error_line(error)}") from None
     except BaseException as error:
-        if not panicked(error):
+        if not is_panic(error):
             raise
-        raise Refusal(f"{path} is no tokenizer: {said(error)}") from None
+        raise Refusal(f"{path} is no tokenizer: {error_line(error)}") from None
 
 
-def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
+def engine_and_text(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
     """The engine of a file's bytes, and its text where it is a `tokenizer.json`."""
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         text = data.decode("utf-8-sig")
@@ -69,8 +69,8 @@ def opened(data: bytes) -> tuple[tokenizers.Tokenizer, str | None]:
     try:
         model = parse(data)
     except ValueError as error:
-        raise ValueError(f"it is neither a tokenizer.json nor a SentencePiece model: {said(error)}") from None
-    return converted(model), None
+        raise ValueError(f"it is neither a tokenizer.json nor a SentencePiece model: {error_line(error)}") from None
+    return convert(model), None
 
 
 def check_maps(normalizers: Any) -> None:
@@ -142,6 +142,6 @@ def content(path: Path) -> bytes:
     return data
 
 
-def said(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """What an error says, on one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__

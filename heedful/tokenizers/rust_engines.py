@@ -48,14 +48,14 @@ def splitter(kind: str, digits: str, punctuation: str) -> pre_tokenizers.PreToke
     return pre_tokenizers.Split(Regex(words_pattern(digits, punctuation, alone)), "isolated")
 
 
-def numbered(*tokens: Sequence[str]) -> dict[str, int]:
+def number_tokens(*tokens: Sequence[str]) -> dict[str, int]:
     """Tokens with their ids: the four that every tokenizer here has, then these in order."""
     return {token: at for at, token in enumerate(chain(SPECIAL, *tokens))}
 
 
 def characters(known: Sequence[str], special: Sequence[str] = (), lower: bool = False) -> tokenizers.Tokenizer:
     """Each character a token."""
-    engine = tokenizers.Tokenizer(models.WordLevel(numbered(special, known), UNKNOWN))
+    engine = tokenizers.Tokenizer(models.WordLevel(number_tokens(special, known), UNKNOWN))
     if lower:
         engine.normalizer = normalizers.Lowercase()
     engine.pre_tokenizer = splitter("characters", "", "")
@@ -93,6 +93,6 @@ def with_special(engine: tokenizers.Tokenizer, special: Sequence[str], alone: bo
     return engine
 
 
-def panicked(error: BaseException) -> bool:
+def is_panic(error: BaseException) -> bool:
     """Whether the engine gave up, as it does where others raise."""
     return type(error).__name__ == "PanicException"

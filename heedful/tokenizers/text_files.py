@@ -40,7 +40,7 @@ def lines_of(path: Path, heard: Callable[[int], object] = lambda read: None) -> 
 
 def blocks(path: Path, heard: Callable[[int], object]) -> Iterator[bytes]:
     """The bytes of a file, cut behind the ends of lines, else before blanks, else between characters."""
-    with opened(path) as (file, raw):
+    with open_text(path) as (file, raw):
         rest, before = b"", 0
         while data := file.read(BLOCK):
             now = raw.tell() if raw.seekable() else before + len(data)  # a pipe has no place to tell
@@ -69,7 +69,7 @@ def between_characters(data: bytes) -> int:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+def open_text(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
     """A file to read from, unpacked where it is gzipped, and the file as it lies on the disk."""
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")

@@ -14,7 +14,8 @@ from heedful.errors import Refusal
 from heedful.safe import outfile
 from heedful.tokenizers import length_bounds, rust_engines
 from heedful.tokenizers.batches import ahead, batches
-from heedful.tokenizers.encoding import Joined, framed, given, grouped, joined
+from heedful.tokenizers.encoding import Joined, as_input, frame_texts, group_by_word, join
+from heedful.tokenizers.engine_errors import refusing, unfit
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
 
@@ -33,7 +34,7 @@ class Tokenizer:
         self.layout = Layout(engine, text)
         self.engine, self._ready = self.layout.engine(), self.layout.ready()
         before = (self.layout.parts["normalizer"], self.layout.parts["pre_tokenizer"])
-        self._bound = length_bounds.bound(*before).spelt(self.engine.model)
+        self._bound = length_bounds.bound_of(*before).spelt(self.engine.model)
         self.kind = self.layout.kind
         self.special = self.layout.special
         self._silent = frozenset(self.special.values())
@@ -49,7 +50,7 @@ class Tokenizer:
         """The tokenizer of a `tokenizer.json`, whoever made it, or of a SentencePiece `.model`."""
         from heedful.tokenizers import read_tokenizer
 
-        return read_tokenizer.read(Path(path), cls)
+        return read_tokenizer.read_file(Path(path), cls)
 
     def with_special(self, names: Sequence[str]) -> Tokenizer:
         """The same, with more tokens that are no text, behind all others."""
@@ -99,7 +100,7 @@ class Tokenizer:
             raise Refusal("this tokenizer puts nothing between two texts; give them to it one by one")
         ready = [tuple(self._readied(list(one))) for one in texts]
         with self._cut(longest, added), refusing([part for one in texts for part in one]):
-            return [joined(*both) for both in zip(ready, self.engine.encode_batch(given(ready)), strict=True)]
+            return [join(*both) for both in zip(ready, self.engine.encode_batch(as_input(ready)), strict=True)]
 
     @property
     def ours(self) -> bool:
@@ -112,7 +113,7 @@ class Tokenizer:
         parts = [part for one in texts for part in one]
         with refusing(parts):
             made = iter(self.engine.encode_batch(self._readied(parts)))
-        return [framed(one, [next(made) for _ in one], longest) for one in texts]
+        return [frame_texts(one, [next(made) for _ in one], longest) for one in texts]
 
     @contextmanager
     def _cut(self, longest: int | None, added: int) -> Iterator[None]:
@@ -144,7 +145,7 @@ class Tokenizer:
         """The ids of each text, word by word, as the engine cuts it into words."""
         for batch in batches(texts, self._bound.times):
             for one in self.engine.encode_batch(self._readied(batch)):
-                yield list(grouped(one.ids, one.word_ids))
+                yield list(group_by_word(one.ids, one.word_ids))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ids, special tokens left out."""
@@ -158,7 +159,7 @@ class Tokenizer:
         try:
             return self.engine.decode_batch(many)
         except BaseException as error:  # it panics at a pattern for which it would search without end
-            raise unfit([], error) if rust_engines.panicked(error) else error from None
+            raise unfit([], error) if rust_engines.is_panic(error) else error from None
 
     def _heard(self, ids: Sequence[int]) -> list[int]:
         return [at for at in self._checked(ids) if at not in self._silent]
@@ -230,32 +231,10 @@ class Tokenizer:
 
     def explain(self, text: str) -> Explanation:
         """How a text becomes tokens: pieces, ids and, for BPE, merge by merge how they arose."""
-        from heedful.tokenizers.explain import explained
+        from heedful.tokenizers.explain import explain_encoding
 
         ready = self._readied([text])[0]
         try:
-            return explained(self, self.engine.encode(ready))
+            return explain_encoding(self, self.engine.encode(ready))
         except (TypeError, UnicodeEncodeError) as error:
             raise unfit([text], error) from None
-
-
-@contextmanager
-def refusing(texts: Sequence[str]) -> Iterator[None]:
-    """Within it, what the engine does not take is refused."""
-    try:
-        yield
-    except Exception as error:  # the engine raises plain Exceptions
-        raise error if isinstance(error, Refusal) else unfit(texts, error) from None
-    except BaseException as error:  # and panics at a pattern for which it would search without end
-        raise unfit(texts, error) if rust_engines.panicked(error) else error from None
-
-
-def unfit(texts: Sequence[str], error: BaseException) -> Exception:
-    """What to say of texts that the engine did not take."""
-    for text in texts:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return Refusal(f"{text[:50]!r} holds half characters (surrogates), which are no text; drop or mend them")
-    what = "encoded" if texts else "decoded"
-    return Refusal(f"a text cannot be {what}: {error}; use another tokenizer")

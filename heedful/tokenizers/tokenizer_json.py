@@ -94,7 +94,7 @@ class Layout:
         parts["truncation"] = parts["padding"] = None  # nothing is cut off or added where nobody asked for it
         parts["model"] = self.model | ({"dropout": None} if self.model["type"] == "BPE" else {})
         if self.control:
-            parts["model"] = renamed(parts["model"], {name: f"{name} " for name in self.control})
+            parts["model"] = rename_tokens(parts["model"], {name: f"{name} " for name in self.control})
             parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in self.control]
             named, used = self.template
             kept = {name: token for name, token in named.items() if name in used and name not in self.control}
@@ -133,7 +133,7 @@ def pattern(part: Any) -> str | None:
     return found.get("Regex") if isinstance(found, dict) else None
 
 
-def renamed(model: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+def rename_tokens(model: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     """A model, some of whose tokens bear another name."""
     vocab = model["vocab"]
     if isinstance(vocab, list):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.tokenizers.pieces import BYTE
 from heedful.tokenizers.rust_engines import CONTINUED, WAYS
 from heedful.tokenizers.tokenizer_json import SPECIAL
@@ -34,10 +34,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise unknown("kind of tokenizer", self.kind, KINDS)
+            raise unknown_word("kind of tokenizer", self.kind, KINDS)
         for what, way in (("digits", self.digits), ("punctuation", self.punctuation)):
             if way not in WAYS:
-                raise unknown(f"way to split {what}", way, WAYS)
+                raise unknown_word(f"way to split {what}", way, WAYS)
             if self.kind == "characters" and way != "apart":
                 raise Refusal(f"characters are always single; leave out {what}={way}")
         if not 0 < self.size <= LARGEST:

@@ -18,7 +18,7 @@ SHORT = 2  # digits of a difference
 PLAIN: dict[str, Any] = {"freeze": [], "lora": None, "layer_decay": TrainingSpec().layer_decay}
 
 
-def varied(ready: Ready, word: str) -> RunSpec:
+def vary(ready: Ready, word: str) -> RunSpec:
     """The same run, begun with chance, all of it learning; or with all but its outputs left as it was begun."""
     run = ready.run  # whose model is told in full
     about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."

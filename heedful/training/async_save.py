@@ -68,7 +68,7 @@ def made_by(device: torch.device, processes: int) -> dict[str, Any]:
     return {"torch": torch.__version__, "device": kind, "threads": torch.get_num_threads(), "processes": processes}
 
 
-def changed(then: dict[str, Any], now: dict[str, Any]) -> str | None:
+def what_changed(then: dict[str, Any], now: dict[str, Any]) -> str | None:
     """What has changed since a checkpoint was made, in words; none where the run goes on to the same bits."""
     told = [
         "other data" if key == "samples" else f"{key} {then[key]}, now {now[key]}"

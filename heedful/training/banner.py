@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.data.splits import Plan
 from heedful.training.loop import Loop
-from heedful.training.optimiser import described
+from heedful.training.optimiser import describe_optimiser
 from heedful.training.prepare import Ready
 
 
@@ -24,7 +24,7 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
         f"model     {family}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
         f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
         f"batches   {batches(ready, loop.portions.plan)}",
-        f"optimiser {described(loop.optimiser, ready.run.training.optimiser)}",
+        f"optimiser {describe_optimiser(loop.optimiser, ready.run.training.optimiser)}",
         f"folder    {loop.folder} ({where})",
     ]
     if loop.training.graphs and place.type == "cuda" and loop.graphs is None:

@@ -93,7 +93,7 @@ def latest(folder: Path) -> tuple[Path | None, list[str]]:
     return None, faults
 
 
-def read(place: Path) -> tuple[Progress, dict[str, Tensors]]:
+def read_checkpoint(place: Path) -> tuple[Progress, dict[str, Tensors]]:
     """What a checkpoint holds."""
     progress = Progress(**read_json(inside(place) / "progress.json"))
     if step_of(place) != progress.step:

@@ -22,7 +22,7 @@ from heedful.training import run
 from heedful.training.callbacks import Callback
 from heedful.training.prepare import Given
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import RunSpec, objective_of, reading, validated
+from heedful.training.spec.run_spec import RunSpec, objective_of, reading, validate_spec
 from heedful.training.trained_run import usable, work_of
 
 
@@ -100,7 +100,7 @@ def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:
         values: dict[str, Any] = {"task": record.name, "data": {"name": MEMORY}, "model": {}}
         for key, value in map(recipes.parse, keys):
             recipes.put(values, key, value)
-        asked = validated(values, kind=reading(record.reader(FILES), objective_of(record, values.get("objective"))))
+        asked = validate_spec(values, kind=reading(record.reader(FILES), objective_of(record, values.get("objective"))))
     if samples is None:
         return asked
     data = in_memory(record.reader(FILES), samples, asked.data.model_dump(exclude={"name"}, exclude_unset=True))

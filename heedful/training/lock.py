@@ -46,7 +46,7 @@ def busy(folder: Path) -> str:
     return f"{folder} is held by {holder(folder)}, which trains in it; wait for it, stop it, or choose another --out"
 
 
-def held(folder: Path) -> bool:
+def is_held(folder: Path) -> bool:
     """Whether a living process trains in a folder."""
     if not (folder / LOCK).exists():
         return False

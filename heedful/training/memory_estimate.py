@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 from torch.nn import functional
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
-from torch.utils._pytree import tree_leaves
+from torch.utils._python_dispatch import _disable_current_modes
 
 from heedful import models
 from heedful.attention import Sight
@@ -29,12 +27,16 @@ from heedful.models import Spec
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
+from heedful.training.distributed.check_layout import check_layout
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.distributed.sharding import Sharded, check_layout, local
+from heedful.training.distributed.sharded_tensors import local
+from heedful.training.distributed.sharding import Sharded
 from heedful.training.loop import Loop
-from heedful.training.prepare import suited, teach
-from heedful.training.pretraining_stages import settled, unlearned
+from heedful.training.observe.allocation_counter import Memory, count_memory, size_of
+from heedful.training.prepare import teach
+from heedful.training.pretraining_stages import settle, write_unlearned
 from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec_for_task import suit_spec
 
 ROW = 8  # processes over which a step is imagined
 LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": ("fsdp", True)}
@@ -75,61 +77,6 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fa
     return torch.native_dropout(x, p, True)[0] if p and training else x
 
 
-class Memory(TorchDispatchMode):
-    """Counts the bytes of all tensors that are alive, the most there ever were, and what is sent to other processes."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.live = self.peak = self.sent = 0
-        self.known: dict[int, Any] = {}
-
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Any operation as it is; what it makes is counted until it is dropped."""
-        if any(kind.__name__ == "DTensor" for kind in types):
-            return NotImplemented  # its parts come by as well
-        made = function(*args, **(kwargs or {}))
-        for tensor in tree_leaves((made, args)):
-            if isinstance(tensor, Tensor):
-                self.see(tensor)
-        if function.namespace == "c10d":
-            self.sent += max((size_of(tensor) for tensor in tree_leaves(args) if isinstance(tensor, Tensor)), default=0)
-        return made
-
-    def see(self, tensor: Tensor) -> None:
-        """Counts what a tensor lies in, once, as long as anybody has it."""
-        storage = tensor.untyped_storage()
-        key = id(storage)
-        if key not in self.known:
-            self.known[key] = weakref.ref(storage, lambda _: self.drop(key)), 0
-        self.resize(storage)
-
-    def resize(self, storage: torch.UntypedStorage) -> None:
-        """Counts what something is now where it was another size: FSDP empties what it will fill again."""
-        if id(storage) in self.known:
-            here, before = self.known[id(storage)]
-            self.known[id(storage)] = here, storage.nbytes()
-            self.live += storage.nbytes() - before
-            self.peak = max(self.peak, self.live)
-
-    def drop(self, key: int) -> None:
-        """Something that nobody has any more."""
-        self.live -= self.known.pop(key)[1]
-
-
-@contextlib.contextmanager
-def counted() -> Iterator[Memory]:
-    """Counts what is alive in a block of code."""
-    memory, own = Memory(), torch.UntypedStorage.resize_
-
-    def resized(storage: torch.UntypedStorage, size: int) -> Any:
-        made = own(storage, size)
-        memory.resize(storage)
-        return made
-
-    with mock.patch.object(torch.UntypedStorage, "resize_", resized), memory:
-        yield memory
-
-
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
     """A model as it goes on a GPU: no mask is asked for its values, bfloat16 stays itself, dropout is one kernel."""
@@ -154,21 +101,16 @@ def in_earnest(make: Callable[[Sequence[Any]], Batch]) -> Callable[[Sequence[Any
     return made
 
 
-def size_of(tensor: Tensor) -> int:
-    """The bytes of a tensor."""
-    return tensor.numel() * tensor.element_size()
-
-
 def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     """What each layout of a run takes on so many GPUs, for the widest step of its first epoch, or why it cannot be."""
     if run.training.optimiser == "adafactor":
         raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
     here = torch.device("cpu")
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
-        run = settled(run, Path(aside) / "plan", lambda spec, to: unlearned(spec, to, here))
+        run = settle(run, Path(aside) / "plan", lambda spec, to: write_unlearned(spec, to, here))
         task, splits = TASKS[run.task].open(run.data, run.seed)
         task.configure(dict(run.objective), splits)
-        spec = suited(run, task)
+        spec = suit_spec(run, task)
         teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
     splits = replace(splits, train=fits or splits.train)
@@ -184,17 +126,17 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
             yield name, refusal
             continue
         try:
-            with imagined(min(gpus, ROW)):
-                few = measured(asked, task, splits, spec, gpus)
+            with imagine_processes(min(gpus, ROW)):
+                few = measure_need(asked, task, splits, spec, gpus)
         except (DataDependentOutputException, DynamicOutputShapeException):
             yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
             continue
-        with imagined(gpus):
-            yield name, stretched(few, spec, gpus) if parallel == "fsdp" else few
+        with imagine_processes(gpus):
+            yield name, stretch_need(few, spec, gpus) if parallel == "fsdp" else few
 
 
 @contextlib.contextmanager
-def imagined(size: int) -> Iterator[None]:
+def imagine_processes(size: int) -> Iterator[None]:
     """A group of processes that are not there: what is sent arrives nowhere."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
@@ -213,20 +155,20 @@ def loop_of(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, ranks: Ra
     return Loop(run, task, splits, model, Path(), ranks)
 
 
-def measured(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
+def measure_need(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
     """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
     ranks = Imagined(gpus, min(gpus, ROW))
     batches = mock.patch.object(task, "batch", in_earnest(task.batch))
-    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), counted() as memory:
+    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), count_memory() as memory:
         loop = loop_of(run, task, splits, spec, ranks)
         samples = widest(loop)
         loop.step(loop.portions.of(samples))
         memory.peak, memory.sent = memory.live, 0
         loop.step(loop.portions.of(samples))
-        return told(loop, memory, gpus)
+        return need_of(loop, memory, gpus)
 
 
-def stretched(few: Need, spec: Spec, gpus: int) -> Need:
+def stretch_need(few: Need, spec: Spec, gpus: int) -> Need:
     """What was measured on a row of few, on all: parts get smaller, and what is put together of them stays.
 
     A step over a thousand parts of each weight would take minutes to imagine; making the parts takes a second.
@@ -234,13 +176,13 @@ def stretched(few: Need, spec: Spec, gpus: int) -> Need:
     with torch.device("meta"):
         model = models.assemble(spec)
     Sharded(model, lambda batch: (Tensor(), Tensor(), Tensor()), Imagined(gpus, gpus), low=False)
-    weights = held(model)
+    weights = bytes_held(model)
     gradients, optimiser = (round(part * weights / few.weights) for part in (few.gradients, few.optimiser))
     peak = few.activations + weights + gradients + optimiser
     return replace(few, weights=weights, gradients=gradients, optimiser=optimiser, peak=peak)
 
 
-def held(model: nn.Module) -> int:
+def bytes_held(model: nn.Module) -> int:
     """The bytes of the weights that lie in one process."""
     return sum(size_of(local(p)) for p in model.parameters()) + sum(map(size_of, model.buffers()))
 
@@ -253,7 +195,7 @@ def widest(loop: Loop) -> Sequence[Any]:
     return loop.portions.samples(step)
 
 
-def told(loop: Loop, memory: Memory, gpus: int) -> Need:
+def need_of(loop: Loop, memory: Memory, gpus: int) -> Need:
     """What was counted, by what it is for."""
     state = [value for one in loop.optimiser.state.values() for value in one.values() if isinstance(value, Tensor)]
     kept = sum(size_of(local(tensor)) for tensor in state)
@@ -261,4 +203,4 @@ def told(loop: Loop, memory: Memory, gpus: int) -> Need:
     gradients = sum(size_of(local(p)) for p in loop.model.parameters() if p.requires_grad)
     whole = sum(size_of(p) for p in loop.model.parameters()) if loop.training.parallel == "none" else 0
     sent = (2 * whole + memory.sent) * (gpus - 1) // gpus  # each part of a ring passes all but one of the others
-    return Need(held(loop.model), gradients, kept, memory.peak, sent)
+    return Need(bytes_held(loop.model), gradients, kept, memory.peak, sent)

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
-from heedful.training.distributed.sharding import gathered, in_parts, local, parted
+from heedful.training.distributed.sharded_tensors import gather_whole, in_parts, local, part_like
 from heedful.training.spec.run_spec import TrainingSpec
 
 Group = dict[str, Any]
@@ -101,10 +101,10 @@ class Orthogonal(torch.optim.Muon):
         for group in self.param_groups:
             for p in (one for one in group["params"] if one.grad is not None):
                 moment = self.moment(p).lerp_(p.grad, 1 - group["momentum"])
-                ahead = gathered(p.grad.lerp(moment, group["momentum"]))
+                ahead = gather_whole(p.grad.lerp(moment, group["momentum"]))
                 step = orthogonal(ahead[None], group["ns_coefficients"], group["ns_steps"], group["eps"])[0]
                 p.mul_(1 - group["lr"] * group["weight_decay"])
-                p.add_(parted(step.to(ahead.dtype), p), alpha=-group["lr"] * 0.2 * max(p.shape) ** 0.5)
+                p.add_(part_like(step.to(ahead.dtype), p), alpha=-group["lr"] * 0.2 * max(p.shape) ** 0.5)
 
     def moment(self, p: Tensor) -> Tensor:
         """The moving mean of a matrix's gradients."""
@@ -132,7 +132,7 @@ class Muon(Optimizer):
     """
 
     def __init__(self, model: nn.Module, training: TrainingSpec) -> None:
-        inner = hidden(model)
+        inner = hidden_matrices(model)
         shares, named = shares_of(model, training), "matrices of blocks made orthogonal"
         chosen: list[Group] = [
             {"name": named, "params": [p for p in inner if shares[p] == share], "scale": share}
@@ -152,7 +152,7 @@ class Muon(Optimizer):
             part.step()
 
 
-def hidden(model: nn.Module) -> list[Tensor]:
+def hidden_matrices(model: nn.Module) -> list[Tensor]:
     """The matrices between the inputs and the outputs: of every linear map in a block."""
     blocks = [part for part in model.modules() if isinstance(part, Block | CrossBlock)]
     maps = {part: None for block in blocks for part in block.modules() if isinstance(part, nn.Linear)}
@@ -168,7 +168,7 @@ KINDS: dict[str, Callable[[nn.Module, TrainingSpec], Optimizer]] = {
 }
 
 
-def described(optimiser: Optimizer, name: str) -> str:
+def describe_optimiser(optimiser: Optimizer, name: str) -> str:
     """The optimiser and its groups, in a line."""
     counts: Counter[tuple[str, float]] = Counter()
     for group in optimiser.param_groups:
@@ -222,7 +222,7 @@ def restore_optimiser(optimiser: Optimizer, model: nn.Module, tensors: dict[str,
         if value.shape not in shapes(field, parameter) or value.dtype not in (torch.float32, parameter.dtype):
             raise Refusal(f"the optimiser's {key} is {list(value.shape)}, not {list(parameter.shape)}")
         counted = field == "step" and parameter not in fused
-        kept = value.cpu() if counted else parted(value.to(parameter.device), parameter)
+        kept = value.cpu() if counted else part_like(value.to(parameter.device), parameter)
         optimiser.state[parameter][field] = kept
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from heedful import models, tasks
+from heedful import models
 from heedful.data.collate import to
 from heedful.data.near_duplicates import Overlap, by_side
 from heedful.data.splits import Splits
@@ -29,11 +29,12 @@ from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
-from heedful.training.loop import seed_step
-from heedful.training.observe.out_of_memory import answered, check_batch
+from heedful.training.observe.out_of_memory import check_batch, name_what_lacked
 from heedful.training.precision import working_dtype
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.trained_run import trained
+from heedful.training.spec_for_task import suit_spec
+from heedful.training.trained_run import load_trained
+from heedful.training.training_step import seed_step
 
 if TYPE_CHECKING:
     from heedful.training.adapt.init_from import Begun
@@ -71,7 +72,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     """
     if given.model is not None:
         return prepare_own(run, place, given, given.model)
-    task, splits, spec = chosen(run, place, begun_in, given)
+    task, splits, spec = choose(run, place, begun_in, given)
     teach(run, task, spec, place)
     with progress("samples are measured"):
         splits = fitting(splits, task, spec, run.data.long_samples)
@@ -79,7 +80,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
         check_batch(run, spec, [task.length(sample) for sample in splits.train])
     seed_step(run.seed, -1, 0)
     run = run.model_copy(update={"model": spec.model_dump(exclude_none=True)})
-    with answered("a first try of the model", run):
+    with name_what_lacked("a first try of the model", run):
         model = models.assemble(spec)
         begun = begun_with(model, run) if run.start else None
         task.on_train_begin(model)
@@ -101,7 +102,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
 def prepare_own(run: RunSpec, place: torch.device, given: Given, model: nn.Module) -> Ready:
     """The same for a model of one's own, whatever it is: all that is asked of it is that the task can be learned."""
     kind = task_of(run.task) if given.task is None else given.task
-    task, splits = opened(run, kind, place)
+    task, splits = open_task(run, kind, place)
     task.on_train_begin(model)
     model.to(place, torch.float64 if run.training.dtype == "float64" else torch.float32)
     rehearse(task, model, splits.train[:1])
@@ -119,22 +120,22 @@ def begun_with(model: nn.Module, run: RunSpec) -> Begun:
 def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> None:
     """Gives a task the teacher of its run, where it has one."""
     if run.teacher:
-        teacher, learned = trained(Path(run.teacher))
+        teacher, learned = load_trained(Path(run.teacher))
         task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
 
 
-def chosen(
+def choose(
     run: RunSpec, place: torch.device, begun_in: Path | None = None, given: Given = NOTHING
 ) -> tuple[Work, Splits[Any], Spec]:
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
     kind = task_of(run.task) if given.task is None else given.task
-    task, splits = opened(run, kind, place)
-    spec = suited(run, task, begun_in)
+    task, splits = open_task(run, kind, place)
+    spec = suit_spec(run, task, begun_in)
     models.check_size(spec)
     return task, splits, spec
 
 
-def opened(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[Any]]:
+def open_task(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Splits[Any]]:
     """The task of a run and its data, where they can work together."""
     task, splits = kind.open(run.data, run.seed)
     for name, split in (("train", splits.train), ("valid", splits.valid), ("test", splits.test)):
@@ -190,77 +191,6 @@ def fitting(splits: Splits[Any], task: Work, spec: Spec, too_long: str) -> Split
             f"set model.length={length} or shorten it{cure}"
         )
     return splits
-
-
-def suited(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
-    """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
-    begun: dict[str, Any] = {}
-    if run.whole_start and task.inherits:
-        from heedful.training.adapt.init_from import inherited
-
-        begun = inherited(run, task)
-    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
-    told = {"family": family} | begun | run.model
-    told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
-    if family in list(models.FAMILIES) and not can_learn(task, family):
-        raise cannot_learn(task, family)
-    check_facts(run.model, numbers, begun_in)
-    spec = models.spec(**models.with_facts(told, numbers))
-    if not know(task, family) and not reads_alike(task, models.imagined(spec)):
-        raise cannot_learn(task, family)
-    try:
-        tasks.suited(task, spec)
-    except Refusal as refused:
-        if begun_in is None:
-            raise
-        others = f"the data are others than those that {begun_in} was begun with ({str(refused).partition('; ')[0]})"
-        raise Refusal(f"{others}; put those back, or choose another --out") from None
-    members, training = getattr(spec, "members", 1), run.training
-    if members > 1 and training.tokens:
-        raise Refusal(f"training.tokens={training.tokens} leaves some of model.members={members} out; set it to 0")
-    if members > training.batch:
-        raise Refusal(
-            f"training.batch={training.batch} has no sample for some of model.members={members}; make it larger"
-        )
-    return spec
-
-
-def can_learn(task: Work, family: str) -> bool:
-    """Whether a task and a family know one another, or it may be what the task wants: its model says what it reads."""
-    kind: Any = models.FAMILIES[family].model
-    wanted = task.task.wants is not None and issubclass(kind, task.task.wants)
-    reads = kind.reads if wanted and isinstance(kind.reads, frozenset) else task.task.reads
-    return know(task, family) or (wanted and reads == task.task.reads)
-
-
-def know(task: Work, family: str) -> bool:
-    """Whether the record of a task names a family, or a family the task."""
-    return family in task.task.families or task.name in models.FAMILIES[family].tasks
-
-
-def reads_alike(task: Work, model: Any) -> bool:
-    """Whether a model reads what a task wants to be read, and begins and ends what it writes as the task does."""
-    learned: Any = task.learned
-    return bool(model.reads == task.task.reads and model.special == learned.special)
-
-
-def cannot_learn(task: Work, family: str) -> Refusal:
-    """The refusal of a family for a task."""
-    known = " or ".join((task.family, *task.also))
-    return Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
-
-
-def check_facts(said: Mapping[str, Any], facts: Mapping[str, Any], begun_in: Path | None, where: str = "model") -> None:
-    """Refuses keys of a model, at any depth, that contradict what the data say."""
-    for key, value in facts.items():
-        if said.get(key, value) != value and begun_in:
-            changed = f"{key} was {said[key]} and is {value}; put those back, or choose another --out"
-            raise Refusal(f"the data are others than those that {begun_in} was begun with: {changed}")
-        if said.get(key, value) != value:
-            raise Refusal(f"{where}.{key}={said[key]} contradicts the data, which say {value}; leave it out")
-    for key, part in said.items():
-        if isinstance(part, Mapping):
-            check_facts(part, facts, begun_in, f"{where}.{key}")
 
 
 def rehearse(task: Work, model: nn.Module, samples: Sequence[Any]) -> None:

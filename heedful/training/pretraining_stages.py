@@ -19,7 +19,7 @@ from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ClassifierSpec
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.distributed.sharding import check
+from heedful.training.distributed.check_layout import check
 from heedful.training.prepare import Ready, prepare
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RECIPE, RunSpec
@@ -36,40 +36,40 @@ GUESSING = {
 Train = Callable[[RunSpec, Path], object]
 
 
-def foreseen(run: RunSpec, out: Path, place: torch.device) -> None:
+def foresee(run: RunSpec, out: Path, place: torch.device) -> None:
     """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
     if not any(str(getattr(run, key)).startswith(RECIPE) for key in FIRST):
         return
     with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # all is opened again, and warned of then
         try:
-            tried(run, Path(aside) / out.name, place)
+            try_run(run, Path(aside) / out.name, place)
         except Refusal as refused:
             raise Refusal(str(refused).replace(aside, str(out.parent))) from None
 
 
-def tried(run: RunSpec, out: Path, place: torch.device) -> Ready:
+def try_run(run: RunSpec, out: Path, place: torch.device) -> Ready:
     """A run that could begin now, behind models that are as chance made them in the place of what is trained first."""
-    ready = prepare(settled(run, out, lambda spec, to: unlearned(spec, to, place)), place)
+    ready = prepare(settle(run, out, lambda spec, to: write_unlearned(spec, to, place)), place)
     check(ready.model, run)
     return ready
 
 
-def unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
+def write_unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
     """Writes what a run would leave had it learned nothing."""
-    ready = tried(run, out, place)
+    ready = try_run(run, out, place)
     merge(ready.model)
     ready.task.calibrate(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
     leave(ready.task.inference_model(ready.model), ready.task, out / "model")
 
 
-def settled(run: RunSpec, out: Path, train: Train) -> RunSpec:
+def settle(run: RunSpec, out: Path, train: Train) -> RunSpec:
     """The run with folders in the place of recipes, once these are trained, beside its own folder."""
     for key in FIRST:
         word = str(getattr(run, key))
         if word.startswith(RECIPE):
             folder = str(beside(out, key))
-            train(named(word, run), Path(folder))
+            train(run_of_recipe(word, run), Path(folder))
             run = run.model_copy(update={key: folder})
             if run.data.tokens_of == word:
                 run = run.model_copy(update={"data": run.data.with_tokens_of(folder)})
@@ -83,7 +83,7 @@ def beside(out: Path, word: str) -> Path:
     return out.with_name(f"{out.name}-{word}")
 
 
-def named(word: str, run: RunSpec) -> RunSpec:
+def run_of_recipe(word: str, run: RunSpec) -> RunSpec:
     """The run of a recipe and its changes, on the data of the run that it comes before, unless they name others.
 
     Changes of data are kept; images are varied and words cut as the recipe itself says.

@@ -14,7 +14,7 @@ SIDES = {"cuda": 8192, "cpu": 1024}  # of the matrices by which the peak is meas
 SECONDS = 0.5  # for which it is
 
 
-def told(loop: Loop, watch: Watch) -> str:
+def profile_lines(loop: Loop, watch: Watch) -> str:
     """The stages of a step by their time, samples a second, and the share of the chip's peak, for people."""
     if not watch.steps:
         return "profile   the run was too short to be timed; set a larger training.steps"

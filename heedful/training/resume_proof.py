@@ -33,7 +33,7 @@ class Cut:
         return f"at step {self.step}" + (f", at file operation {self.operation} after it" if self.operation else "")
 
 
-def chosen(cuts: int, steps: int, seed: int) -> list[Cut]:
+def choose_cuts(cuts: int, steps: int, seed: int) -> list[Cut]:
     """Cuts by chance, one in each of so many equal stretches of the run: by turns at a step and inside a save."""
     dice = random.Random(seed)
     edges = [round(at * steps / cuts) for at in range(cuts + 1)]
@@ -43,7 +43,7 @@ def chosen(cuts: int, steps: int, seed: int) -> list[Cut]:
     ]
 
 
-def trained(words: Sequence[str], out: Path, cut: Cut | None) -> bool:
+def train_until(words: Sequence[str], out: Path, cut: Cut | None) -> bool:
     """Trains in a process of its own, which is killed at the cut; whether it came to its end."""
     before = ["heedful.cli.fault_injection", str(cut.step), str(cut.operation), str(out)] if cut else ["heedful"]
     command = [sys.executable, "-m", *before, "train", *words, "--out", str(out)]
@@ -59,17 +59,17 @@ def verify(words: Sequence[str], folder: Path, cuts: Sequence[Cut], said: Callab
     """Trains once whole and once with cuts, as `heedful train` does with these words; the first difference, or none."""
     whole, cut = folder / "whole", folder / "cut"
     said("trains without a cut")
-    trained(words, cut, None)
+    train_until(words, cut, None)
     for made in list(folder.iterdir()):  # both are trained in one place, for a run names the folders that it needs
         made.rename(folder / made.name.replace(cut.name, whole.name, 1))
     killed = 0
     for one in cuts:
-        ended = trained(words, cut, one)
+        ended = train_until(words, cut, one)
         killed += not ended
         said(f"{'came to its end before it was killed' if ended else 'killed'} {one}; {where(cut)}")
         if ended:
             break
-    trained(words, cut, None)
+    train_until(words, cut, None)
     said(f"came to its end after {killed} kills")
     return difference(whole, cut)
 

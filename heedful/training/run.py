@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,36 +13,32 @@ from typing import Any
 import torch
 
 from heedful.data.readers.reader import MEMORY
-from heedful.errors import Failure, Refusal, unknown
+from heedful.errors import Failure, Refusal, unknown_word
 from heedful.formats.weights import restore
-from heedful.safe.opening import check_all
-from heedful.safe.sealed_folders import making, manifest, replace_file
+from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
-from heedful.training.async_save import changed
+from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
+from heedful.training.callbacks import Callback
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
+from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.distributed.sharding import check, still
-from heedful.training.lock import busy, clear, held, holding
+from heedful.training.lock import clear, holding
 from heedful.training.loop import Loop
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.spec.run_spec import LIKE, RunSpec
-from heedful.training.trained_run import leave, samples, trained, usable
-
-SPEC = "run.yaml"  # written first
-RESULT = "result.json"  # written last: a run that has it is finished
-HOW = ("training.parallel", "training.recompute")  # of a spec: what may be another each time that a run goes on
-UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names
+from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
+from heedful.training.spec.run_spec import RunSpec
+from heedful.training.trained_run import leave, load_trained, samples, usable
 
 
 def device(name: str | None = None) -> torch.device:
     """The device that was asked for; where none was, a GPU if there is one."""
     if name not in (None, "cpu", "cuda"):
-        raise unknown("device", str(name), ("cpu", "cuda"))
+        raise unknown_word("device", str(name), ("cpu", "cuda"))
     if name == "cuda" and not torch.cuda.is_available():
         raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
     return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -70,8 +65,8 @@ def train(
     A run that goes on must be asked for as it was begun: in the keys `asked`, or in all where none are given. Of many
     processes the first one writes, prints, scores and finishes, and the others return nothing.
     """
-    done = finished(out, resume)
-    begun = done or occupied(out, resume)
+    done = is_finished(out, resume)
+    begun = done or is_begun(out, resume)
     if begun:
         from heedful.training.spec.older_runs import begun_spec
 
@@ -84,11 +79,11 @@ def train(
         torch.set_num_threads(run.training.threads)
     whole = run
     if run.stages:
-        from heedful.training.pretraining_stages import foreseen, settled
+        from heedful.training.pretraining_stages import foresee, settle
 
         if not begun and given.model is None and given.task is None:
-            foreseen(run, out, place)
-        whole = settled(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+            foresee(run, out, place)
+        whole = settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
     ready = prepare(whole, place, out if begun else None, given)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
@@ -98,21 +93,28 @@ def train(
         make_folder(out, ready.run.model_copy(update=words))
     with holding(out) if ranks.first else contextlib.nullcontext():
         for word in ready.run.compare:
-            from heedful.training.ablation import varied
+            from heedful.training.ablation import vary
 
-            train(varied(ready, word), out / word, (out / word).exists(), place, None, ranks)
-        loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
-        loop.saver.made["samples"] = sum_of(ready.splits)
-        go_on(loop)
-        kind = Record if ranks.first else Quiet
-        with kind(out, run.training.steps, loop.progress.step, name_of(place), given.callbacks) as record:
-            record.say(introduction(ready, loop, resume))
-            for callback in given.callbacks:
-                callback.on_begin(ready.run.model_dump(mode="json"))
-            result = learn(loop, ready, record)
-            for callback in given.callbacks:
-                callback.on_end(result)
-            return result
+            train(vary(ready, word), out / word, (out / word).exists(), place, None, ranks)
+        return train_ready(ready, out, resume, place, ranks, given.callbacks)
+
+
+def train_ready(
+    ready: Ready, out: Path, resume: bool, place: torch.device, ranks: Ranks, callbacks: Sequence[Callback]
+) -> dict[str, Any]:
+    """Trains what is ready in its folder, from where it stands, and tells the callbacks."""
+    loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
+    loop.saver.made["samples"] = sum_of(ready.splits)
+    go_on(loop)
+    kind = Record if ranks.first else Quiet
+    with kind(out, ready.run.training.steps, loop.progress.step, name_of(place), callbacks) as record:
+        record.say(introduction(ready, loop, resume))
+        for callback in callbacks:
+            callback.on_begin(ready.run.model_dump(mode="json"))
+        result = learn(loop, ready, record)
+        for callback in callbacks:
+            callback.on_end(result)
+        return result
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -130,50 +132,13 @@ def learn(loop: Loop, ready: Ready, record: Record) -> dict[str, Any]:
     began = time.monotonic()
     loop.train(record)
     if loop.stages.watch:
-        from heedful.training.profile import told
+        from heedful.training.profile import profile_lines
 
-        record.say(told(loop, loop.stages.watch))
+        record.say(profile_lines(loop, loop.stages.watch))
     with loop.layout.whole() as model:
         loop.model = model
         seconds = time.monotonic() - began
         return finish(loop, replace(ready, model=model), record, seconds) if loop.ranks.first else {}
-
-
-def finished(out: Path, resume: bool) -> bool:
-    """Whether a folder holds a finished run; without --resume it is refused, so that nothing is overwritten."""
-    done = (out / RESULT).exists()
-    if done and not resume:
-        raise Refusal(f"{out} holds a finished run; choose another --out, or remove the folder to train again")
-    return done
-
-
-def occupied(out: Path, resume: bool) -> bool:
-    """Whether a folder holds a run to go on with; anything else that is in it is refused, so that nothing is lost."""
-    if out.exists() and not out.is_dir():
-        raise Refusal(f"{out} is a file; choose another --out")
-    home = next(place for place in (out.absolute(), *out.absolute().parents) if place.exists())
-    if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        raise Refusal(f"{out} cannot be written, for {home} takes no files; choose another --out")
-    if home != out.absolute() or not any(out.iterdir()):
-        return False
-    if not (out / SPEC).exists():
-        raise Refusal(f"{out} holds other things and no run; choose another --out")
-    if not resume and held(out):
-        raise Refusal(busy(out))
-    if not resume:
-        raise Refusal(f"{out} holds an unfinished run; go on with --resume, or choose another --out")
-    check_all(out)  # whoever left it there: all that is in it is read, and written anew
-    return True
-
-
-def make_folder(out: Path, run: RunSpec) -> None:
-    """Makes a run's folder, with its spec; where that cannot be, no part of it is left behind."""
-    try:
-        with making(out):
-            if not (out / SPEC).exists():
-                replace_file(out / SPEC, run.text())
-    except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
 
 
 def go_on(loop: Loop) -> None:
@@ -189,36 +154,13 @@ def go_on(loop: Loop) -> None:
         raise Refusal(f"{place} is not of this run: {error}; remove it to go on from what was saved before") from None
     for fault in faults:
         doubt(f"{fault}; going on from {place.name}")
-    told = changed((manifest(place) or {}).get("made", {}), loop.saver.made)
+    told = what_changed((manifest(place) or {}).get("made", {}), loop.saver.made)
     if told:
         doubt(f"{place} was made with {told}: the run goes on, but perhaps not to the same bits")
     if loop.ranks.told(lambda: loop.progress.step) != loop.progress.step:
         raise Refusal(
             f"{loop.folder} is another folder to rank {loop.ranks.rank} than to rank 0; name one that all share"
         )
-
-
-def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:
-    """The run that was begun; what is asked for now must not contradict it."""
-    if keys is not None and asked.about != begun.about:
-        raise Refusal(f"{out} was begun by another recipe, {begun.about!r}; choose another --out")
-    now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
-    for key, value in now.items():
-        told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
-        if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
-            cure = f"leave {key} out" if then.get(key) in (None, "") else f"give {key}={then[key]}"
-            raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
-    anew = [key for key in HOW if keys is None or key in keys]
-    how = {"parallel": still(begun.training.parallel)} | {key.removeprefix("training."): now[key] for key in anew}
-    return begun.model_copy(update={"training": begun.training.model_copy(update=how)})
-
-
-def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested values by dotted key."""
-    made: dict[str, Any] = {}
-    for key, value in values.items():
-        made |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {above + key: value}
-    return made
 
 
 def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str, Any]:
@@ -252,4 +194,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "prepare", "samples", "train", "trained", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]

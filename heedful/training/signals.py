@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any
 
 from heedful.terminal import note
-from heedful.training.distributed.ranks import ONE, Ranks, launched
+from heedful.training.distributed.ranks import ONE, Ranks, is_launched
 
 SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]  # not all systems have all
 FINISHING = "finishing this step; again to stop at once"
@@ -26,7 +26,7 @@ class Ear:
 
     def __init__(self, answer: Callable[[], object], patience: float = 0.0) -> None:
         self.answer, self.patience = answer, patience
-        self.echo = ECHO if launched() else 0.0
+        self.echo = ECHO if is_launched() else 0.0
         self.first = float("inf")  # when
         self.left = threading.Event()
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import Refusal
-from heedful.looking.draw import known
+from heedful.looking.draw import check_path
 from heedful.looking.page import Samples, write
 from heedful.safe import outfile
 from heedful.safe.opening import inside
 from heedful.tasks import TASKS, task_of
 from heedful.training.record import result, rows
-from heedful.training.run import RESULT, SPEC
+from heedful.training.run_folder import RESULT, SPEC
 from heedful.training.spec.older_runs import begun_spec
 
 
@@ -104,5 +104,5 @@ def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Seque
         ".json": lambda: outfile.write(path, json.dumps([vars(one) for one in found], indent=1) + "\n"),
         ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells))]),
     }
-    known(path, ENDINGS)
+    check_path(path, ENDINGS)
     writers[path.suffix.lower()]()

@@ -18,11 +18,11 @@ from heedful.pipelines.use import Use
 from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import inside
 from heedful.safe.sealed_folders import seal, write_folder, write_tensors
-from heedful.tasks import FORMER, USES, suited, use_of
+from heedful.tasks import FORMER, USES, use_of, use_that_suits
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.training.spec.recipes import TOY, parse, put, toy_data
-from heedful.training.spec.run_spec import validated
+from heedful.training.spec.run_spec import validate_spec
 
 TASK = "task.json"
 
@@ -41,12 +41,12 @@ def leave(model: nn.Module, task: Work, folder: Path) -> None:
     write_folder(folder, fill)
 
 
-def trained(folder: Path) -> tuple[nn.Module, Work]:
+def load_trained(folder: Path) -> tuple[nn.Module, Work]:
     """The model and the task of a run folder, or of the `model/` in it."""
     model, use = usable(folder)
     if not isinstance(use, Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
-    use.measure_also((begun(folder) or {}).get("metrics", []))
+    use.measure_also((begun_run(folder) or {}).get("metrics", []))
     return model, use
 
 
@@ -63,7 +63,7 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
         unnamed = key == "processor" or (key == "labels" and values.get(key) is None)  # by the task, or by the model
         if not unnamed and with_facts(values, {key: value}) != values:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
-    suited(task, model.spec)  # type: ignore[arg-type]
+    use_that_suits(task, model.spec)  # type: ignore[arg-type]
     task.adopt(model.spec)
     return model, task
 
@@ -85,7 +85,7 @@ def work_of(place: Path, record: Task | None = None) -> Any:
 
 def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Sequence[Any]:
     """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
-    values = begun(folder) or {"task": task.name, "model": {}, "data": {}}
+    values = begun_run(folder) or {"task": task.name, "model": {}, "data": {}}
     for key, value in map(parse, changes):
         if key.split(".")[0] not in ("data", "seed"):
             raise Refusal(
@@ -98,14 +98,14 @@ def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Seq
             put(values, key, value)
     if not values["data"]:
         raise Refusal(f"{folder} does not say what data it was trained on; name them with data=... or data.test=...")
-    run = validated(values)
+    run = validate_spec(values)
     found: Sequence[Any] = getattr(task.reopen(alone(run.data, split), run.seed), split)
     if not len(found):
         raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
     return found
 
 
-def begun(folder: Path) -> dict[str, Any] | None:
+def begun_run(folder: Path) -> dict[str, Any] | None:
     """The spec of the run that a folder belongs to, where it is there."""
     from heedful.training.spec.older_runs import begun_spec
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from heedful.looking.page import Figures, Samples
-from heedful.metrics.exact_answers import judged
+from heedful.metrics.exact_answers import judge_answer
 from heedful.results import Span
 from heedful.views.finding import Finding, last_attention
 
@@ -24,14 +24,15 @@ def answered_questions(samples: Sequence[Any], results: Sequence[Span], learned:
         )
         for one, said in zip(samples, results, strict=True)
     )
-    right = tuple(judged(one.read, said)[0] == 1 for one, (*_, said) in zip(samples, rows, strict=True))
+    right = tuple(judge_answer(one.read, said)[0] == 1 for one, (*_, said) in zip(samples, rows, strict=True))
     return Samples("Questions it never saw", ("question", "text", "answer", "said"), rows, right)
 
 
 def with_and_without(model: nn.Module, samples: Sequence[Any], results: Sequence[Span], learned: Any) -> Finding:
     """How many answers are exact, of questions that have one and of those that have none."""
     right = [
-        (bool(one.read.answers), judged(one.read, said.text)[0]) for one, said in zip(samples, results, strict=True)
+        (bool(one.read.answers), judge_answer(one.read, said.text)[0])
+        for one, said in zip(samples, results, strict=True)
     ]
     cards = []
     for name, some in (("with an answer", True), ("without an answer", False)):

@@ -15,10 +15,10 @@ from heedful.views.finding import Finding, last_attention
 
 def class_by_class(model: nn.Module, samples: Sequence[Any], results: Sequence[Label], learned: Any) -> Finding:
     """The classes that a model confuses: each sample has a `label`, and all `labels` were learned."""
-    counts = confusion.counted(learned.labels, [one.label for one in samples], [said.name for said in results])
+    counts = confusion.confusion_matrix(learned.labels, [one.label for one in samples], [said.name for said in results])
     right = [one.label == said.name for one, said in zip(samples, results, strict=True)]
     sure = calibration.bins([said.chance for said in results], right)
-    figures, table, diagram = confusion.told(learned.labels, counts, sure)
+    figures, table, diagram = confusion.sections(learned.labels, counts, sure)
     return Finding(figures, last_attention(model), "mean", (table, diagram))
 
 

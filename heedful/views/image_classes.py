@@ -10,14 +10,14 @@ from torch import nn
 from heedful.attention import Attention
 from heedful.data.collate import pick
 from heedful.data.images import Picture
-from heedful.data.images.decode import coloured
+from heedful.data.images.decode import as_hwc
 from heedful.looking import attends, confusion
 from heedful.looking.calibration import bins
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Section
 from heedful.pipelines.attention_over_image import overlays
 from heedful.pipelines.image_learned import ImageClasses
-from heedful.pipelines.vision_pipeline import called_class, looked
+from heedful.pipelines.vision_pipeline import called_class, look_at
 from heedful.results import Label
 from heedful.views.finding import Finding
 from heedful.views.labelled_samples import LabelledSamples
@@ -35,10 +35,10 @@ def taken_for(model: nn.Module, samples: Sequence[Picture], results: Sequence[La
     for one, said in zip(samples, results, strict=True):
         counts[learned.number[one.label], learned.number[said.name]] += 1
     right = [one.label == said.name for one, said in zip(samples, results, strict=True)]
-    figures, table, diagram = confusion.told(learned.labels, counts, bins([said.chance for said in results], right))
+    figures, table, diagram = confusion.sections(learned.labels, counts, bins([said.chance for said in results], right))
     layer = ([""] + [path for path, part in model.named_modules() if isinstance(part, Attention)])[-1]
     some = pick(list(zip(samples, results, strict=True)), SHOWN) if attends(model) else []
-    examples = [looked(model, one.as_input, learned, called_class(said)) for one, said in some]
+    examples = [look_at(model, one.as_input, learned, called_class(said)) for one, said in some]
     more: list[Section] = [table, diagram, *mistakes(samples, results), *overlays(examples)]
     more += learned_of(model, [example.maps for example in examples])
     return Finding(figures, layer, "mean", tuple(more))
@@ -49,6 +49,6 @@ def mistakes(samples: Sequence[Picture], answers: Sequence[Label]) -> tuple[Pict
     wrong = [(one, said) for one, said in zip(samples, answers, strict=True) if one.label != said.name]
     worst = sorted(wrong, key=lambda mistake: -mistake[1].chance)[:MOST]
     shown = tuple(
-        (f"{one.label}, said {said.name} ({100 * said.chance:.0f} %)", coloured(one.pixels)) for one, said in worst
+        (f"{one.label}, said {said.name} ({100 * said.chance:.0f} %)", as_hwc(one.pixels)) for one, said in worst
     )
     return (Pictures("Where it was most sure and wrong", shown, "Of the images it never saw."),) if shown else ()

@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Pixels
-from heedful.data.images.decode import coloured
+from heedful.data.images.decode import as_hwc
 from heedful.inputs import LearnedGrid, OverlappingPatches, ResNetPatches
 from heedful.looking.learned_patches import distances, filters, similarity
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Curve, Curves, Section
 from heedful.models.vision.vit import ViT
-from heedful.pipelines.attention_over_image import placed, shape_of
+from heedful.pipelines.attention_over_image import place_maps, shape_of
 
 CELLS = 64  # positions that are shown
 GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"
@@ -31,14 +31,14 @@ def learned_of(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Sect
     else:
         shown = filters(model.inputs.stem.matrix.weight, model.spec.channels)
     if shown is not None and model.spec.channels in (1, 3):
-        each = tuple((f"{at + 1}", coloured((one * 255).byte().numpy())) for at, one in enumerate(shown))
+        each = tuple((f"{at + 1}", as_hwc((one * 255).byte().numpy())) for at, one in enumerate(shown))
         yield Pictures("Filters", each, "The principal components of what patches are looked at with, strongest first.")
     if isinstance(model.inputs.position, LearnedGrid):
         alike = similarity(model.inputs.position.table[model.inputs.position.leading :], shape)
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
     seen_at = shape_of([map for one in maps for map in one])
-    yield Curves("How far heads look", tuple(reach([placed(one, model) for one in maps], seen_at, first)))
+    yield Curves("How far heads look", tuple(reach([place_maps(one, model) for one in maps], seen_at, first)))
 
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:
@@ -53,4 +53,4 @@ def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> 
 
 def shades(weights: Tensor) -> Pixels:
     """Numbers from -1 to 1 (rows x columns) in grey: rows columns 3."""
-    return coloured(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])
+    return as_hwc(((weights.clamp(-1, 1) + 1) * 127.5).byte().numpy()[None])

@@ -18,11 +18,11 @@ from heedful.pipelines.attention_over_image import (
     DISCARD,
     MEANT,
     ROLLOUT,
-    asked,
-    placed,
+    asked_weights,
+    place_maps,
     shape_of,
     speakers,
-    stacked,
+    stack_maps,
 )
 
 
@@ -33,12 +33,14 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
     images = [part.image for part in parts if isinstance(part, Overlay)]
     if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
         return []
-    shape, layers = shape_of(maps), stacked(placed(maps, model))
+    shape, layers = shape_of(maps), stack_maps(place_maps(maps, model))
     if not layers:
         return []
     held, dropped = {how: rollout(layers, how, discard) for how in FUSED}, f"{ROLLOUT}, {share(discard)}"
     return [
-        Overlay(dropped + title, images[0], tuple((how, asked(held[how], model, shape, token)) for how in FUSED))
+        Overlay(
+            dropped + title, images[0], tuple((how, asked_weights(held[how], model, shape, token)) for how in FUSED)
+        )
         for token, title in speakers(layers[-1][0], model, shape).items()
     ]
 

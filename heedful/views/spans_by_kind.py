@@ -20,7 +20,7 @@ NAMED = 12  # kinds that are told one by one
 def tagged_sentences(samples: Sequence[Any], results: Sequence[Tags], learned: Any) -> Samples:
     """Table of sentences, the spans in them, and those that a model finds."""
     rows = tuple(
-        (one.read.texts[0], named(one.read, one.read.tags), named(one.read, said.tags))
+        (one.read.texts[0], spans_in_words(one.read, one.read.tags), spans_in_words(one.read, said.tags))
         for one, said in zip(samples, results, strict=True)
     )
     right = tuple(truth == said for _, truth, said in rows)
@@ -38,11 +38,11 @@ def spans_by_kind(model: nn.Module, samples: Sequence[Any], results: Sequence[Ta
         precision, recall, f1 = precision_recall_f1(hit, made.wrong[kind], missed)
         note = f"F1; precision {100 * precision:.1f} %, recall {100 * recall:.1f} % of {hit + missed:,}"
         cards.append((kind, f"{100 * f1:.1f} %", note))
-    table = Confusion("What was taken for what, word by word", *confused(samples, results, learned.labels))
+    table = Confusion("What was taken for what, word by word", *count_confusions(samples, results, learned.labels))
     return Finding(Figures("Kind by kind", tuple(cards)), last_attention(model), "mean", (table,))
 
 
-def confused(
+def count_confusions(
     samples: Sequence[Any], results: Sequence[Tags], labels: Sequence[str]
 ) -> tuple[tuple[str, ...], list[list[int]]]:
     """The kinds of words, and how often each (a row) was taken for each (a column)."""
@@ -55,6 +55,6 @@ def confused(
     return tuple(kinds), counts.tolist()
 
 
-def named(sample: Tagged, tags: Sequence[str]) -> str:
+def spans_in_words(sample: Tagged, tags: Sequence[str]) -> str:
     """The spans of a sentence as people read them."""
     return "; ".join(f"{kind}: {' '.join(sample.words[first:last])}" for kind, first, last in spans(tags)) or "none"

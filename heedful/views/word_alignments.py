@@ -11,7 +11,7 @@ from heedful.data.collate import pick
 from heedful.data.encoded_pairs import Encoded
 from heedful.looking.alignment import agreement
 from heedful.looking.page import Alignment, Figures
-from heedful.pipelines.translation_pipeline import TranslationLearned, aligned
+from heedful.pipelines.translation_pipeline import TranslationLearned, align_words
 from heedful.views.finding import Finding
 
 LOOKED_AT = 500  # samples by which the error rate is told
@@ -25,7 +25,7 @@ def word_alignments(
     """Words linked by where the chosen layer and head looks; nothing where none was chosen."""
     if learned.gaze is None:
         return None
-    gaze, shown = learned.gaze, list(aligned(model, pick(samples, LOOKED_AT), learned))
+    gaze, shown = learned.gaze, list(align_words(model, pick(samples, LOOKED_AT), learned))
     head = "mean" if gaze.head is None else str(gaze.head)
     gold = [one for one in shown if one.gold is not None]
     said = [("words are linked by", gaze.layer, str(gaze))]

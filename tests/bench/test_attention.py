@@ -36,7 +36,7 @@ def test_every_fast_kind_is_measured_in_both_directions(tmp_path, capsys):
         assert drawn.size[0] > 1000
     assert left.value.code == 0
     forward, both = json.loads((tmp_path / "found.json").read_text())["cases"]
-    fast = {n for n, kind in attention_bench.known().items() if kind.role != "bias" and kind.card.tier == "A"}
+    fast = {n for n, kind in attention_bench.timed_kinds().items() if kind.role != "bias" and kind.card.tier == "A"}
     assert {"grouped", "multi_query"} < fast
     others = {"performer by performer-pytorch", "linformer by linformer", "window by local-attention"}
     assert set(forward["kinds"]) == set(both["kinds"]) == (fast - set(attention_bench.ALIKE)) | others
@@ -92,7 +92,7 @@ def test_every_kind_can_be_measured_and_what_is_no_function_of_heads_as_layers(t
     assert [case["direction"] for case in cases] == ["forward", "forward and backward"] * 2
     named = [{name for name in case["kinds"] if " by " not in name} for case in cases]
     assert named[0] == named[1] and named[2] == named[3] and named[0] & named[2] == {"softmax"}
-    assert named[0] | named[2] == set(attention_bench.known())
+    assert named[0] | named[2] == set(attention_bench.timed_kinds())
     assert {"luna", "isab", "routed", "collaborative"} < named[2] and {"alibi", "rfa", "multi_query"} < named[0]
 
 
@@ -102,11 +102,13 @@ def heads_of(seed, length, width=4):
 
 def test_peers_have_the_sizes_that_ours_are_timed_with():
     there = [peers.PEERS[name] for name in peers.packages("cpu")]
-    made = {peer.kind: peers.placed(peer.make, 2, 4, 64, "cpu") for peer in there}
+    made = {peer.kind: peers.place_peer(peer.make, 2, 4, 64, "cpu") for peer in there}
     for kind, of_theirs in {"performer": made["performer"].nb_features, "linformer": made["linformer"].layer.k}.items():
-        ours = part_tables.mechanism(attention_kinds.known(kind).word(**attention_bench.chosen(kind, 64)), 2, 4, 64)
+        ours = part_tables.mechanism(
+            attention_kinds.kind_named(kind).word(**attention_bench.sizes_of_kind(kind, 64)), 2, 4, 64
+        )
         assert of_theirs in [one for part in (*ours.parameters(), *ours.buffers()) for one in part.shape]
-    assert made["window"].window_size == attention_bench.chosen("window", 64)["size"]
+    assert made["window"].window_size == attention_bench.sizes_of_kind("window", 64)["size"]
 
 
 def test_what_the_linformer_package_is_handed_is_looked_at():
@@ -134,7 +136,7 @@ def test_a_peer_that_cannot_be_imported_is_said_to_be_so(monkeypatch):
         raise ImportError("No module named 'distutils'")
 
     monkeypatch.setattr(peers, "PEERS", {"linformer": peers.Peer("linformer", broken)})
-    growth = attention_bench.measured(
+    growth = attention_bench.measure_growth(
         "cpu", {**SMALL, "lengths": [32]}, ["softmax", "linformer"], False, 1, lambda: None
     )
     assert growth.why == {"linformer by linformer": "cannot be imported: No module named 'distutils'"}
@@ -162,7 +164,9 @@ def test_growth_is_the_power_of_the_length_and_overtaking_lasts():
 
 def test_a_kind_that_takes_too_long_is_left_out_of_longer_ones(monkeypatch):
     monkeypatch.setattr(attention_bench, "PATIENCE", {"cpu": 0.0})
-    growth = attention_bench.measured("cpu", SMALL, attention_bench.wanted((), [])[0], False, 1, lambda: None)
+    growth = attention_bench.measure_growth(
+        "cpu", SMALL, attention_bench.select_kinds((), [])[0], False, 1, lambda: None
+    )
     assert all(list(times) == [32] for times in growth.seconds.values())
     assert set(growth.why) == set(growth.seconds)
 

@@ -30,7 +30,7 @@ def test_kinds_learn_and_are_told_beside_the_paper_and_the_majority(tmp_path, ca
 def test_seconds_end_a_run_and_what_it_came_to_is_scored(monkeypatch):
     ticks = iter(range(10_000))
     monkeypatch.setattr(listops_bench.time, "monotonic", lambda: float(next(ticks)))
-    found = listops_bench.learned("softmax", 30.0, [*SMALL, "training.steps=5000"])
+    found = listops_bench.learn_kind("softmax", 30.0, [*SMALL, "training.steps=5000"])
     assert 0 < found.steps < 40 and found.accuracy is not None
 
 
@@ -38,8 +38,8 @@ def test_a_kind_that_cannot_learn_says_why(monkeypatch):
     def fail(*_):
         raise Failure("the loss is not finite at step 3")
 
-    monkeypatch.setattr(listops_bench, "trained", fail)
-    found = listops_bench.learned("softmax", 1.0, SMALL)
+    monkeypatch.setattr(listops_bench, "train_for", fail)
+    found = listops_bench.learn_kind("softmax", 1.0, SMALL)
     assert found.accuracy is None and "none: the loss is not finite at step 3" in found.table("")
 
 
@@ -47,17 +47,17 @@ def test_every_fast_kind_is_asked_and_every_word_can_be_made():
     fast = {n for n, kind in attention_kinds.every().items() if kind.role != "bias" and kind.card.tier == "A"}
     assert fast - set(listops_bench.CHOSEN) <= {"dot", "scaled", "general", "local2d"}
     assert set(listops_bench.PAPER) <= set(listops_bench.CHOSEN)
-    for word in listops_bench.chosen(None):
+    for word in listops_bench.select_words(None):
         assert part_tables.mask(word, 2) or part_tables.mechanism(word, 2, 8, 64)
-    assert isinstance(attention_kinds.known("softmax").card, Card)
+    assert isinstance(attention_kinds.kind_named("softmax").card, Card)
 
 
 def test_the_paper_is_told_of_its_own_data_alone():
     data = ListOps(name="listops", shortest=501, longest=1999)
-    assert listops_bench.published("softmax", data) == 36.37
-    assert listops_bench.published("softmax", Pixels(name="cifar10-pixels")) == 42.44
-    assert listops_bench.published("softmax", data.model_copy(update={"longest": 99})) is None
-    assert listops_bench.published("dpfp", data) is None
+    assert listops_bench.published_score("softmax", data) == 36.37
+    assert listops_bench.published_score("softmax", Pixels(name="cifar10-pixels")) == 42.44
+    assert listops_bench.published_score("softmax", data.model_copy(update={"longest": 99})) is None
+    assert listops_bench.published_score("dpfp", data) is None
 
 
 @pytest.mark.parametrize(("asked", "said"), [("0", "seconds=0 is no time"), ("soon", "seconds=soon is no time")])

@@ -18,7 +18,7 @@ def test_a_save_beside_the_steps_is_measured(monkeypatch, tmp_path: Path) -> Non
     assert isinstance(case, Case) and base == saving_bench.ALONE and "of training at one save a minute" in case.name
     assert list(case.seconds) == [saving_bench.ALONE, saving_bench.BESIDE, saving_bench.WAITED] and len(said) == 9
     [place] = checkpoint.all_of(tmp_path)
-    assert checkpoint.read(place)[1].keys() == {"model", "average", "best", "first", "second"}
+    assert checkpoint.read_checkpoint(place)[1].keys() == {"model", "average", "best", "first", "second"}
 
 
 class Kept:

@@ -31,7 +31,7 @@ def of_small_size(monkeypatch) -> None:
 
 
 def without(monkeypatch, *missing: str) -> None:
-    found, there = importlib.util.find_spec, measure.installed
+    found, there = importlib.util.find_spec, measure.is_installed
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: None if name in missing else found(name, *more)
     )

@@ -18,7 +18,7 @@ def measured(*names: str, folder: Path) -> list[dict]:
 
 
 def test_images_a_second_are_told_of_every_maker_that_is_there(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(measure, "installed", lambda name: name in ("timm", "transformers"))
+    monkeypatch.setattr(measure, "is_installed", lambda name: name in ("timm", "transformers"))
     monkeypatch.setattr(images_bench, "CPU", {"sizes": ["tiny"], "batches": [1], "dtypes": ["float32", "bfloat16"]})
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     found = measured("images", folder=tmp_path)

@@ -78,7 +78,7 @@ def pairs(count: int) -> list[str]:
 def test_align_says_which_words_belong_together_a_line_a_pair(heedful: Program, workshop: Path, answer: str) -> None:
     said = heedful("align", "runs/translate", stdin="\n".join([*pairs(5), ASKED]))
     assert (said.status, said.err, len(said.lines)) == (0, "", 6)
-    model, task = run.trained(Path("runs/translate"))
+    model, task = run.load_trained(Path("runs/translate"))
     assert isinstance(task, Work) and isinstance(task.pipeline, Translating)
     asked = [(text.split("\t")[0], text.split("\t")[1]) for text in pairs(5)]
     found = list(task.pipeline.align(model, [*asked, (ASKED, None)], task.learned))

@@ -160,7 +160,9 @@ def test_a_set_is_fetched_and_what_is_there_already_is_said(
     content = b"a poem\n"
     (tmp_path / "shelf" / "poem").mkdir(parents=True)
     (tmp_path / "shelf" / "poem" / "poem.txt").write_bytes(content)
-    files = catalogue.published("http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest()))
+    files = catalogue.published_files(
+        "http://127.0.0.1:1/", ("poem.txt", len(content), hashlib.sha256(content).hexdigest())
+    )
     monkeypatch.setitem(catalogue.PUBLIC, "poem", catalogue.PublicSet("poem", "a poem", "CC0", files))
     monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path / "shelf"))
     first, again = (heedful("data", "get", "poem", "--into", tmp_path / "data") for _ in range(2))

@@ -29,7 +29,7 @@ def links(sure: set[tuple[int, int]], possible: Iterable[tuple[int, int]] = ()) 
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, sentences: list[frozenset]) -> None:
     path = tmp_path_factory.mktemp("links") / "links.txt"
     path.write_text("".join(f"{pharaoh.write(some)}\n" for some in sentences))
-    assert pharaoh.read(path) == [Links(some, some) for some in sentences]
+    assert pharaoh.read_links(path) == [Links(some, some) for some in sentences]
 
 
 def test_links_are_written_in_order_and_once() -> None:
@@ -38,24 +38,24 @@ def test_links_are_written_in_order_and_once() -> None:
 
 
 def test_possible_links_are_read_in_both_notations_and_sure_ones_are_possible_too(tmp_path: Path) -> None:
-    read = pharaoh.read(file(tmp_path, "0-0 1?2 10p11\n3p3 3-3\n"))
+    read = pharaoh.read_links(file(tmp_path, "0-0 1?2 10p11\n3p3 3-3\n"))
     assert read == [links({(0, 0)}, {(1, 2), (10, 11)}), links({(3, 3)})]
 
 
 def test_a_sentence_without_links_is_an_empty_line_wherever_it_stands(tmp_path: Path) -> None:
-    assert pharaoh.read(file(tmp_path, "\n0-0\n\n")) == [links(set()), links({(0, 0)}), links(set())]
+    assert pharaoh.read_links(file(tmp_path, "\n0-0\n\n")) == [links(set()), links({(0, 0)}), links(set())]
 
 
 def test_words_may_count_from_one(tmp_path: Path) -> None:
-    assert pharaoh.read(file(tmp_path, "1-1 3p2"), first=1) == [links({(0, 0)}, {(2, 1)})]
+    assert pharaoh.read_links(file(tmp_path, "1-1 3p2"), first=1) == [links({(0, 0)}, {(2, 1)})]
 
 
 def test_a_gzipped_file_is_read(tmp_path: Path) -> None:
-    assert pharaoh.read(file(tmp_path, gzip.compress(b"0-0 1-2\n"), "links.gz")) == [links({(0, 0), (1, 2)})]
+    assert pharaoh.read_links(file(tmp_path, gzip.compress(b"0-0 1-2\n"), "links.gz")) == [links({(0, 0), (1, 2)})]
 
 
 def test_windows_ends_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:
-    assert pharaoh.read(file(tmp_path, "\ufeff0-0\r\n1-1\r\n")) == [links({(0, 0)}), links({(1, 1)})]
+    assert pharaoh.read_links(file(tmp_path, "\ufeff0-0\r\n1-1\r\n")) == [links({(0, 0)}), links({(1, 1)})]
 
 
 @pytest.mark.parametrize(
@@ -64,21 +64,21 @@ def test_windows_ends_and_a_byte_order_mark_do_no_harm(tmp_path: Path) -> None:
 def test_what_is_no_link_is_refused_with_file_line_and_notation(tmp_path: Path, text: str) -> None:
     path = file(tmp_path, f"0-0\n0-0 {text}\n")
     with pytest.raises(Refusal, match="is no link; write 3-4") as refused:
-        pharaoh.read(path)
+        pharaoh.read_links(path)
     assert str(refused.value).startswith(f"{path}, line 2: {text!r}")
 
 
 def test_word_zero_of_a_file_that_counts_from_one_is_refused(tmp_path: Path) -> None:
     path = file(tmp_path, "1-1\n1-0\n")
     with pytest.raises(Refusal, match=r"line 2: 1-0 goes to word 0, and words were to count from 1"):
-        pharaoh.read(path, first=1)
+        pharaoh.read_links(path, first=1)
 
 
 @pytest.mark.parametrize("name", ["missing.txt", "empty.txt"])
 def test_a_file_that_is_missing_or_empty_is_refused(tmp_path: Path, name: str) -> None:
     file(tmp_path, "", "empty.txt")
     with pytest.raises(Refusal, match=name):
-        pharaoh.read(tmp_path / name)
+        pharaoh.read_links(tmp_path / name)
 
 
 @pytest.mark.parametrize(

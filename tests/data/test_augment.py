@@ -11,11 +11,11 @@ from PIL import Image, ImageEnhance, ImageOps
 
 from heedful.data.images.decode import Size
 from heedful.data.sample_dice import dice_of as dice_of_array
-from heedful.data.sample_dice import draw, mixed
+from heedful.data.sample_dice import draw, mix_bits
 from heedful.data.toys.drawn_shapes import draw as drawn
 from heedful.data.transforms import MIXES, VARIATIONS, colour, geometry, mixing, policies
 from heedful.data.transforms.mixing import quantiles
-from heedful.data.transforms.moves import affine, mirrored, taken
+from heedful.data.transforms.moves import affine, mirror_places, sample_pixels
 from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany
 from heedful.errors import Refusal
 from heedful.pipelines.image_learned import augmentation_of
@@ -66,10 +66,10 @@ def test_a_change_of_shades_is_pils_to_a_rounding(own, theirs, apart):
 @pytest.mark.parametrize(
     ("own", "theirs"),
     [
-        (colour.stretched, ImageOps.autocontrast),
-        (colour.equalised, ImageOps.equalize),
-        (lambda x: colour.posterised(x, torch.full((len(x),), 3.0)), lambda one: ImageOps.posterize(one, 3)),
-        (lambda x: colour.solarised(x, torch.full((len(x),), 100 / 255)), lambda one: ImageOps.solarize(one, 100)),
+        (colour.autocontrast, ImageOps.autocontrast),
+        (colour.equalise, ImageOps.equalize),
+        (lambda x: colour.posterise(x, torch.full((len(x),), 3.0)), lambda one: ImageOps.posterize(one, 3)),
+        (lambda x: colour.solarise(x, torch.full((len(x),), 100 / 255)), lambda one: ImageOps.solarize(one, 100)),
     ],
 )
 def test_a_change_of_levels_is_pils(own, theirs):
@@ -80,12 +80,12 @@ def test_a_change_of_levels_is_pils(own, theirs):
 def test_a_turned_moved_or_sheared_image_is_pils():
     size = Size(3, 25, 31)
     images, none = levels(size=size)[2:] / 255, torch.zeros(4)
-    moved = taken(images, affine((none, none), none, (none + 2 * 3 / 31, none - 2 * 2 / 25), 25 / 31), 0.5)
+    moved = sample_pixels(images, affine((none, none), none, (none + 2 * 3 / 31, none - 2 * 2 / 25), 25 / 31), 0.5)
     torch.testing.assert_close(moved[..., 2:, :-3], images[..., :-2, 3:], rtol=0, atol=1e-4)
     torch.testing.assert_close(moved[..., :2, :], torch.full_like(moved[..., :2, :], 0.5), rtol=0, atol=1e-4)
     for shears, turn in ((0.4, 0.0), 0.0), ((0.0, -0.3), 0.0), ((0.0, 0.0), 0.7):
         pair = (none + shears[0], none + shears[1])
-        made = taken(images, affine(pair, none + turn, (none, none), 25 / 31), 0.5)
+        made = sample_pixels(images, affine(pair, none + turn, (none, none), 25 / 31), 0.5)
         if turn:
             theirs = [one.rotate(-np.degrees(turn), Image.Resampling.BILINEAR) for one in pil((images * 255).byte())]
         else:
@@ -180,7 +180,7 @@ def test_no_two_variations_throw_the_same_dice(monkeypatch):
 
 def test_dice_of_arrays_and_of_tensors_are_the_same():
     numbers = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, 1000)
-    assert np.array_equal(mixed(numbers), mixed(torch.from_numpy(numbers)).numpy())
+    assert np.array_equal(mix_bits(numbers), mix_bits(torch.from_numpy(numbers)).numpy())
 
 
 def test_dice_are_even_and_those_of_purposes_and_samples_do_not_agree():
@@ -272,11 +272,11 @@ def test_the_smallest_images_are_varied_too(word, size):
 def test_an_image_is_mirrored_as_torch_pads_it_and_as_numpy_does_beyond():
     line = torch.arange(7.0)[None, None, None]
     assert torch.equal(
-        line[..., mirrored(torch.arange(-6, 13), 7)], torch.nn.functional.pad(line, (6, 6, 0, 0), "reflect")
+        line[..., mirror_places(torch.arange(-6, 13), 7)], torch.nn.functional.pad(line, (6, 6, 0, 0), "reflect")
     )
     for side in (1, 2, 3):
         wanted = np.pad(np.arange(side), 9, "reflect")
-        assert mirrored(torch.arange(-9, side + 9), side).tolist() == wanted.tolist()
+        assert mirror_places(torch.arange(-9, side + 9), side).tolist() == wanted.tolist()
 
 
 @pytest.mark.parametrize(

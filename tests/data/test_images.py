@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from heedful.data.images import mnist_and_cifar
-from heedful.data.images.decode import Broken, Size, picture, seen, viewed, written
+from heedful.data.images.decode import Broken, Size, as_rgb, as_text, picture, view
 from heedful.data.images.gallery import Files
 from heedful.data.readers.labelled_images import ImageFiles
 from heedful.errors import Refusal
@@ -109,11 +109,11 @@ def test_arrays_have_any_number_of_channels(tmp_path, made, kind):
 def test_an_array_is_shown_to_people_by_its_first_channels(tmp_path):
     pixels = RANDOM.integers(0, 256, (16, 24, 5), dtype=np.uint8)
     np.save(tmp_path / "a.npy", pixels)
-    assert np.array_equal(viewed(tmp_path / "a.npy", Size(5, 16, 24)), pixels.transpose(2, 0, 1)[:3])
+    assert np.array_equal(view(tmp_path / "a.npy", Size(5, 16, 24)), pixels.transpose(2, 0, 1)[:3])
     np.save(tmp_path / "grey.npy", pixels[..., 0])
-    assert np.array_equal(viewed(tmp_path / "grey.npy", Size(1, 16, 24)), np.stack([pixels[..., 0]] * 3))
+    assert np.array_equal(view(tmp_path / "grey.npy", Size(1, 16, 24)), np.stack([pixels[..., 0]] * 3))
     half = np.stack([np.full((2, 2), 100), np.array([[0, 255], [0, 255]])]).astype(np.uint8)
-    assert np.array_equal(seen(half), np.broadcast_to([[255, 100], [255, 100]], (3, 2, 2)))
+    assert np.array_equal(as_rgb(half), np.broadcast_to([[255, 100], [255, 100]], (3, 2, 2)))
 
 
 def test_arrays_that_are_no_pictures_are_told_apart(tmp_path):
@@ -186,7 +186,7 @@ def test_a_large_photo_is_scaled_and_its_middle_kept(tmp_path):
 def test_a_picture_within_a_text_is_read_to_the_last_bit():
     for channels in (1, 2, 3, 4, 5, 7):
         pixels = RANDOM.integers(0, 256, (channels, 5, 7), dtype=np.uint8)
-        assert np.array_equal(picture(written(pixels), Size(channels, 5, 7)), pixels)
+        assert np.array_equal(picture(as_text(pixels), Size(channels, 5, 7)), pixels)
 
 
 def chunk(kind: bytes, data: bytes) -> bytes:

@@ -33,7 +33,7 @@ def value(words: list[str]) -> tuple[int, int]:
 
 @pytest.fixture(scope="module")
 def drawn() -> list[tuple[list[str], int]]:
-    found = listops.drawn(np.random.default_rng(3), 501, 1999)
+    found = listops.draw_expressions(np.random.default_rng(3), 501, 1999)
     return [([listops.WORDS[at] for at in signs], made) for signs, made in found]
 
 
@@ -53,7 +53,7 @@ def test_operations_and_digits_come_alike_and_a_quarter_of_what_could_be_lists_a
     digits, operations = list(counts.values())[:10], list(counts.values())[10:14]
     assert max(digits) < 1.1 * min(digits) and max(operations) < 1.1 * min(operations)
     assert counts["]"] == sum(operations)
-    short = listops.drawn(np.random.default_rng(3), 1, 10**9)  # nothing is thrown away
+    short = listops.draw_expressions(np.random.default_rng(3), 1, 10**9)  # nothing is thrown away
     assert abs(sum(len(signs) > 1 for signs, _ in short) / len(short) - 0.25) < 0.01
 
 
@@ -62,7 +62,7 @@ def test_no_expression_is_twice_among_the_splits_and_the_seed_makes_them():
     one, two = listops.listops(data, 1), listops.listops(data, 2)
     every = [line.places.tobytes() for line in (*one.train, *one.valid, *one.test)]
     assert len(set(every)) == len(every) == 350 and (len(one.valid), len(one.test)) == (10, 40)
-    listops.made.cache_clear()
+    listops.make_lines.cache_clear()
     again = listops.listops(data, 1)
     assert all(a.places.tobytes() == b.places.tobytes() for a, b in zip(one.train, again.train, strict=True))
     assert any(a.places.tobytes() != b.places.tobytes() for a, b in zip(one.train, two.train, strict=True))
@@ -83,7 +83,7 @@ def test_arguments_of_a_list_stand_in_their_places():
         level(np.array([0, 0, 0]), np.array([0, 2, 0]), np.array([1, 13, 2])),
         level(np.array([0, 0]), np.array([0, 0]), np.array([9, 9])),
     ]
-    sizes, values = listops.reckoned(levels)
+    sizes, values = listops.sizes_and_values(levels)
     assert [listops.WORDS[at] for at in listops.laid_out(levels, sizes)] == [
         "[MAX",
         "1",

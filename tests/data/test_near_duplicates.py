@@ -17,7 +17,7 @@ from heedful.data.formats.documents import lines
 from heedful.data.near_duplicates import digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles
 from heedful.data.readers.questions import Facts
-from heedful.data.splits import divided, taught
+from heedful.data.splits import divide_samples, learn_unseen
 from heedful.data.texts_on_disk import Text
 from heedful.tasks import TASKS, Task
 from heedful.tasks.task import Task as Record
@@ -172,7 +172,7 @@ def test_no_context_of_the_made_facts_is_learned_from_and_asked_about() -> None:
 
 def test_what_has_no_near_duplicate_keeps_its_side() -> None:
     samples = [f"sentence {at}" for at in range(500)]
-    splits = divided([*samples, *(one.upper() for one in samples[:50])], str.casefold, "a file", 7)
+    splits = divide_samples([*samples, *(one.upper() for one in samples[:50])], str.casefold, "a file", 7)
     for side, part in enumerate((splits.train, splits.valid, splits.test)):
         for one in part:
             share = hashlib.sha256(f"7 {one.casefold()!r}".encode()).digest()[:4]
@@ -181,10 +181,10 @@ def test_what_has_no_near_duplicate_keeps_its_side() -> None:
 
 def test_what_is_moved_for_its_class_takes_its_near_duplicates_with_it() -> None:
     samples = [(f"sentence {at}", "common") for at in range(200)]
-    splits = divided(samples, lambda one: one[0], "a file")
+    splits = divide_samples(samples, lambda one: one[0], "a file")
     text = splits.test[0][0]
     copied = type(splits)(splits.train, splits.valid, [*splits.test, (text.upper() + "!", "rare")])
-    made = taught(copied, lambda one: [one[1]], lambda one: one[0], "too few")
+    made = learn_unseen(copied, lambda one: [one[1]], lambda one: one[0], "too few")
     assert [one for one in made.train if key(one[0]) == key(text)] == [(text, "common"), (text.upper() + "!", "rare")]
     assert made.test == splits.test[1:]
 

@@ -24,18 +24,18 @@ from heedful.errors import Refusal
 from heedful.tokenizers import train_files
 
 READERS: dict[str, Callable[[str], object]] = {
-    "texts": documents.read,
-    "pairs": parallel_text.read,
-    "two sides": lambda path: parallel_text.read(Sides(source=path, target=path)),
-    "tabs": labelled_text.read,
-    "commas": lambda path: labelled_text.read(f"{path}.csv"),
-    "objects": lambda path: labelled_text.read(f"{path}.jsonl"),
-    "tags": conll.read,
-    "questions": squad.read,
-    "conversations": chat_jsonl.read,
-    "links": pharaoh.read,
+    "texts": documents.read_texts,
+    "pairs": parallel_text.read_pairs,
+    "two sides": lambda path: parallel_text.read_pairs(Sides(source=path, target=path)),
+    "tabs": labelled_text.read_sentences,
+    "commas": lambda path: labelled_text.read_sentences(f"{path}.csv"),
+    "objects": lambda path: labelled_text.read_sentences(f"{path}.jsonl"),
+    "tags": conll.read_tagged,
+    "questions": squad.read_questions,
+    "conversations": chat_jsonl.read_dialogues,
+    "links": pharaoh.read_links,
     "numbers": lambda path: list(line_files.numbers(path)),
-    "a list of images": lambda path: list(sources.listed(Path(path))),
+    "a list of images": lambda path: list(sources.images_of_list(Path(path))),
     "a tokenizer": lambda path: train_files([path]),
 }
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from heedful.data import line_files
 from heedful.data.formats import pharaoh
-from heedful.data.formats.parallel_text import read
+from heedful.data.formats.parallel_text import read_pairs
 from heedful.data.parallel_sample import Pair, Sides
 from heedful.errors import Refusal
 
@@ -43,7 +43,7 @@ def texts(pairs: list[Pair]) -> list[tuple[str, str]]:
 
 def refused(where: str | Sides) -> str:
     with pytest.raises(Refusal) as refusal:
-        read(where)
+        read_pairs(where)
     line = str(refusal.value)
     assert "\n" not in line and "; " in line  # one sentence, with a cure
     return line
@@ -55,7 +55,7 @@ def refused(where: str | Sides) -> str:
 @pytest.mark.parametrize("ends", [("", ""), (".gz", ".gz"), ("", ".gz"), (".gz", "")])
 def test_two_files_are_read_line_by_line_gzipped_or_plain(file: File, ends: tuple[str, str]) -> None:
     sides = Sides(source=file(f"a.en{ends[0]}", SOURCE), target=file(f"a.de{ends[1]}", TARGET))
-    found = read(sides)
+    found = read_pairs(sides)
     assert texts(found) == list(zip(SOURCE, TARGET, strict=True))
     for number, pair in enumerate(found, 1):
         assert (pair.where(0), pair.where(1)) == (f"{sides.source}, line {number}", f"{sides.target}, line {number}")
@@ -64,13 +64,16 @@ def test_two_files_are_read_line_by_line_gzipped_or_plain(file: File, ends: tupl
 @pytest.mark.parametrize("name", ["pairs.tsv", "pairs.tsv.gz"])
 def test_a_file_with_tabs_says_the_same_as_two_files(file: File, name: str) -> None:
     path = file(name, [f"{s}\t{t}" for s, t in zip(SOURCE, TARGET, strict=True)])
-    assert texts(read(path)) == list(zip(SOURCE, TARGET, strict=True))
-    assert [pair.where(1) for pair in read(path)] == [f"{path}, line {n}" for n in (1, 2, 3)]
+    assert texts(read_pairs(path)) == list(zip(SOURCE, TARGET, strict=True))
+    assert [pair.where(1) for pair in read_pairs(path)] == [f"{path}, line {n}" for n in (1, 2, 3)]
 
 
 def test_gzip_is_told_by_its_first_bytes_and_not_by_its_name(file: File) -> None:
     zipped = file("a.en", gzip.compress(b"one\n") + gzip.compress(b"two\n"))  # two members, as `cat` joins them
-    assert texts(read(Sides(source=zipped, target=file("a.de", "eins\nzwei\n")))) == [("one", "eins"), ("two", "zwei")]
+    assert texts(read_pairs(Sides(source=zipped, target=file("a.de", "eins\nzwei\n")))) == [
+        ("one", "eins"),
+        ("two", "zwei"),
+    ]
 
 
 @given(st.lists(st.tuples(SIDE, SIDE), min_size=1, max_size=8))
@@ -83,22 +86,22 @@ def test_any_text_is_read_as_it_was_written_and_no_sign_but_the_newline_ends_a_l
     paths[0].write_bytes(source)
     paths[1].write_bytes(gzip.compress(target, compresslevel=1))
     paths[2].write_bytes("".join(f"{s}\t{t}\r\n" for s, t in pairs).encode())
-    assert texts(read(Sides(source=str(paths[0]), target=str(paths[1])))) == pairs
-    assert texts(read(str(paths[2]))) == pairs
+    assert texts(read_pairs(Sides(source=str(paths[0]), target=str(paths[1])))) == pairs
+    assert texts(read_pairs(str(paths[2]))) == pairs
 
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x85", "\r"])
 def test_a_sign_that_some_call_the_end_of_a_line_is_part_of_it(file: File, sign: str) -> None:
     sides = Sides(source=file("a.en", [f"a{sign}dog", "cat"]), target=file("a.de", ["Hund", f"Kat{sign}ze"]))
-    assert texts(read(sides)) == [(f"a{sign}dog", "Hund"), ("cat", f"Kat{sign}ze")]
+    assert texts(read_pairs(sides)) == [(f"a{sign}dog", "Hund"), ("cat", f"Kat{sign}ze")]
 
 
 def test_a_last_line_without_its_end_is_a_line(file: File) -> None:
-    assert texts(read(Sides(source=file("a", "x\ny"), target=file("b", "1\n2\n")))) == [("x", "1"), ("y", "2")]
+    assert texts(read_pairs(Sides(source=file("a", "x\ny"), target=file("b", "1\n2\n")))) == [("x", "1"), ("y", "2")]
 
 
 def test_lines_that_are_empty_on_both_sides_are_passed_over_and_counted(file: File) -> None:
-    found = read(Sides(source=file("a", "x\n\n  \ny\n"), target=file("b", "1\n\n\n2\n")))
+    found = read_pairs(Sides(source=file("a", "x\n\n  \ny\n"), target=file("b", "1\n\n\n2\n")))
     assert texts(found) == [("x", "1"), ("y", "2")]
     assert [pair.line for pair in found] == [1, 4]
 
@@ -170,19 +173,19 @@ def sides(file: File, links: object, name: str = "a.links") -> Sides:
 @pytest.mark.parametrize("name", ["a.links", "a.links.gz"])
 def test_alignments_stand_line_by_line_beside_their_pairs(file: File, name: str) -> None:
     where = sides(file, LINKS, name)
-    found = read(where)
-    assert [pair.links for pair in found] == pharaoh.read(str(where.alignment))
+    found = read_pairs(where)
+    assert [pair.links for pair in found] == pharaoh.read_links(str(where.alignment))
     assert texts(found) == list(zip(SOURCE, TARGET, strict=True))
 
 
 def test_pairs_without_alignments_have_no_links(file: File) -> None:
-    found = read(Sides(source=file("a.en", SOURCE), target=file("a.de", TARGET)))
+    found = read_pairs(Sides(source=file("a.en", SOURCE), target=file("a.de", TARGET)))
     assert [pair.links for pair in found] == [None] * 3
 
 
 def test_alignments_keep_to_their_lines_where_pairs_are_passed_over(file: File) -> None:
     where = Sides(source=file("a", "x\n\ny z\n"), target=file("b", "1\n\n2\n"), alignment=file("c", "0-0\n\n1-0\n"))
-    assert [pair.links.sure for pair in read(where) if pair.links] == [{(0, 0)}, {(1, 0)}]
+    assert [pair.links.sure for pair in read_pairs(where) if pair.links] == [{(0, 0)}, {(1, 0)}]
 
 
 @pytest.mark.parametrize("links", [LINKS[:2], [*LINKS, "0-0"], [*LINKS, "0-0", ""]])

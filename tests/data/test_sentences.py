@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heedful.data.formats.labelled_text import Sentence, read
+from heedful.data.formats.labelled_text import Sentence, read_sentences
 from heedful.data.readers.labelled_texts import SST, LabelledTexts
 from heedful.errors import Refusal
 
@@ -31,19 +31,19 @@ def test_every_layout_gives_the_same_sentences(tmp_path: Path, kind: str, headed
     path = tmp_path / f"a.{kind}"
     text = "\n".join(lines).encode()
     path.write_bytes(gzip.compress(text) if kind.endswith("gz") else text)
-    assert texts(read(str(path))) == ROWS
+    assert texts(read_sentences(str(path))) == ROWS
 
 
 def test_pairs_of_sentences_have_a_class_together(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("it rains\tit is wet\tentailed\nit rains\tit is dry\tnot\n")
     (tmp_path / "b.jsonl").write_text('{"premise": "it rains", "hypothesis": "it is wet", "label": 1}\n')
     pairs = [("it rains", "it is wet"), ("it rains", "it is dry")]
-    assert [one.texts for one in read(str(tmp_path / "a.tsv"))] == pairs
+    assert [one.texts for one in read_sentences(str(tmp_path / "a.tsv"))] == pairs
     (tmp_path / "c.tsv").write_text(
         "text\ttext\tnot\na text\ta text\tnot\n"
     )  # names of columns, but for that of classes
-    assert [one.texts for one in read(str(tmp_path / "c.tsv"))] == [("text", "text"), ("a text", "a text")]
-    (one,) = read(str(tmp_path / "b.jsonl"))
+    assert [one.texts for one in read_sentences(str(tmp_path / "c.tsv"))] == [("text", "text"), ("a text", "a text")]
+    (one,) = read_sentences(str(tmp_path / "b.jsonl"))
     assert (one.texts, one.label) == (("it rains", "it is wet"), "1")
 
 
@@ -53,14 +53,14 @@ def test_a_question_and_a_sentence_are_a_pair_in_the_order_of_their_columns(tmp_
     rows = [["index", "question", "sentence", "label"], ["0", "who sat ?", "a cat sat", "entailment"]]
     text = json.dumps(dict(zip(*rows, strict=True))) if kind == "jsonl" else "\n".join(map(sign.join, rows))
     (tmp_path / f"a.{kind}").write_text(text)
-    (one,) = read(str(tmp_path / f"a.{kind}"))
+    (one,) = read_sentences(str(tmp_path / f"a.{kind}"))
     assert (one.texts, one.label) == (("who sat ?", "a cat sat"), "entailment")
 
 
 def test_each_task_has_as_many_texts_as_its_first_sample(tmp_path: Path) -> None:
     rows = [{"text": "a", "task": "mood", "label": 1}, {"text": "a", "pair": "b", "task": "same", "label": 0}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows * 2)))
-    assert [len(one.texts) for one in read(str(tmp_path / "a.jsonl"))] == [1, 2, 1, 2]
+    assert [len(one.texts) for one in read_sentences(str(tmp_path / "a.jsonl"))] == [1, 2, 1, 2]
 
 
 def test_a_rare_class_of_one_file_is_learned_wherever_it_would_have_been(tmp_path: Path) -> None:
@@ -86,21 +86,21 @@ def test_where_each_text_has_a_class_of_its_own_nothing_is_left_to_choose_by(
 def test_a_text_in_quotes_is_told_by_its_first_line_and_one_without_an_end_too(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text('text,label\n\n"a ""fine""\nlong\nfilm",good\n"dull",bad\n')
-    found = read(str(path))
+    found = read_sentences(str(path))
     assert [(one.line, one.texts) for one in found] == [(3, ('a "fine"\nlong\nfilm',)), (6, ("dull",))]
     for rest in ("no end,good\nanother,bad\n", 'no end,good\n"another",bad\n'):
         path.write_text(f'"fine",good\n"dull\nfilm",bad\n"{rest}')
         with pytest.raises(Refusal, match=r"a\.csv, line 4: a quote is opened and not closed; close it"):
-            read(str(path))
+            read_sentences(str(path))
     path.write_text('"fine",good\n"dull" film,bad\n')
     with pytest.raises(Refusal, match=r"a\.csv, line 2: cannot be read as CSV: .*; mend or drop it"):
-        read(str(path))
+        read_sentences(str(path))
 
 
 def test_examples_with_a_class_each_have_no_names_of_columns(tmp_path: Path) -> None:
     for text in ("fine\tgood\ndull\tbad\n", "hm\tnone\nfine\tgood\nnice\tgood\n"):
         (tmp_path / "a.tsv").write_text(text)
-        assert len(read(str(tmp_path / "a.tsv"))) == text.count("\n")
+        assert len(read_sentences(str(tmp_path / "a.tsv"))) == text.count("\n")
 
 
 def halved(place: Path, **counts: int) -> Path:
@@ -118,7 +118,7 @@ def test_a_folder_for_each_class_may_be_divided_already(tmp_path: Path, names: s
     splits = LabelledTexts(name=str(halved(tmp_path, **{learned: 40, tested: 5}))).read(1)
     assert len(splits.test) == 10 and len(splits.train) + len(splits.valid) == 80 and len(splits.valid) > 1
     assert splits.test[0] == Sentence((f"{tested} neg 0",), "neg", str(tmp_path / tested / "neg" / "0.txt"))
-    assert len(read(str(tmp_path / learned))) == 80
+    assert len(read_sentences(str(tmp_path / learned))) == 80
 
 
 def test_folders_of_three_halves_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_texts_of_every_ending_are_read_and_what_is_passed_over_is_told(tmp_path
         (reviews / name).write_text(name)
     (reviews / "empty").mkdir()
     with pytest.warns(UserWarning, match="passed over|without texts") as told:
-        found = read(str(reviews))
+        found = read_sentences(str(reviews))
     assert Counter(one.label for one in found) == {"mid": 1, "neg": 2, "pos": 3}
     assert [str(one.message).removeprefix(f"{reviews}: ") for one in told] == [
         f"files of other kinds are passed over: 2, first {reviews / 'none' / 'notes.doc'}",
@@ -205,5 +205,5 @@ def test_the_treebank_is_read_in_three_ways(tmp_path: Path, monkeypatch: pytest.
 def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(Refusal) as refused:
-        read(str(tmp_path / name))
+        read_sentences(str(tmp_path / name))
     assert said in str(refused.value)

@@ -31,7 +31,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=root)) as server:
         base = f"http://127.0.0.1:{server.server_port}/"
         files = [(path, len(content), hashlib.sha256(content).hexdigest()) for path, content in FILES.items()]
-        poems = catalogue.PublicSet("poems", "two poems", "CC0", catalogue.published(base, *files))
+        poems = catalogue.PublicSet("poems", "two poems", "CC0", catalogue.published_files(base, *files))
         monkeypatch.setitem(catalogue.PUBLIC, "poems", poems)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -109,7 +109,7 @@ def test_a_file_that_the_publisher_no_longer_has_is_a_failure_in_one_line(site, 
 
 
 def test_no_network_is_a_failure_in_one_line(site, tmp_path, monkeypatch):
-    nowhere = catalogue.published("http://127.0.0.1:1/", ("a.txt", 1, "0" * 64))
+    nowhere = catalogue.published_files("http://127.0.0.1:1/", ("a.txt", 1, "0" * 64))
     monkeypatch.setitem(catalogue.PUBLIC, "lost", catalogue.PublicSet("lost", "", "", nowhere))
     with pytest.raises(Failure, match=r"^http://127\.0\.0\.1:1/a\.txt could not be fetched: .*refused$"):
         download.get("lost", tmp_path / "data")

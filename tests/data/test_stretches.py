@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from heedful import terminal
 from heedful.data import crops, line_files, texts_on_disk
 from heedful.data.crops import Stream
-from heedful.data.formats.documents import cut, lines, shared
+from heedful.data.formats.documents import cut, lines, share_out
 from heedful.data.near_duplicates import digests
 from heedful.data.texts_on_disk import Stretch, Text, is_blank, text_of
 from heedful.errors import Refusal
-from heedful.tasks.text.cropping import CropLearned, cropped
+from heedful.tasks.text.cropping import CropLearned, crop_texts
 from heedful.tasks.text.language_modelling import TASK
 from heedful.tokenizers import train
 
@@ -66,7 +66,7 @@ def test_a_text_in_its_file_is_divided_and_has_tokens_as_in_memory(kind, tmp_pat
     monkeypatch.setattr(crops, "TOGETHER", 100)
     made = []
     for text in (line_files.text(path), long_text(path, 1000)):
-        splits = shared([Text(text, "here")], "here")
+        splits = share_out([Text(text, "here")], "here")
         made.append(
             [Stream.of([one], tokenizer, 5) for part in (splits.train, splits.valid, splits.test) for one in part]
         )
@@ -105,7 +105,7 @@ def test_memory_grows_with_the_bytes_of_tokens_alone(tmp_path, monkeypatch):
     monkeypatch.setattr(texts_on_disk, "BLOCK", 1 << 14)
     monkeypatch.setattr(crops, "LONG", 1 << 12)
     tracemalloc.start()
-    made = cropped(TASK.reader("files")(train=str(path)).read(1), CropLearned(tokenizer, longest=32))
+    made = crop_texts(TASK.reader("files")(train=str(path)).read(1), CropLearned(tokenizer, longest=32))
     held, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     stream = made.train[0].stream

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.formats.documents import WORD, cut, divided, read, shared
+from heedful.data.formats.documents import WORD, cut, divide_texts, read_texts, share_out
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.corpus import Captions, TextFiles, TextSets
 from heedful.data.texts_on_disk import Text
@@ -50,7 +50,7 @@ def test_a_text_is_known_by_its_ending_in_capitals_or_not(tmp_path: Path) -> Non
     for name in ("A.TXT", "b.Md", "c.doc"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     (tmp_path / "folder.txt").mkdir()
-    assert [one.text for one in read(str(tmp_path))] == ["A.TXT", "b.Md"]
+    assert [one.text for one in read_texts(str(tmp_path))] == ["A.TXT", "b.Md"]
 
 
 @pytest.mark.parametrize("document", ["file", "paragraph", "line"])
@@ -71,7 +71,7 @@ def worded(text: str) -> bool:
 @given(st.text(alphabet="ab \n", min_size=60, max_size=400).filter(worded))
 def test_shares_join_to_the_text_and_no_word_is_cut(text: str) -> None:
     try:
-        splits = shared([Text(text, "here")], "here")
+        splits = share_out([Text(text, "here")], "here")
     except Refusal:  # all that comes behind a share is blank
         return
     parts = [part[0].text for part in (splits.train, splits.valid, splits.test)]
@@ -89,13 +89,13 @@ def test_a_text_without_blanks_is_cut_between_characters(tmp_path: Path, text: s
 def test_what_cannot_be_read_or_divided_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(Refusal, match="holds no text files"):
-        read(str(tmp_path / "empty"))
+        read_texts(str(tmp_path / "empty"))
     with pytest.raises(Refusal, match="too short to hold some of it out"):
-        shared([Text("word", "here")], "here")
+        share_out([Text("word", "here")], "here")
     with pytest.raises(Refusal, match=r"too few to divide by file; set data\.divide=share"):
-        divided([Text("a", "a"), Text("b", "b")], "here", "file", 0)
+        divide_texts([Text("a", "a"), Text("b", "b")], "here", "file", 0)
     with pytest.raises(Refusal, match="are pairs, and this task reads texts"):
-        read(Sides(source="a", target="b"))
+        read_texts(Sides(source="a", target="b"))
     with pytest.raises(Refusal, match="does not exist"):
         TextFiles(name="captoins").read(1)
 

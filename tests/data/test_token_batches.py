@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.data.splits import Plan, Splits, divided
+from heedful.data.splits import Plan, Splits, divide_samples
 from heedful.errors import Refusal
 
 Lengths = list[tuple[int, ...]]
@@ -127,20 +127,20 @@ def test_the_same_source_never_stands_on_two_sides_and_nothing_is_lost(
     samples: list[tuple[str, int]], seed: int
 ) -> None:
     samples = samples + sources(200)
-    made = sides(divided(samples, lambda one: one[0], "a file", seed))
+    made = sides(divide_samples(samples, lambda one: one[0], "a file", seed))
     assert sorted(made, key=repr) == sorted(set(samples), key=repr)
     side: dict[str, int] = {}
     assert all(side.setdefault(source, made[source, at]) == made[source, at] for source, at in samples)
 
 
 def test_each_part_keeps_the_order_of_the_file() -> None:
-    splits = divided(sources(500), lambda one: one[0], "a file")
+    splits = divide_samples(sources(500), lambda one: one[0], "a file")
     for part in (splits.train, splits.valid, splits.test):
         assert [at for _, at in part] == sorted(at for _, at in part)
 
 
 def test_another_seed_divides_otherwise_and_the_same_seed_alike() -> None:
-    made = [sides(divided(sources(1000), lambda one: one[0], "a file", seed)) for seed in (0, 0, 1, 2)]
+    made = [sides(divide_samples(sources(1000), lambda one: one[0], "a file", seed)) for seed in (0, 0, 1, 2)]
     assert made[0] == made[1]
     for one, other in ((0, 2), (0, 3), (2, 3)):
         moved = sum(made[one][sample] != made[other][sample] for sample in made[0])
@@ -148,15 +148,15 @@ def test_another_seed_divides_otherwise_and_the_same_seed_alike() -> None:
 
 
 def test_a_sample_keeps_its_side_when_the_file_grows() -> None:
-    few, many = (sides(divided(sources(1000)[:count], lambda one: one[0], "a file", 7)) for count in (600, 1000))
+    few, many = (sides(divide_samples(sources(1000)[:count], lambda one: one[0], "a file", 7)) for count in (600, 1000))
     assert all(many[sample] == side for sample, side in few.items())
 
 
 def test_a_tenth_is_held_out_for_choosing_and_a_tenth_for_testing() -> None:
-    splits = divided([(f"{at}", at) for at in range(5000)], lambda one: one[0], "a file", 3)
+    splits = divide_samples([(f"{at}", at) for at in range(5000)], lambda one: one[0], "a file", 3)
     assert [round(len(part) / 500) for part in (splits.train, splits.valid, splits.test)] == [8, 1, 1]
 
 
 def test_too_few_to_divide_are_refused() -> None:
     with pytest.raises(Refusal, match=r"^few\.tsv has 2 samples, too few to hold some out; "):
-        divided([("a", 0), ("b", 1)], lambda one: one[0], "few.tsv")
+        divide_samples([("a", 0), ("b", 1)], lambda one: one[0], "few.tsv")

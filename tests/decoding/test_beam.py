@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Memory, Sight
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.attention.mechanisms import Softmax
 from heedful.decoding import Answer
 from heedful.decoding.beam import top

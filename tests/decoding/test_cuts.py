@@ -14,7 +14,7 @@ from transformers.generation.logits_process import (
     TopPLogitsWarper,
 )
 
-from heedful.decoding.truncation import Cuts, heated, likeliest, not_far_behind, nucleus
+from heedful.decoding.truncation import Cuts, apply_temperature, likeliest, not_far_behind, nucleus
 from heedful.errors import Refusal
 
 # Eighths, so that there are many equals and that a difference or a half is exact; -inf is what may never be written.
@@ -91,7 +91,9 @@ def test_the_order_of_the_cuts_matters_to_the_test_above() -> None:
     scores = torch.tensor([[0.5, 0.2, 0.2, 0.1]], dtype=torch.float64).log()
     assert left(nucleus(likeliest(scores, 2), 0.55)) != left(likeliest(nucleus(scores, 0.55), 2))
     assert left(not_far_behind(nucleus(scores, 0.55), 0.3)) != left(nucleus(not_far_behind(scores, 0.3), 0.55))
-    assert len(left(heated(nucleus(scores, 0.55), 0.1))[0]) != len(left(nucleus(heated(scores, 0.1), 0.55))[0])
+    assert len(left(apply_temperature(nucleus(scores, 0.55), 0.1))[0]) != len(
+        left(nucleus(apply_temperature(scores, 0.1), 0.55))[0]
+    )
 
 
 @MANY
@@ -107,7 +109,7 @@ def test_a_nucleus_is_the_fewest_tokens_that_have_the_share(scores: Tensor, shar
 @pytest.mark.parametrize("temperature", [5e-324, 1e-300, 1e-45, 1e-30, 1e30, 1e300, 1.7e308])
 def test_no_temperature_is_too_low_or_too_high(dtype: torch.dtype, temperature: float) -> None:
     scores = torch.tensor([[-303.0, -torch.inf, -301.0, -301.0, -1000.0]], dtype=dtype)
-    chances = heated(scores, temperature).softmax(-1)
+    chances = apply_temperature(scores, temperature).softmax(-1)
     wanted = [[0.0, 0.0, 0.5, 0.5, 0.0]] if temperature < 1 else [[0.25, 0.0, 0.25, 0.25, 0.25]]
     torch.testing.assert_close(chances, torch.tensor(wanted, dtype=dtype))
 
@@ -116,7 +118,9 @@ def test_no_temperature_is_too_low_or_too_high(dtype: torch.dtype, temperature: 
 def test_a_temperature_is_theirs(temperature: float) -> None:
     scores = torch.randn(5, 30, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     theirs = TemperatureLogitsWarper(temperature)(None, scores)
-    torch.testing.assert_close(heated(scores, temperature).softmax(-1), theirs.softmax(-1), atol=1e-12, rtol=0)
+    torch.testing.assert_close(
+        apply_temperature(scores, temperature).softmax(-1), theirs.softmax(-1), atol=1e-12, rtol=0
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 import heedful
 from heedful import tokenizers as text
 from heedful.cli import main
-from heedful.decoding.few_shot import Few, alike, written
+from heedful.decoding.few_shot import Few, alike, example_text
 from heedful.errors import Refusal
 
 EXAMPLES = [(("a fine film",), "good"), (("a dull film",), "bad"), (("nice",), "good")]
@@ -23,8 +23,8 @@ def talker(length: int = 256, kind: str = "bpe") -> torch.nn.Module:
 
 
 def test_examples_stand_in_a_prompt_and_what_is_asked_behind_them() -> None:
-    assert written(*EXAMPLES[0]) == "Input: a fine film\nAnswer: good"
-    assert written(("it rains", "it is wet")) == "Input: it rains\nInput: it is wet\nAnswer:"
+    assert example_text(*EXAMPLES[0]) == "Input: a fine film\nAnswer: good"
+    assert example_text(("it rains", "it is wet")) == "Input: it rains\nInput: it is wet\nAnswer:"
 
 
 @pytest.mark.parametrize("kind", ["bpe", "wordpiece", "words"])
@@ -32,7 +32,7 @@ def test_a_choice_is_scored_by_the_chance_of_its_being_written(kind: str) -> Non
     model = talker(kind=kind)
     found = Few(model, EXAMPLES).chosen(("a film",))
     assert {choice for choice, _ in found} == {"good", "bad"} and found[0][1] >= found[1][1]
-    prompt = "\n\n".join([*(written(*one) for one in EXAMPLES), written(("a film",))])
+    prompt = "\n\n".join([*(example_text(*one) for one in EXAMPLES), example_text(("a film",))])
     for choice, score in found:
         whole = model.tokenizer.encode(f"{prompt} {choice}\n")
         begun = alike(model.tokenizer.encode(prompt), whole)
@@ -45,7 +45,7 @@ def test_examples_for_which_there_is_no_room_are_left_out_from_the_front() -> No
     whole = talker()
     few, fewer = Few(whole, EXAMPLES), Few(whole, EXAMPLES[-2:])
     assert few.fitting(("a film",)) == 3 and few.chosen(("a film",)) != (last := fewer.chosen(("a film",)))
-    prompt = "\n\n".join([*(written(*one) for one in EXAMPLES), written(("a film",))])
+    prompt = "\n\n".join([*(example_text(*one) for one in EXAMPLES), example_text(("a film",))])
     sizes = [len(whole.tokenizer.encode(f"{prompt} {choice}\n")) for choice in ("good", "bad")]
     few.room = max(sizes) - 1  # too little for one of the answers: then none sees more examples than another
     assert few.fitting(("a film",)) == 2 and few.chosen(("a film",)) == last

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.decoding.scoring import following, generate_judged, judged
+from heedful.decoding.scoring import following, generate_judged, judge_answer
 from heedful.errors import Refusal
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 from tests.decoding.toys import greedy, sample, sources, writer
@@ -16,7 +16,7 @@ def test_chances_sum_to_the_score_of_the_search() -> None:
     for model, source in ((speaker(2), torch.tensor([[3, 4, 5]])), (writer(4), sources((6,)))):
         for [answer] in (greedy(model, source, 12), *sample(model, source, max_new_tokens=12, seed=1)):
             said = [*answer.tokens, *([2] if answer.finished else [])]
-            told = judged(model, source[0], torch.tensor(said))
+            told = judge_answer(model, source[0], torch.tensor(said))
             assert [one.token for one in told] == said
             assert sum(one.chance for one in told) == pytest.approx(answer.score, abs=1e-8)
 
@@ -25,7 +25,7 @@ def test_entropy_is_that_of_the_chances_at_its_place() -> None:
     model, prompt = speaker(2), [3, 4, 5]
     with torch.no_grad():
         chances = model(torch.tensor([[*prompt, 7]]))[0, 2:].log_softmax(-1)
-    told = judged(model, prompt, [7, 8])
+    told = judge_answer(model, prompt, [7, 8])
     expected = -(chances.exp() * chances).sum(-1)
     assert [one.entropy for one in told] == pytest.approx(expected.tolist())
     torch.testing.assert_close(following(model, prompt), chances[0])
@@ -33,9 +33,9 @@ def test_entropy_is_that_of_the_chances_at_its_place() -> None:
 
 def test_a_text_is_judged_by_its_tokens() -> None:
     model = with_letters(speaker(2))
-    told = judged(model, "ab", "cd")
+    told = judge_answer(model, "ab", "cd")
     assert [(one.token, one.piece) for one in told] == [(LETTERS.index(one) + 4, one) for one in "cd"]
-    by_ids = judged(model, [4, 5], [6, 7])
+    by_ids = judge_answer(model, [4, 5], [6, 7])
     assert [one.chance for one in told] == [one.chance for one in by_ids]
 
 
@@ -44,7 +44,7 @@ def test_what_is_written_is_judged_as_it_is_written() -> None:
     for how in ({}, {"temperature": 1.0, "seed": 3}):
         told = generate_judged(model, "ab", 5, **how)
         assert [one.token for one in told] == heedful.generate(model, [4, 5], 5, **how)
-        assert told == judged(model, [4, 5], [one.token for one in told])
+        assert told == judge_answer(model, [4, 5], [one.token for one in told])
 
 
 def test_an_answer_that_stops_is_judged_up_to_there() -> None:
@@ -88,6 +88,6 @@ def test_bans_that_leave_nothing_are_refused() -> None:
 @pytest.mark.parametrize(("answer", "said"), [([], "no tokens cannot be judged"), ([99], "99 is no token")])
 def test_what_cannot_be_judged_is_refused(answer: Any, said: str) -> None:
     with pytest.raises(Refusal, match=said):
-        judged(speaker(), [3], answer)
+        judge_answer(speaker(), [3], answer)
     with pytest.raises(Refusal, match="does not write"):
-        judged(heedful.build("predictor", channels=2, classes=3, width=16, heads=2), [4], [5])
+        judge_answer(heedful.build("predictor", channels=2, classes=3, width=16, heads=2), [4], [5])

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from heedful.decoding import Answer
 from heedful.decoding.dice import AHEAD, Dice
-from heedful.decoding.sample import drawn
+from heedful.decoding.sample import draw
 from heedful.decoding.truncation import Cuts
 from heedful.errors import Failure, Refusal
 from heedful.models.text.transformer import BEGIN, END, PAD
@@ -155,7 +155,7 @@ def test_a_throw_chooses_the_token_at_which_the_summed_chances_pass_it(
     weights: list[float], throw: float, dtype: torch.dtype
 ) -> None:
     scores = torch.tensor([weights], dtype=dtype).log()
-    [token] = drawn(scores, torch.tensor([throw], dtype=torch.float64)).tolist()
+    [token] = draw(scores, torch.tensor([throw], dtype=torch.float64)).tolist()
     assert weights[token] > 0
     chances = [weight / math.fsum(weights) for weight in weights]
     assert math.fsum(chances[:token]) - 1e-5 <= throw <= math.fsum(chances[: token + 1]) + 1e-5

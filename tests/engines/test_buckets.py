@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from heedful.engines.buckets import LENGTHS, ROWS, captured, compiled
+from heedful.engines.buckets import LENGTHS, ROWS, fill_for_compiler, fill_for_graphs
 from heedful.training.loop import Loop
 from tests import judging
 from tests.training.runs import assert_same, contents, first_samples, loop_of, short, train
@@ -46,7 +46,7 @@ def test_a_filled_batch_has_the_same_loss_and_the_same_gradients(tmp_path: Path,
     loop.model.train()
     batch, terms = loop.task.batch(first_samples(loop, 5)), asked
     total, count, slopes = judged(loop, batch, terms)
-    for fill in (captured, compiled):
+    for fill in (fill_for_graphs, fill_for_compiler):
         fuller = fill(batch, 10**6)
         assert all(len(fuller[name]) > len(tensor) for name, tensor in batch.items())
         other, counted, others = judged(loop, fuller, terms)
@@ -66,7 +66,7 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
     shapes: dict[str, list[int]], rows: int
 ) -> None:
     batch = {name: torch.ones(rows, *shape[1:], dtype=torch.long) for name, shape in shapes.items()}
-    made = captured(batch, 10**6)
+    made = fill_for_graphs(batch, 10**6)
     assert made.keys() == batch.keys()
     for name, tensor in batch.items():
         full = made[name]
@@ -79,8 +79,8 @@ def test_what_is_filled_up_is_round_holds_the_batch_and_is_zero_elsewhere(
 
 def test_few_shapes_come_of_many_batches(tmp_path: Path) -> None:
     loop = loop_of(tmp_path, short("translate", data__samples=600, training__tokens=400))
-    shapes = {tuple(tensor.shape for tensor in captured(loop.task.batch(loop.portions.samples(step)), 10**6).values())
-              for step in range(loop.portions.plan.steps)}  # fmt: skip
+    batches = (loop.task.batch(loop.portions.samples(step)) for step in range(loop.portions.plan.steps))
+    shapes = {tuple(tensor.shape for tensor in fill_for_graphs(batch, 10**6).values()) for batch in batches}
     assert len(shapes) < loop.portions.plan.steps / 2
 
 
@@ -97,6 +97,6 @@ def test_on_a_cpu_graphs_change_nothing(tmp_path: Path) -> None:
 
 def test_no_batch_is_filled_beyond_what_the_model_takes() -> None:
     batch = {"source": torch.ones(3, 53, dtype=torch.long), "guide": torch.ones(3, 50, 53)}
-    made = captured(batch, 54)
+    made = fill_for_graphs(batch, 54)
     assert made["source"].shape[1] == 54 and made["guide"].shape[1:] == (52, 54)
-    assert captured(batch, 53)["source"].shape[1] == 53
+    assert fill_for_graphs(batch, 53)["source"].shape[1] == 53

@@ -23,7 +23,7 @@ def anew(monkeypatch, tmp_path):
 
 
 def forget() -> None:
-    gemv.compiled.cache_clear()
+    gemv.load_library.cache_clear()
     gemv.working.cache_clear()
 
 

@@ -30,7 +30,7 @@ def write(folder: Path, step: int, keep: int = 2) -> Path:
 
 def steps(folder: Path) -> list[int]:
     """The step of each checkpoint, all of them read whole."""
-    read = [checkpoint.read(place) for place in checkpoint.all_of(folder)]
+    read = [checkpoint.read_checkpoint(place) for place in checkpoint.all_of(folder)]
     for progress, found in read:
         assert found.keys() == {"model", "best", "log"}
         assert found["model"]["a"].tolist() == [progress.step] * 3
@@ -58,7 +58,7 @@ def test_progress_reads_back_as_plain_json(tmp_path: Path) -> None:
     for progress in (Progress(3), Progress(9, best_step=6, best_score=-0.25, since_best=2)):
         place = checkpoint.write(tmp_path, progress, parts(3), 2, MADE)
         json.loads((place / "progress.json").read_text(), parse_constant=refuse)
-        assert checkpoint.read(place)[0] == progress
+        assert checkpoint.read_checkpoint(place)[0] == progress
 
 
 def test_what_is_no_checkpoint_is_ignored(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_checkpoint_that_lost_a_file_is_refused_by_its_name(tmp_path: Path, lo
     place = write(tmp_path / "run" / "checkpoints", 10)
     (place / lost).write_bytes(b"")
     with pytest.raises(Refusal, match=f"{lost} cannot be read"):
-        checkpoint.read(place)
+        checkpoint.read_checkpoint(place)
 
 
 def test_a_run_keeps_as_many_as_it_was_told(tmp_path: Path) -> None:

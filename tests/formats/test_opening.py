@@ -17,7 +17,7 @@ from heedful.errors import Refusal
 from heedful.models import part_words
 from heedful.safe import opening, plain_data, safetensors_header
 from heedful.training import checkpoint
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.formats.malice.good import make
 
 KINDS = [*safetensors_header.DTYPES.values()]
@@ -30,7 +30,7 @@ def test_a_header_is_read_as_safetensors_reads_it(tmp_path_factory: Any, parts: 
     tensors = {name: torch.zeros(shape, dtype=dtype) for name, (shape, dtype) in parts.items() if name[:2] != "__"}
     path = tmp_path_factory.mktemp("header") / "a.safetensors"
     path.write_bytes(save({**tensors, "more": torch.zeros(9)}, {"about": "any"}))
-    ours, theirs = safetensors_header.described(path), load(path.read_bytes())
+    ours, theirs = safetensors_header.describe_tensors(path), load(path.read_bytes())
     assert {name: (one.shape, one.dtype) for name, one in ours.items()} == {
         name: (one.shape, one.dtype) for name, one in theirs.items()
     }
@@ -49,7 +49,7 @@ def test_a_damaged_folder_is_read_or_refused(tmp_path: Path, good: str, name: st
             data[dice.randrange(min(len(data), 2000))] = dice.choice(b'0123456789-{}[]",:.e \x00\xff')
         (tmp_path / "model" / name).write_bytes(data[: dice.choice((len(data), dice.randrange(len(data))))])
         try:
-            trained(tmp_path / "model")
+            load_trained(tmp_path / "model")
         except Refusal as error:
             lines.append(str(error))
     assert len(lines) > 5
@@ -115,8 +115,8 @@ def test_a_folder_that_is_a_link_is_where_it_leads(tmp_path: Path) -> None:
     make(tmp_path / "elsewhere" / "model", "sets")
     (tmp_path / "run").symlink_to("elsewhere")
     (tmp_path / "model").symlink_to("elsewhere/model")
-    trained(tmp_path / "run")
-    trained(tmp_path / "model")
+    load_trained(tmp_path / "run")
+    load_trained(tmp_path / "model")
 
 
 def test_names_that_begin_alike_are_not_within(tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_a_checkpoint_whose_manifest_tells_another_step_is_refused(tmp_path: Pat
     told = (place / "manifest.json").read_text().replace('"step": 10', '"step": 99')
     (place / "manifest.json").write_text(told)
     with pytest.raises(Refusal, match=r"progress.json says step 10; copy or train it again"):
-        checkpoint.read(place)
+        checkpoint.read_checkpoint(place)

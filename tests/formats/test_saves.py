@@ -83,7 +83,7 @@ def newest(folder: Path) -> int:
     """The step of the latest checkpoint, which is whole."""
     place, _ = checkpoint.latest(folder)
     assert place is not None and sealed_folders.fault(place) is None
-    progress, parts = checkpoint.read(place)
+    progress, parts = checkpoint.read_checkpoint(place)
     assert parts["model"]["a"].tolist() == [progress.step] * 3
     return progress.step
 
@@ -301,5 +301,5 @@ def test_what_is_saved_is_what_was_there_when_it_was_asked_for(tmp_path: Path) -
             saver.save(progress, {"model": {"a": weights}})
             weights.fill_(-1)
             progress.step = -1
-    found = [checkpoint.read(place) for place in checkpoint.all_of(tmp_path)]
+    found = [checkpoint.read_checkpoint(place) for place in checkpoint.all_of(tmp_path)]
     assert [(one.step, float(parts["model"]["a"].mean())) for one, parts in found] == [(3, 3.0), (4, 4.0)]

@@ -95,11 +95,11 @@ def test_the_check_can_be_left_out_and_what_is_changed_on_purpose_is_read(
     heedful.load(folder, check=False)
     with monkeypatch.context() as patch:
         patch.setenv(native.CHECK, "0")
-        run.trained(folder)
+        run.load_trained(folder)
     with pytest.raises(Refusal, match=SAID.format("model.safetensors")):
-        run.trained(folder)
+        run.load_trained(folder)
     (folder / "model" / MANIFEST).unlink()  # so were all folders before there were manifests
-    run.trained(folder)
+    run.load_trained(folder)
 
 
 def gpt() -> nn.Module:

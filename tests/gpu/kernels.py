@@ -48,7 +48,7 @@ from heedful.attention import (
 )  # fmt: skip
 from heedful.attention.kv_cache import FixedMemory
 from heedful.attention.masks import sparse
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms import Dot, General, Mechanism, Scaled, Softmax
 from heedful.attention.sight import Sight
 from heedful.decoding.generate import generate
@@ -126,7 +126,7 @@ def run(mechanism: Mechanism, fused: bool, inputs: list[Tensor], sight: Sight, t
     """The output and the gradients of q, k, v, of the mechanism and of the bias, for a loss over the rows there are."""
     leaves = [tensor.clone().requires_grad_() for tensor in inputs]
     q, k, v = leaves
-    out = mechanism(q, k, v, sight) if fused else mechanism.weights(q, k, sight) @ shared(v, H)
+    out = mechanism(q, k, v, sight) if fused else mechanism.weights(q, k, sight) @ repeat_kv(v, H)
     owners = [*mechanism.parameters(), *(sight.bias.parameters() if sight.bias else ())]
     probe = torch.linspace(-1, 1, out.numel(), device=out.device, dtype=out.dtype).view_as(out) * there
     return [out.detach(), *torch.autograd.grad(out, [*leaves, *owners], probe)]

@@ -22,12 +22,12 @@ from heedful.attention import (
     Strided,
     TaskBlocks,
     Window,
-    kept,
+    lowering_cache,
     per_sequence,
 )
 from heedful.attention.masks import sparse
 from heedful.attention.masks.parts import Every
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.order import Order
 from heedful.models import part_tables
@@ -98,13 +98,13 @@ def test_the_block_mask_covers_exactly_the_blocks_of_the_dense_mask(name):
 def plainly(q, k, v, score_mod, block_mask, scale, enable_gqa):
     """What flex attention promises to compute, without its kernels."""
     assert enable_gqa == (k.shape[1] != q.shape[1])
-    scores = q @ shared(k, q.shape[1]).mT * scale
+    scores = q @ repeat_kv(k, q.shape[1]).mT * scale
     places = indices(*scores.shape[-2:])
     seen = block_mask.mask_mod(*places).expand_as(scores)
     scores = scores if score_mod is None else score_mod(scores, *places)
     blind = ~seen.any(-1, keepdim=True)
     weights = scores.masked_fill(~seen & ~blind, -torch.inf).softmax(-1).masked_fill(blind, 0.0)
-    return weights @ shared(v, q.shape[1])
+    return weights @ repeat_kv(v, q.shape[1])
 
 
 @pytest.fixture
@@ -123,7 +123,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
         if case.sight == "itself":
             sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
-        defined = m.weights(q, k, sight) @ shared(v, HEADS)
+        defined = m.weights(q, k, sight) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
 
 
@@ -131,7 +131,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
 def gathering(monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that all rows see stand together however few they are, and nothing lasts from before."""
     monkeypatch.setattr(sparse, "FEW", 0)
-    monkeypatch.setattr(kept, "LASTING", {})
+    monkeypatch.setattr(lowering_cache, "LASTING", {})
 
 
 SPANS = {
@@ -150,7 +150,7 @@ def test_fixed_attention_gathers_its_summaries_with_the_same_numbers(name):
     assert turn.gathered is not None and turn.order is None
     q = torch.randn(BATCH, HEADS, LONG, 4, dtype=torch.float64, requires_grad=True)
     k, v = (torch.randn(BATCH, 2, LONG, 4, dtype=torch.float64, requires_grad=True) for _ in range(2))
-    defined = Softmax().weights(q, k, sight) @ shared(v, HEADS)
+    defined = Softmax().weights(q, k, sight) @ repeat_kv(v, HEADS)
     agree(Softmax()(q, k, v, sight), defined, [q, k, v], name)
 
 
@@ -185,7 +185,7 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
         if ordered:
             sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
         q, k, v = asked(case, sight)
-        defined = m.weights(q, k, sight) @ shared(v, HEADS)
+        defined = m.weights(q, k, sight) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
 
 
@@ -205,7 +205,7 @@ def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_number
         sight, bias = case.seen(), case.seen().bias
         defining, looking = (Sight(sight.mask, places, places.clone(), BATCH, bias) for _ in range(2))
         q, k, v = asked(case, sight)
-        defined = m.weights(q, k, defining) @ shared(v, HEADS)
+        defined = m.weights(q, k, defining) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, looking), defined, [q, k, v, *parameters(m, bias)], case)
         assert "dense" not in looking._made
 
@@ -293,4 +293,4 @@ def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
     with torch.no_grad():
         q, k, v = (x.detach() for x in asked(case, sight))
         y = softmax.blockwise(q, k, v, sight, 0.5)  # a head's width is 4, and 0.5 the inverse of its root
-        torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ shared(v, HEADS), **EXACT)
+        torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ repeat_kv(v, HEADS), **EXACT)

@@ -8,14 +8,14 @@ import torch
 from heedful import models
 from heedful.errors import Refusal
 from heedful.models import attention_kinds, part_tables, part_words
-from heedful.tasks.kinds import every, known
+from heedful.tasks.kinds import every, kind_named
 from tests.laws import cases
 from tests.laws.test_refusals import sentence
 
 
 @pytest.mark.parametrize("name", every())
 def test_a_card_says_whose_the_kind_is_and_what_it_costs(name):
-    kind = known(name)
+    kind = kind_named(name)
     assert re.fullmatch(rf".{{8,}} \(.+ {kind.card.year}\)", kind.card.paper)
     assert kind.card.tier in "AB"
     assert "T" in kind.card.cost
@@ -36,14 +36,14 @@ def test_a_file_holds_one_paper():
 
 @pytest.mark.parametrize("name", cases.MECHANISMS)
 def test_a_kind_hides_the_future_or_refuses_to_as_its_card_says(name):
-    assert attention_kinds.known(name).card.causal == cases.obeys(name, "mask causal")
+    assert attention_kinds.kind_named(name).card.causal == cases.obeys(name, "mask causal")
 
 
 @pytest.mark.parametrize(
     "name", [name for name, kind in attention_kinds.every().items() if kind.role in attention_kinds.DRAWN]
 )
 def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
-    kind, count = attention_kinds.known(name), len(attention_kinds.SENTENCE.split())
+    kind, count = attention_kinds.kind_named(name), len(attention_kinds.SENTENCE.split())
     known = {**part_tables.MECHANISMS, **part_tables.MASKS, **part_tables.BIASES}
     made = part_words.choose("kind", kind.word(), known, heads=2, width=16, length=32, both_ways=True)
     assert isinstance(made, kind.part)
@@ -53,7 +53,7 @@ def test_a_kinds_word_can_be_said_to_a_model_and_its_weights_drawn(name):
     if kind.card.causal:
         assert not kind.weights(causal=True).triu(1).any()
     if name not in ("softmax", "scaled", "general", "talking_heads"):  # which begin as softmax
-        assert (weights - attention_kinds.known("softmax").weights()).abs().max() > 0.1, (
+        assert (weights - attention_kinds.kind_named("softmax").weights()).abs().max() > 0.1, (
             "the picture shows softmax again"
         )
 
@@ -65,7 +65,7 @@ def test_a_mechanism_refuses_by_the_word_that_names_it(name):
 
 def numbers(name):
     """The numbers that a word takes, each at values that make no sense of it, or little."""
-    kind = attention_kinds.known(name)
+    kind = attention_kinds.kind_named(name)
     for key, argument in part_words.arguments(kind.part).items():
         if key not in attention_kinds.BY_MODEL and part_words.kind_of(argument).split(" | ")[0] in ("int", "float"):
             yield from (
@@ -75,7 +75,7 @@ def numbers(name):
 
 @pytest.mark.parametrize("name", attention_kinds.every())
 def test_a_number_that_makes_no_sense_is_refused_with_its_cure_or_makes_some(name):
-    kind = attention_kinds.known(name)
+    kind = attention_kinds.kind_named(name)
     sizes = {"width": 24, "heads": 2, "depth": 1, "length": 16, "pool": "each", "vocab": 9, "classes": 2}
     for key, value in numbers(name):
         said = {kind.key.removeprefix("model."): kind.word(**{key: value})}

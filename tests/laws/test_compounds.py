@@ -13,7 +13,7 @@ import torch
 
 from heedful import models
 from heedful.attention import Memory
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.models import attention_kinds
 from tests.laws import families
 from tests.laws.cases import EXACT, GOLDEN, agree, gradients, parameters, stirred
@@ -24,7 +24,7 @@ SMALL = {"size": 2, "far": 4, "stride": 2, "points": 3, "memory": 3, "everywhere
 
 
 def model(name, compound, **more):
-    kind = attention_kinds.known(compound)
+    kind = attention_kinds.kind_named(compound)
     chosen = {kind.key.removeprefix("model."): kind.word(**SMALL)}
     torch.manual_seed(0)
     family, needed = families.FAMILIES[name]
@@ -51,13 +51,13 @@ def biased(compound):
 
 def masked(compound):
     """A model with a window, where its mechanism is not the compound itself."""
-    more = {} if attention_kinds.known(compound).role == "pair" else {"mechanism": "window(size=3)"}
+    more = {} if attention_kinds.kind_named(compound).role == "pair" else {"mechanism": "window(size=3)"}
     return model("predictor of labels", compound, **more)(*families.together("predictor of labels"))
 
 
 def linear(compound):
     """A model with another mechanism than softmax."""
-    more = {} if attention_kinds.known(compound).role == "pair" else {"mechanism": "linear"}
+    more = {} if attention_kinds.kind_named(compound).role == "pair" else {"mechanism": "linear"}
     return model("predictor of labels", compound, **more)(*families.together("predictor of labels"))
 
 
@@ -83,7 +83,7 @@ def test_what_compounds_refuse_stands_in_the_golden_table():
 
 @pytest.mark.parametrize("compound", COMPOUNDS)
 def test_a_compound_hides_the_future_or_refuses_to_as_its_card_says(compound):
-    assert attention_kinds.known(compound).card.causal == ("future" not in refused(compound))
+    assert attention_kinds.kind_named(compound).card.causal == ("future" not in refused(compound))
 
 
 @pytest.mark.parametrize("order", ["pre", "post", "scaled(first=0.5)"])
@@ -137,11 +137,11 @@ def test_without_positions_a_compound_turns_with_its_inputs(compound):
     net = model("predictor of labels", compound, position="none")
     (x,), turn = (families.together("predictor of labels")[0][:1],), torch.tensor([4, 2, 6, 0, 1, 5, 3])
     same = torch.allclose(net(x[:, turn]), net(x)[:, turn], atol=1e-10)
-    assert same != attention_kinds.known(compound).card.ordered
+    assert same != attention_kinds.kind_named(compound).card.ordered
 
 
 @pytest.mark.parametrize(
-    "compound", [name for name in COMPOUNDS if attention_kinds.known(name).key != "model.mechanism"]
+    "compound", [name for name in COMPOUNDS if attention_kinds.kind_named(name).key != "model.mechanism"]
 )
 def test_a_compound_takes_any_mechanism_or_refuses_it_with_the_cure(compound):
     small = {"size": 2, "row": 3, "rank": 3, "landmarks": 3, "clusters": 2, "buckets": 2, "features": 4, "edges": 3}

@@ -14,7 +14,7 @@ from heedful.decoding.beam import beam as search_by_beams
 from heedful.decoding.greedy import greedy as search_greedily
 from heedful.engines import ENGINES, InferenceEngine, prepacked, refusals
 from heedful.engines.engine import RUNNERS
-from heedful.engines.tree import copied
+from heedful.engines.tree import shallow_copy
 from heedful.inputs.patches import ConvolvedPatches
 from heedful.models import FAMILIES
 from heedful.models.writer import Writer
@@ -123,7 +123,7 @@ def test_what_is_a_gpus_says_so_on_a_cpu() -> None:
 
 def test_a_shallow_copy_has_the_parameters_and_hooks_of_what_it_copies() -> None:
     one = nn.Linear(3, 2)
-    other, heard = copied(one), []
+    other, heard = shallow_copy(one), []
     one.register_forward_hook(lambda part, given, made: heard.append(part))
     one.bias = nn.Parameter(torch.ones(2))
     other(torch.zeros(3))

@@ -25,7 +25,7 @@ small = {"width": 4, "heads": 1, "depth": 1, "hidden": 4, "length": length, "pos
 [pages] = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize")]
 resource.setrlimit(resource.RLIMIT_AS, (pages * 1024 + limit, resource.RLIM_INFINITY))
 for word in sys.argv[3:]:
-    kind = attention_kinds.known(part_words.parse(word)[0])
+    kind = attention_kinds.kind_named(part_words.parse(word)[0])
     with torch.no_grad():
         if kind.role in ("mechanism", "mask"):
             m, mask = part_tables.mechanism(word, 1, 4, length), part_tables.mask(word) or Everything()
@@ -50,7 +50,7 @@ def test_what_promises_less_than_t_squared_keeps_it_at_65536(tier):
     ]
     promise = [name for name in promise if name not in SAME_ROAD]
     assert len(promise) >= 10
-    asked = [attention_kinds.known(name).word(**SIZES | OWN.get(name, {})) for name in promise]
+    asked = [attention_kinds.kind_named(name).word(**SIZES | OWN.get(name, {})) for name in promise]
     run = [sys.executable, "-c", PROGRAM, str(LENGTH), str(LIMIT), *asked]
     done = subprocess.run(run, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

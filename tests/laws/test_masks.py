@@ -7,7 +7,7 @@ from heedful.attention import Axial, Bias, Causal, Everything, Mask, Padding, St
 from heedful.attention.biases.beit_table import ClassTable, Ways
 from heedful.attention.grid.gated_positional import Places
 from heedful.attention.masks import sparse
-from heedful.attention.masks.bigbird import drawn
+from heedful.attention.masks.bigbird import random_block
 from heedful.blocks.stacks.bp import Spans
 from heedful.models import part_tables
 from heedful.testing import mask_laws as laws
@@ -23,7 +23,7 @@ HELD["given for all"] = masks()["given for all"].one.seen.tolist()
 def linked(one: int, two: int) -> bool:
     """Blocks that are near, or one of them the first, or linked by chance."""
     former, later = sorted((one, two))
-    return later - former < 2 or former == 0 or former == int(drawn(torch.tensor(later), 0))
+    return later - former < 2 or former == 0 or former == int(random_block(torch.tensor(later), 0))
 
 
 def around(i: int) -> list[int]:
@@ -106,7 +106,7 @@ def test_a_bias_says_of_a_pair_what_it_says_of_it_among_all(name):
 
 def test_blocks_linked_by_chance_are_few_and_anywhere():
     later = torch.arange(2, 500)
-    share = torch.stack([drawn(later, number) / later for number in range(2)])
+    share = torch.stack([random_block(later, number) / later for number in range(2)])
     assert (share < 1).all() and (share >= 0).all()
     assert torch.allclose(share.mean(1), torch.tensor(0.5), atol=0.05)
     assert (share[0] == share[1]).float().mean() < 0.05

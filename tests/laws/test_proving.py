@@ -17,7 +17,7 @@ HIDE = ("reformer", "routing", "sac", "poolingformer", "longformer_own", "span",
 
 @pytest.mark.parametrize("name", [*part_tables.MASKS, *HIDE])
 def test_what_hides_does_hide_at_the_length_that_is_proved(name):
-    kind = attention_kinds.known(name)
+    kind = attention_kinds.kind_named(name)
     for seen in prove.seen(kind):
         assert not seen.all((-1, -2)).any(), "a head sees everything, and is plain softmax"
     if kind.role == "mask":
@@ -27,7 +27,7 @@ def test_what_hides_does_hide_at_the_length_that_is_proved(name):
 
 @pytest.mark.parametrize("name", [name for name, kind in attention_kinds.every().items() if kind.role == "bias"])
 def test_what_weighs_does_weigh_at_the_length_that_is_proved(name):
-    word = attention_kinds.known(name).word(**prove.numbers(attention_kinds.known(name)))
+    word = attention_kinds.kind_named(name).word(**prove.numbers(attention_kinds.kind_named(name)))
     bias = part_words.choose("bias", word, part_tables.BIASES, heads=4, both_ways=True, length=prove.LENGTH)
     at = torch.arange(prove.LENGTH)
     b, h, i, j = torch.meshgrid(torch.zeros(1, dtype=torch.long), torch.arange(4), at, at, indexing="ij")

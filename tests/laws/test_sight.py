@@ -7,7 +7,20 @@ import pytest
 import torch
 from torch import nn
 
-from heedful.attention import Bias, Blocks, Buckets, Causal, Given, Mask, Padding, Rotary, Sight, Strided, Window, kept
+from heedful.attention import (
+    Bias,
+    Blocks,
+    Buckets,
+    Causal,
+    Given,
+    Mask,
+    Padding,
+    Rotary,
+    Sight,
+    Strided,
+    Window,
+    lowering_cache,
+)
 from heedful.attention.masks.parts import Every
 from heedful.attention.order import Order
 from heedful.models import part_tables, part_words
@@ -233,8 +246,8 @@ def test_what_lasts_serves_a_larger_batch_and_whoever_learns_after_a_text_was_wr
 
 
 def test_what_was_asked_for_least_lately_lasts_no_longer(monkeypatch):
-    monkeypatch.setattr(kept, "LASTING", {})
-    monkeypatch.setattr(kept, "MOST", 2)
+    monkeypatch.setattr(lowering_cache, "LASTING", {})
+    monkeypatch.setattr(lowering_cache, "MOST", 2)
 
     def lowered(size):
         return Window(size).over(torch.empty(1, LENGTH)).blocks
@@ -244,12 +257,12 @@ def test_what_was_asked_for_least_lately_lasts_no_longer(monkeypatch):
     lowered(3)
     assert lowered(1) is first
     assert lowered(2) is not second
-    assert len(kept.LASTING) == 2
+    assert len(lowering_cache.LASTING) == 2
 
 
 def test_an_order_is_asked_for_once_for_all_forwards(monkeypatch):
     asked, order = [], Every.order
-    monkeypatch.setattr(kept, "LASTING", {})
+    monkeypatch.setattr(lowering_cache, "LASTING", {})
     monkeypatch.setattr(Every, "order", lambda mask, length: asked.append(length) or order(mask, length))
     for lengths in (torch.tensor([LENGTH, 3]), torch.tensor([2, LENGTH])):
         for mask in (Strided(2, 3), Strided(2, 3) & Padding(lengths)):

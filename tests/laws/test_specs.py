@@ -12,7 +12,7 @@ from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.cases import Readings
 from heedful.models.former_keys import OF_ALL, RENAMED
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.testing.family_laws import toy_keys as toy
 
 CHOICE, SCALE = {"output": "classes", "classes": 3}, {"mean": [0.5] * 3, "deviation": [1.0] * 3}
@@ -77,7 +77,7 @@ def told(family: str, said: dict[str, object]) -> list[object]:
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(torch.randn(weight.shape, generator=torch.Generator().manual_seed(weight.numel())) * 0.3)
-    cases = (FAMILIES[family].cases if asked(model.spec) == NEXT else Readings)(model)
+    cases = (FAMILIES[family].cases if word_asked(model.spec) == NEXT else Readings)(model)
     found: list[object] = [
         repr(model),
         getattr(model, "special", None),

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from heedful.attention import Causal, Context, Everything, FixedMemory, Memory, Rotary, Window, standing
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.inputs import Learned
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, EXACT, LENGTH, MECHANISMS, agree, gradients, parameters, stack, states

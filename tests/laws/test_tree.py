@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Causal, Context, Padding, Rotary
-from heedful.attention.kv_cache import TreeMemory
+from heedful.attention.kv_cache_tree import TreeMemory
 from tests.laws import cases, families
 from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, VALUE, WIDTH, stack
 from tests.laws.test_memory import closed

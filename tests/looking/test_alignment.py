@@ -15,7 +15,6 @@ from heedful.looking.alignment import (
     Agreement,
     Alignment,
     agreement,
-    error_rate,
     guide,
     links,
     words_map,
@@ -128,12 +127,14 @@ def test_agreement_is_the_papers_formula_over_all_sentences(
 
 
 def test_the_example_that_nltk_gives_comes_out_alike() -> None:
-    assert error_rate([[(0, 0), (1, 2), (2, 1)]], [[(0, 0), (1, 1), (2, 2)]]) == pytest.approx(0.6666666666666667)
+    assert agreement([[(0, 0), (1, 2), (2, 1)]], [[(0, 0), (1, 1), (2, 2)]]).error_rate == pytest.approx(
+        0.6666666666666667
+    )
 
 
 def test_all_sure_links_and_some_possible_ones_are_no_error() -> None:
-    assert error_rate([[(0, 0), (1, 1)]], [[(0, 0)]], [[(1, 1), (2, 2)]]) == 0.0
-    assert error_rate([[(0, 0), (1, 1)]], [[(0, 0)]]) == pytest.approx(1 / 3)
+    assert agreement([[(0, 0), (1, 1)]], [[(0, 0)]], [[(1, 1), (2, 2)]]).error_rate == 0.0
+    assert agreement([[(0, 0), (1, 1)]], [[(0, 0)]]).error_rate == pytest.approx(1 / 3)
 
 
 def test_nothing_found_is_all_wrong_and_nothing_to_find_is_nothing_wrong() -> None:
@@ -142,7 +143,7 @@ def test_nothing_found_is_all_wrong_and_nothing_to_find_is_nothing_wrong() -> No
 
 
 def test_a_link_said_twice_counts_once() -> None:
-    assert error_rate([[(0, 0), (0, 0)]], [[(0, 0)]]) == 0.0
+    assert agreement([[(0, 0), (0, 0)]], [[(0, 0)]]).error_rate == 0.0
 
 
 def test_sentences_must_be_as_many_on_every_side() -> None:

@@ -16,6 +16,7 @@ from heedful.data.parallel_sample import Link, Links
 from heedful.errors import Refusal
 from heedful.looking import draw, page
 from heedful.looking.alignment import Alignment
+from heedful.looking.figure_style import MARK
 from heedful.looking.maps import Map
 from tests.looking.test_draw import ODD
 from tests.looking.test_page import NASTY, Reader
@@ -38,7 +39,7 @@ def pixels(path: Path) -> NDArray[np.uint8]:
 
 def marks(path: Path) -> tuple[int, float, float]:
     """How many pixels have the colour of the marks, and where their middle is, across and down."""
-    colour = [round(255 * part) for part in to_rgb(draw.MARK)]
+    colour = [round(255 * part) for part in to_rgb(MARK)]
     down, across = np.nonzero((pixels(path) == colour).all(-1))
     return (len(down), across.mean(), down.mean()) if len(down) else (0, 0.0, 0.0)
 

@@ -44,7 +44,7 @@ Call = Callable[..., list[str]]
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Call:
     def made(*inputs: str, task: Any = None, stdin: str = "", **options: Any) -> list[str]:
-        monkeypatch.setattr(run, "trained", lambda folder: (nn.Linear(1, 1), task or Turned()))
+        monkeypatch.setattr(run, "load_trained", lambda folder: (nn.Linear(1, 1), task or Turned()))
         monkeypatch.setattr(sys, "stdin", StringIO(stdin))
         capsys.readouterr()
         align.align(Path("model"), list(inputs), device="cpu", **options)

@@ -12,6 +12,8 @@ from PIL import Image
 
 from heedful.errors import Refusal
 from heedful.looking import draw
+from heedful.looking.figure_style import ramp
+from heedful.looking.heatmap_rows import LARGE, SMALL, Band, Scale
 from heedful.looking.maps import Map
 
 SCRIPTS = ("日本語", "😀", "👩‍👩‍👧", "שלום", "مرحبا", "हिन्दी")
@@ -59,12 +61,6 @@ def test_no_map_at_all_is_refused(tmp_path: Path, ending: str) -> None:
         draw.write([], tmp_path / f"maps{ending}")
 
 
-@pytest.mark.parametrize("head", [-1, 2])
-def test_a_head_that_is_not_there_is_refused(tmp_path: Path, head: int) -> None:
-    with pytest.raises(Refusal, match="choose one of 0 to 1"):
-        draw.heatmap(two_layers()[0], head, tmp_path / "head.png")
-
-
 @pytest.mark.parametrize("ending", draw.WRITERS)
 def test_the_same_maps_give_the_same_bytes(tmp_path: Path, ending: str) -> None:
     for name in "ab":
@@ -89,7 +85,6 @@ def test_the_json_of_a_picture_is_exact(tmp_path: Path) -> None:
 def test_any_sign_is_drawn_in_silence(tmp_path: Path, ending: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        draw.heatmap(random_map(1, ODD, ODD), 0, tmp_path / f"odd{ending}")
         draw.grid([random_map(1, ODD, ODD, path="$odd^$")], tmp_path / f"odds{ending}")
 
 
@@ -103,8 +98,8 @@ def test_a_grid_shows_every_head_at_a_size_that_can_be_read(tmp_path: Path, head
 
 
 @pytest.mark.parametrize("words", [2, 24, 64, 1000])
-@pytest.mark.parametrize("scale", [draw.SMALL, draw.LARGE])
-def test_words_on_an_axis_never_overlap(words: int, scale: draw.Scale) -> None:
+@pytest.mark.parametrize("scale", [SMALL, LARGE])
+def test_words_on_an_axis_never_overlap(words: int, scale: Scale) -> None:
     apart = scale.side(words) / words * scale.every(words)
     assert apart >= scale.font / 72
 
@@ -132,10 +127,10 @@ def test_a_picture_says_what_is_no_head_and_what_is_a_mean_and_names_beside_each
     svg = (tmp_path / "told.svg").read_text(encoding="utf-8")
     assert svg.count("encoder.blocks.0.attention, mean over windows<") == 1
     assert svg.count(">rollout, 50% dropped<") == 1 and svg.count(">head 0<") == 2
-    assert draw.Band(maps[0], (0,), draw.SMALL).width > 3.3  # inches, of 45 signs
+    assert Band(maps[0], (0,), SMALL).width > 3.3  # inches, of 45 signs
 
 
 def test_the_colours_darken_steadily() -> None:
-    red, green, blue = draw.ramp()(np.linspace(0, 1, 65))[:, :3].T
+    red, green, blue = ramp()(np.linspace(0, 1, 65))[:, :3].T
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
     assert all(before > after for before, after in itertools.pairwise(light))

@@ -6,7 +6,7 @@ import torch
 import heedful
 from heedful.attention import Attention, Everything, Join, MultiHead
 from heedful.attention.mechanisms import Softmax
-from heedful.looking.gradients import felt, relevance
+from heedful.looking.gradients import keep_values, relevance
 from heedful.looking.learned_patches import distances, filters, similarity
 
 
@@ -16,7 +16,7 @@ def test_a_slope_is_that_of_the_weights_written_out(groups):
     attention = Attention(MultiHead(8, heads=2, groups=groups), Softmax(), Join(8, 8)).double()
     x = torch.randn(1, 5, 8, dtype=torch.float64)
     sight = Everything().over(x)
-    with felt(attention) as found:
+    with keep_values(attention) as found:
         answer = attention(x, sight).square().sum()
     (slope,) = found.gradients(answer).values()
     q, k, v = attention.project(x, sight)
@@ -30,7 +30,7 @@ def test_feeling_changes_no_bit_and_leaves_no_hook():
     model = heedful.build("vit", channels=1, classes=3, high=8, wide=8, patch=4, width=8, heads=2, depth=2)
     images = torch.randn(1, 1, 8, 8)
     before = model(images)
-    with felt(model) as found:
+    with keep_values(model) as found:
         during = model(images)
     assert torch.equal(before, during) and torch.equal(before, model(images))
     assert found.paths == ("encoder.blocks.0.attention", "encoder.blocks.1.attention")

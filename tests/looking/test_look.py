@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from heedful.attention import Bias, Causal, FixedMemory, Mask, Memory, Sight
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
 from heedful.looking import Seen, look
@@ -158,9 +158,9 @@ def test_weights_times_values_are_as_close_to_the_kernel_as_twice_the_unfused_er
         path, heads = by_mechanism[id(mechanism)], q.shape[1]
         exact = seen.weights(path)
         assert exact.dtype == torch.float32
-        unfused = (mechanism.weights(q, k, sight.afresh()) @ shared(v, heads)).double()
-        truth = mechanism.weights(q.double(), k.double(), sight.afresh()) @ shared(v, heads).double()
-        said = (exact @ shared(v, heads).float()).double()
+        unfused = (mechanism.weights(q, k, sight.afresh()) @ repeat_kv(v, heads)).double()
+        truth = mechanism.weights(q.double(), k.double(), sight.afresh()) @ repeat_kv(v, heads).double()
+        said = (exact @ repeat_kv(v, heads).float()).double()
         allowed = 2 * far(unfused, truth)
         assert far(y.double(), truth) <= allowed, f"{path}: the kernel is further from the truth"
         assert far(said, y.double()) <= allowed, path

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from heedful.looking import overlay
-from heedful.looking.draw import style
+from heedful.looking.figure_style import style
 from heedful.looking.overlay import Overlay, caption, span
 
 
@@ -17,7 +17,7 @@ def part(high: int, wide: int, heads: int = 8) -> Overlay:
 def boxes(parts):
     """Where the words and the pictures stand, in pixels."""
     with style():
-        figure = overlay.drawn(parts)
+        figure = overlay.draw_parts(parts)
         figure.draw_without_rendering()
         texts = [*figure.texts, *(axes.title for axes in figure.axes)]
         words = [text.get_window_extent() for text in texts if text.get_text()]

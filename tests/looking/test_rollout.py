@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 import heedful
 from heedful.errors import Refusal
 from heedful.looking.maps import Map
-from heedful.looking.overlay import shaded
-from heedful.looking.rollout import rolled, rollout
-from heedful.pipelines.attention_over_image import asked
+from heedful.looking.overlay import shade
+from heedful.looking.rollout import roll_out, rollout
+from heedful.pipelines.attention_over_image import asked_weights
 
 
 def test_a_case_that_was_worked_out_by_hand():
@@ -85,11 +85,11 @@ def test_models_of_text_are_rolled_out_stack_by_stack_and_the_future_is_never_he
     torch.manual_seed(0)
     model = heedful.build("transformer", vocab=20, width=16, heads=2, depth=2).eval()
     maps = seen_maps(model, torch.randint(4, 20, (1, 5)), torch.randint(4, 20, (1, 7)))
-    found = rolled(maps, 0.2)
+    found = roll_out(maps, 0.2)
     ways = ("mean", "max", "min")
     assert [one.path for one in found] == [f"{stack} rollout, {how} of heads" for stack in STACKS for how in ways]
     encoder, decoder = (torch.cat([one.weights for one in some]) for some in (found[:3], found[3:]))
-    assert {one.whole for one in found} == {"rollout, 20% dropped"} and rolled(maps)[0].whole == "rollout"
+    assert {one.whole for one in found} == {"rollout, 20% dropped"} and roll_out(maps)[0].whole == "rollout"
     assert encoder.shape == (3, 5, 5) and decoder.shape == (3, 7, 7)
     assert not decoder.triu(1).any() and encoder.triu(1).any()
 
@@ -98,7 +98,7 @@ def test_a_token_that_joins_later_is_rolled_out_from_there_on():
     weights = [torch.rand(2, count, count).softmax(-1) for count in (4, 5, 5)]
     words = tuple("abcd"), tuple("<abcd"), tuple("<abcd")
     maps = [Map(f"encoder.blocks.{at}", w, who, who) for at, (w, who) in enumerate(zip(weights, words, strict=True))]
-    assert torch.equal(rolled(maps)[0].weights[0], rollout(weights[1:]))
+    assert torch.equal(roll_out(maps)[0].weights[0], rollout(weights[1:]))
 
 
 @pytest.mark.parametrize(("pool", "tokens"), [("first", 13), ("mean", 12), ("attention", 12)])
@@ -107,9 +107,9 @@ def test_weights_over_an_image_are_those_of_whoever_answers(pool, tokens):
         "vit", channels=1, classes=2, high=12, wide=16, patch=4, width=16, heads=2, depth=1, pool=pool
     )
     weights = torch.randn(tokens, tokens).softmax(-1)
-    grid = asked(weights, model, (3, 4))
+    grid = asked_weights(weights, model, (3, 4))
     row = weights[0, 1:] if pool == "first" else weights.mean(0)
     assert torch.equal(grid.flatten(), row)
-    colour = shaded(grid)
+    colour = shade(grid)
     assert colour.shape == (3, 4, 4) and colour[..., 3].max() == 217 and colour[..., 3].min() == 0
     assert np.unravel_index(colour[..., 3].argmax(), (3, 4)) == np.unravel_index(int(row.argmax()), (3, 4))

@@ -10,7 +10,7 @@ import torch
 import heedful
 from heedful.cli import main
 from heedful.decoding.scoring import following
-from heedful.decoding.truncation import heated
+from heedful.decoding.truncation import apply_temperature
 from tests.decoding.test_continuing import LETTERS, speaker, with_letters
 
 
@@ -35,7 +35,7 @@ def test_numbers_are_those_of_the_model(folder: Path, tmp_path: Path, capsys: An
     chances = following(heedful.load(folder), "abc").double()
     assert told["text"] == "abc" and [row["temperature"] for row in told["temperatures"]] == [0.5, 1.0, 3.0]
     for row in told["temperatures"]:
-        expected = heated(chances, row["temperature"]).softmax(-1)
+        expected = apply_temperature(chances, row["temperature"]).softmax(-1)
         for word, chance in row["chances"].items():
             if word in LETTERS:
                 assert chance == pytest.approx(float(expected[LETTERS.index(word) + 4]))

@@ -74,7 +74,7 @@ def test_pictures_that_are_compared_have_the_same_colours(tmp_path: Path, monkey
     drawn: list[Any] = []
     monkeypatch.setattr(draw, "_draw", lambda shelves, path: drawn.extend(*shelves))
     low, high = (Map(name, torch.full((1, 1, 2), w), ("a",), ("b", "c")) for name, w in (("low", 0.1), ("high", 0.5)))
-    draw.told([low, high], "it", tmp_path / "it.png")
+    draw.draw_heads([low, high], "it", tmp_path / "it.png")
     assert [band.span for band in drawn] == [(0.0, 0.5)] * 2
 
 

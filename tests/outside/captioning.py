@@ -13,7 +13,7 @@ from heedful.data.transforms import levels
 from heedful.looking.overlay import Overlay
 from heedful.models.numerics import device_of
 from heedful.pipelines.choose_tokenizer import tokenizer_of
-from heedful.pipelines.image_inputs import called, enlarged, picture_of
+from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
 from heedful.pipelines.image_learned import ImageLearned
 from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq, Source
@@ -81,7 +81,7 @@ class ImageSource(Source):
         return sample.picture.as_input
 
     def called(self, given, learned):
-        return called(given, learned.images)
+        return picture_name(given, learned.images)
 
 
 class Captioning(Seq2Seq):
@@ -89,7 +89,7 @@ class Captioning(Seq2Seq):
 
     def look(self, model, given, learned):
         seen = super().look(model, given, learned)
-        image = enlarged(given, learned.images, self.input).transpose(1, 2, 0)
+        image = view_of(given, learned.images, self.input).transpose(1, 2, 0)
         shape = tuple(1 + int(number) for number in seen.maps[-1].columns[-1].split(","))
         over = []
         for map in (one for one in seen.maps if one.path.endswith("cross")):

@@ -12,8 +12,8 @@ from heedful.tasks import TASKS
 from heedful.training import memory_estimate
 from heedful.training.distributed.ranks import ONE
 from heedful.training.memory_estimate import Need
-from heedful.training.prepare import suited
 from heedful.training.spec import recipes
+from heedful.training.spec_for_task import suit_spec
 from tests.training.runs import short
 
 DEEP = {"model__depth": 5, "model__width": 64, "training__batch": 48, "model__dropout": 0.1, "training__average": 0}
@@ -32,9 +32,9 @@ def most(events: list[Any]) -> int:
 def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
     run = short(recipe, training__dtype=dtype, training__parallel="none", **DEEP)
     task, splits = TASKS[run.task].open(run.data, run.seed)
-    spec = suited(run, task)
-    with memory_estimate.imagined(1):
-        need = memory_estimate.measured(run, task, splits, spec, 1)
+    spec = suit_spec(run, task)
+    with memory_estimate.imagine_processes(1):
+        need = memory_estimate.measure_need(run, task, splits, spec, 1)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen, memory_estimate.as_on_a_gpu():
         loop = memory_estimate.loop_of(run, task, splits, spec, ONE)
         samples = memory_estimate.widest(loop)

@@ -13,7 +13,7 @@ import torch
 from heedful.safe.sealed_folders import write_tensors
 from heedful.training import run
 from heedful.training.distributed import ranks as parallel
-from heedful.training.distributed.sharding import together
+from heedful.training.distributed.sharded_tensors import together
 from heedful.training.loop import Loop
 from tests.training.runs import CPU, short
 
@@ -52,7 +52,7 @@ def work(case: dict[str, Any], folder: Path, ranks: parallel.Ranks) -> None:
 def main() -> None:
     folder = Path(sys.argv[1])
     torch.set_num_threads(1)
-    with parallel.joined(cpu=True) as ranks:
+    with parallel.join_processes(cpu=True) as ranks:
         for name, case in json.loads((folder / "cases.json").read_text()).items():
             work(case, folder / name, ranks)
     parallel.leave(0)

@@ -22,7 +22,7 @@ from heedful.models import part_tables, part_words
 from heedful.safe import plain_data
 from heedful.training import record, report, run, table, trained_run
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import validated
+from heedful.training.spec.run_spec import validate_spec
 from tests.formats.layouts import CONFIGS
 from tests.formats.malice.good import BEGUN, make
 from tests.parsers.mutations import Mutation, of_bytes, of_json, of_lines, of_rows, of_words, of_yaml
@@ -82,7 +82,7 @@ def keys(place: Path) -> list[Good]:
 
     def resolve(recipe: str, path: Path) -> None:
         run = recipes.resolve(recipe, [path.read_text(encoding="utf-8", errors="replace")])
-        validated(plain_data.yaml_of(run.text()))
+        validate_spec(plain_data.yaml_of(run.text()))
         models.spec(**{"family": "gpt", "vocab": 9} | run.model)
 
     names = ("reverse", "classify-sst", "vit", "gpt-text", "translate", "finetune-images")
@@ -129,7 +129,7 @@ def runs(place: Path) -> list[Good]:
         run.train(recipes.resolve("reverse", BEGUN), folder, True, torch.device("cpu"))
 
     return [
-        Good(folder / "run.yaml", of_yaml, lambda: trained_run.begun(folder)),
+        Good(folder / "run.yaml", of_yaml, lambda: trained_run.begun_run(folder)),
         Good(folder / "run.yaml", of_yaml, lambda: table.row(folder)),
         Good(folder / "run.yaml", of_yaml, finished),
         Good(folder / "result.json", of_json, lambda: table.row(folder).cells(("exact",))),
@@ -145,10 +145,10 @@ def folders(place: Path) -> list[Good]:
     for name in ("pairs", "sets", "series"):
         folder = place / name
         make(folder, name)
-        made += [Good(folder / "spec.json", of_json, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
-        made += [Good(folder / "task.json", of_json, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
+        made += [Good(folder / "spec.json", of_json, lambda folder=folder: trained_run.load_trained(folder))]  # type: ignore[misc]
+        made += [Good(folder / "task.json", of_json, lambda folder=folder: trained_run.load_trained(folder))]  # type: ignore[misc]
         weights = folder / "model.safetensors"
-        made += [Good(weights, of_header, lambda folder=folder: trained_run.trained(folder))]  # type: ignore[misc]
+        made += [Good(weights, of_header, lambda folder=folder: trained_run.load_trained(folder))]  # type: ignore[misc]
     return made
 
 
@@ -209,7 +209,9 @@ def tokenizers(place: Path) -> list[Good]:
         (folder / "config.json").write_text(json.dumps({"model_type": kind}))
         for name in ("tokenizer_config.json", "special_tokens_map.json", "config.json"):
             content = json.dumps(SETTINGS | {"model_type": kind})
-            one = written(folder / name, content, of_json, lambda path: heedful.tokenizers.hf_folders.read(path.parent))
+            one = written(
+                folder / name, content, of_json, lambda path: heedful.tokenizers.hf_folders.read_folder(path.parent)
+            )
             made.append(one)
     return made
 
@@ -262,32 +264,42 @@ def data(place: Path) -> list[Good]:
         written(path, text, of_lines, len)
     both = Sides(source=str(sides[0]), target=str(sides[1]), alignment=str(sides[2]))
     every: list[tuple[str, str, Mutation, Callable[[Path], object]]] = [
-        ("a.tsv", "a\tb\nc\td\n", of_lines, lambda path: parallel_text.read(str(path))),
-        ("text.tsv", "text\tlabel\na b\tx\nc d\ty\n", of_lines, lambda path: labelled_text.read(str(path))),
+        ("a.tsv", "a\tb\nc\td\n", of_lines, lambda path: parallel_text.read_pairs(str(path))),
+        ("text.tsv", "text\tlabel\na b\tx\nc d\ty\n", of_lines, lambda path: labelled_text.read_sentences(str(path))),
         (
             "two.csv",
             'sentence1,sentence2,label\na,b,x\n"c",d,y\n',
             of_lines,
-            lambda path: labelled_text.read(str(path)),
+            lambda path: labelled_text.read_sentences(str(path)),
         ),
-        ("text.jsonl", ROWS, of_rows, lambda path: labelled_text.read(str(path))),
-        ("a.conll", TAGGED, of_lines, lambda path: [conll.spans(s.tags) for s in conll.read(str(path))]),
-        ("squad.json", json.dumps(SQUAD), of_json, lambda path: squad.read(str(path))),
-        ("squad.jsonl", ASKED, of_rows, lambda path: squad.read(str(path))),
-        ("chat.jsonl", json.dumps(TALK) + "\n" + json.dumps(TALK), of_rows, lambda path: chat_jsonl.read(str(path))),
+        ("text.jsonl", ROWS, of_rows, lambda path: labelled_text.read_sentences(str(path))),
+        ("a.conll", TAGGED, of_lines, lambda path: [conll.spans(s.tags) for s in conll.read_tagged(str(path))]),
+        ("squad.json", json.dumps(SQUAD), of_json, lambda path: squad.read_questions(str(path))),
+        ("squad.jsonl", ASKED, of_rows, lambda path: squad.read_questions(str(path))),
+        (
+            "chat.jsonl",
+            json.dumps(TALK) + "\n" + json.dumps(TALK),
+            of_rows,
+            lambda path: chat_jsonl.read_dialogues(str(path)),
+        ),
         ("numbers.csv", "a,x,y\nb,1,2.5\nc,-1e3,4\n", of_lines, lambda path: list(own_files.numbers(path, 1))),
         (
             "free.txt",
             "a b c\n\nd e f\n",
             of_lines,
-            lambda path: list(documents.cut(documents.read(str(path)), "paragraph")),
+            lambda path: list(documents.cut(documents.read_texts(str(path)), "paragraph")),
         ),
-        ("links.align", "0-0 1-1\n\n2-0 1?1\n", of_lines, lambda path: pharaoh.write(pharaoh.read(path)[0].sure)),
-        ("images.csv", "image,label\na.png,x\nb.png,y\n", of_lines, lambda path: list(sources.listed(path))),
-        ("images.jsonl", '{"image": "a.png", "label": 3}\n' * 2, of_rows, lambda path: list(sources.listed(path))),
+        ("links.align", "0-0 1-1\n\n2-0 1?1\n", of_lines, lambda path: pharaoh.write(pharaoh.read_links(path)[0].sure)),
+        ("images.csv", "image,label\na.png,x\nb.png,y\n", of_lines, lambda path: list(sources.images_of_list(path))),
+        (
+            "images.jsonl",
+            '{"image": "a.png", "label": 3}\n' * 2,
+            of_rows,
+            lambda path: list(sources.images_of_list(path)),
+        ),
     ]
     made = [written(place / name, text, damage, way) for name, text, damage, way in every]
-    return made + [Good(path, of_lines, lambda: parallel_text.read(both)) for path in sides]
+    return made + [Good(path, of_lines, lambda: parallel_text.read_pairs(both)) for path in sides]
 
 
 def pictures(place: Path) -> list[Good]:

@@ -40,7 +40,7 @@ def checkpoints(place: Path) -> list[Good]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Loop, "__init__", lambda loop: None)
             loop: Any = Loop()  # type: ignore[call-arg]
-            loop.folder, loop.restore = place / "run", lambda folder: run.checkpoint.read(folder)
+            loop.folder, loop.restore = place / "run", lambda folder: run.checkpoint.read_checkpoint(folder)
             loop.saver = type("Saver", (), {"folder": saved.parent, "made": {}})
             loop.ranks, loop.progress = run.ONE, run.checkpoint.Progress()
             run.go_on(loop)
@@ -68,7 +68,7 @@ def sides(place: Path) -> list[Good]:
     vocab = json.dumps({token: at for at, token in enumerate(tokens)})
 
     def encoded(path: Path) -> None:
-        hf_folders.read(path.parent).encode("a b ab")
+        hf_folders.read_folder(path.parent).encode("a b ab")
 
     every = (("source.spm", made.getvalue(), of_bytes), ("target.spm", made.getvalue(), of_bytes))
     named = [*every, ("vocab.json", vocab.encode(), of_json)]

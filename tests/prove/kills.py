@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from heedful.training.resume_proof import chosen, verify
+from heedful.training.resume_proof import choose_cuts, verify
 from heedful.training.spec import recipes
 from tests.training.runs import BY_TOKENS
 from tests.training.test_resume import MORE
@@ -51,7 +51,7 @@ def proved(recipe: str) -> tuple[int, int, str]:
     words = [recipe, *(f"{key}={value}" for key, value in changes.items()), "--device", "cpu"]
     said: list[str] = []
     with TemporaryDirectory() as folder:
-        differs = verify(words, Path(folder), chosen(CUTS, STEPS, len(recipe)), said.append)
+        differs = verify(words, Path(folder), choose_cuts(CUTS, STEPS, len(recipe)), said.append)
     kills = [line for line in said if line.startswith("killed")]
     inside = sum("file operation" in line for line in kills)
     return len(kills) - inside, inside, differs or "bit-equal"

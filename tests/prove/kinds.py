@@ -24,7 +24,7 @@ from heedful.looking import look
 from heedful.models import part_words
 from heedful.models.attention_kinds import Kind
 from heedful.objectives.head_terms import HeadTerms
-from heedful.objectives.objective import Loss, combined
+from heedful.objectives.objective import Loss, combine
 from heedful.tasks import kinds
 from heedful.training.optimiser import optimiser_of
 from heedful.training.spec.run_spec import TrainingSpec
@@ -122,7 +122,7 @@ def judged(model: nn.Module, x: Tensor, y: Tensor, kind: Kind) -> Tensor:
         return cross_entropy(model(x).flatten(0, 1), y.flatten())
     terms = HeadTerms(**{kind.name: float(kind.word())})
     judge = lambda: {"loss": Loss(cross_entropy(model(x).flatten(0, 1), y.flatten()), torch.ones(()))}  # noqa: E731
-    return combined(terms.losses(judge, model))
+    return combine(terms.losses(judge, model))
 
 
 def learned(kind: Kind, seconds: float) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def main() -> None:
     asked = [] if given.kinds == "none" else given.kinds.split(",") if given.kinds else [*kinds.every()]
     asked = [name for name in asked if name not in NEVER]
     for name in asked:
-        found[name] = learned(kinds.known(name), given.seconds)
+        found[name] = learned(kinds.kind_named(name), given.seconds)
         print(f"{name}: {found[name]}", file=sys.stderr, flush=True)
         record.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     where = f"{platform.system()}, torch {torch.__version__}, CPU"

@@ -18,7 +18,7 @@ OWN = ("isab", "poolingformer", "lazyformer", "luna", "star", "bp", "etc")
 @pytest.mark.parametrize("recipe", ["vit", "listops", "sets"])
 @pytest.mark.parametrize("kind", OWN)
 def test_who_looks_from_or_at_nodes_of_its_own_is_told_of_in_a_report(recipe: str, kind: str, tmp_path: Path) -> None:
-    known = attention_kinds.known(kind)
+    known = attention_kinds.kind_named(kind)
     spec = recipes.resolve(recipe, [*FEW, f"{known.key}={known.word()}"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
     assert (tmp_path / "run" / "report.html").exists()
@@ -35,7 +35,7 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
         run.train(recipes.resolve("gpt-text", words), tmp_path / "apart", False, torch.device("cpu"))
     spec = recipes.resolve("gpt-text", [*words, "data.apart=false"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
-    _, task = run.trained(tmp_path / "run")
+    _, task = run.load_trained(tmp_path / "run")
     crops = task.reopen(spec.data, spec.seed).train[:2]
     batch = task.batch(crops)
     assert "documents" not in batch and (batch["answer"] == 0).any()  # a new text's first sign is foreseen by nobody
@@ -45,7 +45,7 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
 
 def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_path: Path) -> None:
     run.train(recipes.resolve("gpt-text", FEW), tmp_path / "run", False, torch.device("cpu"))
-    model, task = run.trained(tmp_path / "run")
+    model, task = run.load_trained(tmp_path / "run")
     other = attention_kinds.instead(model, "linear")
     with pytest.raises(ValueError, match=r"cannot keep texts in one row apart; .* with data\.apart=false$"):
         task.score(other, run.samples(tmp_path / "run", task, [], "test"))

@@ -65,7 +65,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="module")
 def opened(trained: Trained) -> Opened:
-    model, task = run.trained(trained.out)
+    model, task = run.load_trained(trained.out)
     return Opened(model, task, task.reopen(trained.spec.data, trained.spec.seed))
 
 
@@ -96,7 +96,7 @@ def test_a_recipe_is_taken_at_its_word(recipe: str, changes: list[str]) -> None:
 def test_a_known_set_is_trained_on_as_its_version_says(recipe: str) -> None:
     for name, version in values(recipe)["sets"].items():
         resolved = recipes.resolve(recipe, [f"data={name}"]).model_dump(mode="json")
-        assert recipes.merged(resolved, version) == resolved and resolved["data"]["name"] == name
+        assert recipes.merge_values(resolved, version) == resolved and resolved["data"]["name"] == name
         other = recipes.resolve(recipe, [f"data={name}", "training.steps=7"])
         assert other.expected is None and other.training.steps == 7
         assert other.training.batch == resolved["training"]["batch"]
@@ -146,7 +146,7 @@ def test_a_recipe_reaches_on_its_toy_the_score_that_it_states(trained: Trained) 
 
 def test_a_fresh_model_of_a_recipe_begins_near_uniform_chances(trained: Trained, opened: Opened) -> None:
     """Mean of three seeds, on the first batch that each learns from; a model of other answers is asked nothing."""
-    spec = models.spec(**recipes.validated(yaml.safe_load((trained.out / "run.yaml").read_text())).model)
+    spec = models.spec(**recipes.validate_spec(yaml.safe_load((trained.out / "run.yaml").read_text())).model)
     if spec.family in OTHER_LOSS or trained.spec.task in OTHER_ANSWERS:
         return
     losses, task = [], opened.task
@@ -208,7 +208,7 @@ def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
     assert any(path.name.startswith("events.out.tfevents") for path in (trained.out / "tensorboard").iterdir())
     assert any((trained.out / "checkpoints").iterdir())
     assert json.loads((trained.out / "result.json").read_text()) == trained.result
-    begun = recipes.validated(yaml.safe_load((trained.out / "run.yaml").read_text()))
+    begun = recipes.validate_spec(yaml.safe_load((trained.out / "run.yaml").read_text()))
     assert begun.training == trained.spec.training and begun.data == trained.spec.data
 
 

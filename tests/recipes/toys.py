@@ -9,7 +9,7 @@ import pytest
 import torch
 from filelock import FileLock
 
-from heedful.training import run
+from heedful.training import run, run_folder
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RunSpec
 
@@ -31,4 +31,4 @@ def toy(recipe: str, folders: pytest.TempPathFactory) -> Trained:
     shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
     spec, out = recipes.resolve(recipe, ["data=toy"]), shared / f"recipe-{recipe}"
     with FileLock(f"{out}.lock"):
-        return Trained(spec, out, run.train(spec, out, (out / run.RESULT).exists(), CPU))
+        return Trained(spec, out, run.train(spec, out, (out / run_folder.RESULT).exists(), CPU))

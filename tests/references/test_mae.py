@@ -9,7 +9,7 @@ from torch import nn
 import heedful
 from heedful.data.readers.labelled_images import Shapes
 from heedful.errors import Refusal
-from heedful.objectives.masked_patches import PIXELS, rebuilt
+from heedful.objectives.masked_patches import PIXELS, rebuild
 from heedful.tasks.vision.masked_autoencoding import TASK
 
 NUMBERS = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96}
@@ -80,7 +80,7 @@ def test_what_is_rebuilt_and_the_loss_are_theirs():
     noise = draw(dice, 25, PIXELS)
     with torch.no_grad():
         wanted = theirs(images, noise=noise)
-        found, _, seen, made = rebuilt(own, images, dice)
+        found, _, seen, made = rebuild(own, images, dice)
     order = torch.arange(48).view(4, 4, 3).permute(2, 0, 1).flatten()
     torch.testing.assert_close(made, wanted.logits[..., order], rtol=0, atol=1e-5)
     hidden = torch.ones(3, 25).scatter(1, seen, 0.0)

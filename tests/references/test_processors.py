@@ -17,7 +17,7 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.formats.timm import timm_folder
 from heedful.models.vision.image_spec import ImageSpec, processor, standard
-from heedful.pipelines.image_inputs import enlarged
+from heedful.pipelines.image_inputs import view_of
 from heedful.pipelines.pipeline import unheard
 from heedful.training import run
 from heedful.training.trained_run import samples
@@ -118,7 +118,7 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
         (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(config))
         path = photo(dice, tmp_path / "photo.png", MODES[at % len(MODES)])
         try:
-            keys = image_processors.read(tmp_path, kind, 3)
+            keys = image_processors.read_processor(tmp_path, kind, 3)
         except Refusal as refused:
             refusals.add(str(refused))
             continue
@@ -160,16 +160,18 @@ def test_pixels_are_those_of_transformers_over_random_configs_and_pictures(tmp_p
 def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
     (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(VIT | keys))
     with pytest.raises(Refusal, match=rf"{image_processors.PROCESSOR}: {key} is .*; \w"):
-        image_processors.read(tmp_path, "vit", 3)
-    (tmp_path / image_processors.NESTED_PROCESSOR).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
-    assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
+        image_processors.read_processor(tmp_path, "vit", 3)
+    nested = json.dumps({"image_processor": VIT})  # which goes before the other
+    (tmp_path / image_processors.NESTED_PROCESSOR).write_text(nested)
+    found = image_processors.read_processor(tmp_path, "vit", 3)
+    assert found["processor"] == "transformers(high=16, wide=16, resample=2)"
 
 
 @pytest.mark.parametrize("keys", [{}, {"image_mean": 0.5}, {"do_normalize": False, "rescale_factor": 0.01}])
 def test_absurdly_many_channels_are_refused_before_they_are_listed(keys, tmp_path):
-    (tmp_path / image_processors.FILE).write_text(json.dumps(VIT | keys))
+    (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(VIT | keys))
     with pytest.raises(Refusal, match="reads 1000000000000000 channels, more than 65536; is num_channels right"):
-        image_processors.read(tmp_path, "vit", 10**15)
+        image_processors.read_processor(tmp_path, "vit", 10**15)
 
 
 OTHERS = {  # another shape than the models', where theirs take it
@@ -202,7 +204,7 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
     assert [said.name for said in answers] == [wanted[one.place] for one in found]
     path = next(iter(wanted))
     Image.open(path).convert("RGB").resize((3, 4)).resize((50, 90), Image.Resampling.BICUBIC).save(path)  # smooth
-    large = enlarged(path, use.learned, "an image").transpose(1, 2, 0)
+    large = view_of(path, use.learned, "an image").transpose(1, 2, 0)
     small = use.pipeline.accepts(path, use.learned).pixels.transpose(1, 2, 0)
     again = np.asarray(Image.fromarray(large).resize(small.shape[1::-1], Image.Resampling.BOX))
     assert np.abs(again.astype(int) - small).mean() < 3 < small.std()

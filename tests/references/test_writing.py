@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.decoding import Rules
-from heedful.decoding.truncation import heated, likeliest, not_far_behind, nucleus
+from heedful.decoding.truncation import apply_temperature, likeliest, not_far_behind, nucleus
 from heedful.models import build
 from heedful.models.text.gpt import GPT
 from tests.decoding.test_continuing import in_batch
@@ -123,7 +123,7 @@ def test_what_is_cut_is_what_transformers_cuts(seed: int, k: int, p: float, leas
         (likeliest(scores, k), TopKLogitsWarper(k)(ids, scores)),
         (nucleus(scores, p), TopPLogitsWarper(p)(ids, scores)),
         (not_far_behind(scores, least), MinPLogitsWarper(least)(ids, scores)),
-        (heated(scores, p), TemperatureLogitsWarper(p)(ids, scores)),
+        (apply_temperature(scores, p), TemperatureLogitsWarper(p)(ids, scores)),
     ):
         torch.testing.assert_close(own.softmax(-1), cast(Tensor, other).softmax(-1))
 

@@ -55,6 +55,6 @@ class Translator:
 @pytest.fixture(scope="session")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
     trained = toy("translate", tmp_path_factory)
-    model, task = run.trained(trained.out)
+    model, task = run.load_trained(trained.out)
     assert isinstance(task, Work)
     return Translator(trained.out, model, task, task.reopen(trained.spec.data, trained.spec.seed))

@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.formats.squad import Question, read
+from heedful.data.formats.squad import Question, read_questions
 from heedful.errors import Refusal
-from heedful.metrics.exact_answers import judged
+from heedful.metrics.exact_answers import judge_answer
 from heedful.tasks.text.question_answering import TASK
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
@@ -36,18 +36,21 @@ words = st.lists(st.sampled_from(["The", "cat", "sat.", "a", "mat", "an", "CAT",
     ],
 )
 def test_answers_are_judged_as_the_program_of_squad_does(said: str, known: str, exact: float, f1: float) -> None:
-    assert judged(Question("?", known, ((known, 0),)), said) == (exact, pytest.approx(f1))
+    assert judge_answer(Question("?", known, ((known, 0),)), said) == (exact, pytest.approx(f1))
 
 
 @given(words, words)
 def test_f1_by_words_is_even_handed_and_one_for_what_is_exact(one: str, two: str) -> None:
-    there, back = (judged(Question("?", text, ((text, 0),)), said) for text, said in ((one, two), (two, one)))
+    there, back = (judge_answer(Question("?", text, ((text, 0),)), said) for text, said in ((one, two), (two, one)))
     assert there == back and 0 <= there[0] <= there[1] <= 1
 
 
 def test_of_several_answers_the_nearest_counts() -> None:
-    assert judged(Question("?", "", (("the red cat", 0), ("cat", 0))), "Cat!") == (1.0, 1.0)
-    assert judged(Question("?", "", ()), "") == (1.0, 1.0) and judged(Question("?", "", ()), "cat") == (0.0, 0.0)
+    assert judge_answer(Question("?", "", (("the red cat", 0), ("cat", 0))), "Cat!") == (1.0, 1.0)
+    assert judge_answer(Question("?", "", ()), "") == (1.0, 1.0) and judge_answer(Question("?", "", ()), "cat") == (
+        0.0,
+        0.0,
+    )
 
 
 ONE = {"question": "who sat ?", "answers": [{"text": "cat", "answer_start": 4}]}
@@ -66,7 +69,9 @@ LISTS = {"question": "who sat ?", "context": "the cat sat", "answers": {"text": 
 )
 def test_every_layout_gives_the_same_question(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    assert read(str(tmp_path / name)) == [Question("who sat ?", "the cat sat", (("cat", 4),), str(tmp_path / name), 1)]
+    assert read_questions(str(tmp_path / name)) == [
+        Question("who sat ?", "the cat sat", (("cat", 4),), str(tmp_path / name), 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +95,7 @@ def test_every_layout_gives_the_same_question(tmp_path: Path, name: str, text: s
 def test_what_is_wrong_with_a_question_is_said(tmp_path: Path, row: dict[str, Any], said: str) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(row))
     with pytest.raises(Refusal) as refused:
-        read(str(tmp_path / "a.jsonl"))
+        read_questions(str(tmp_path / "a.jsonl"))
     assert said in str(refused.value)
 
 
@@ -107,7 +112,7 @@ def test_what_is_wrong_with_a_question_is_said(tmp_path: Path, row: dict[str, An
 def test_what_a_file_lacks_that_squads_have_is_said(tmp_path: Path, text: str, lacking: str) -> None:
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(Refusal, match=rf"not as SQuAD's files are: {lacking} missing or no list of objects, as in"):
-        read(str(tmp_path / "a.json"))
+        read_questions(str(tmp_path / "a.json"))
 
 
 def ready(tmp_path: Path, *rows: dict[str, Any]) -> Any:

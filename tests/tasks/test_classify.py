@@ -20,7 +20,7 @@ from heedful.tasks.text.text_classification import TASK
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.answered import plain
 from tests.tasks.encoders import folder
 
@@ -86,7 +86,7 @@ def test_what_is_pooled_of_a_sentence_knows_nothing_of_padding(name: str) -> Non
 def test_the_hardest_classes_are_of_those_that_were_asked() -> None:
     counts = np.diag([0] * 15 + [3] * 20)
     counts[20, 21] = 5
-    figures, _, _ = confusion.told([f"class {at}" for at in range(35)], counts, [])
+    figures, _, _ = confusion.sections([f"class {at}" for at in range(35)], counts, [])
     shown = [name for name, _, _ in figures.rows]
     assert shown[0] == "class 20" and not {f"class {at}" for at in range(15)} & {*shown}
 
@@ -153,7 +153,7 @@ def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: 
     place = rows(tmp_path)
     run.train(spec(place, *small), tmp_path / "one", False, CPU)
     result = run.train(spec(place, f"start={tmp_path / 'one'}", *small[:2]), tmp_path / "two", False, CPU)
-    model, task = trained(tmp_path / "two")
+    model, task = load_trained(tmp_path / "two")
     assert task.name == TASK.name
     said = plain(task.predict(model, [line.split("\t")[0] for line in ROWS]))
     right = sum(one == line.split("\t")[1] for one, line in zip(said, ROWS, strict=True))
@@ -177,7 +177,7 @@ def test_a_model_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path)
         place = tmp_path / name
         place.mkdir()
         run.train(spec(rows(place, lines), *small), place / "run", False, CPU)
-        model, task = trained(place / "run")
+        model, task = load_trained(place / "run")
         (unfit,) = {text for _, text in cases.values()} - {fits}
         assert len(plain(task.predict(model, [fits]))) == 1
         with pytest.raises(Refusal, match=said):
@@ -195,11 +195,11 @@ def test_a_folder_that_tells_no_number_of_texts_is_asked_about_any(tmp_path: Pat
     assert told.pop("texts") == {"": 1}
     kept.write_text(json.dumps(told))
     (kept.parent / "manifest.json").unlink()
-    model, task = trained(tmp_path / "run")
+    model, task = load_trained(tmp_path / "run")
     assert len(plain(task.predict(model, ["a cat", "a\tcat"]))) == 2
     kept.write_text(json.dumps(told | {"texts": {"": 3}}))
     with pytest.raises(Refusal, match=r"task\.json"):
-        trained(tmp_path / "run")
+        load_trained(tmp_path / "run")
 
 
 def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_others_put_around_a_text_what_the_model_reads_around_it(tmp_path: Path)
     run.train(spec(rows(tmp_path), *small, *others), tmp_path / "run", False, CPU)
     native.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = tokenizers.Tokenizer.from_file(str(tmp_path / "hf" / "tokenizer.json"))
-    (model, task), (same, again) = trained(tmp_path / "run"), trained(tmp_path / "hf")
+    (model, task), (same, again) = load_trained(tmp_path / "run"), load_trained(tmp_path / "hf")
     assert task.name == again.name == TASK.name
     for texts in (("the cat sat",), ("the cat", "on the mat")):
         (ours,), found = task.tokenizer.join([texts]), theirs.encode(*texts)

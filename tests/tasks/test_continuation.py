@@ -15,7 +15,7 @@ from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN
-from heedful.objectives.next_token import blanked
+from heedful.objectives.next_token import blank_out
 from heedful.tasks.text.cropping import CropLearned, crops
 from heedful.tasks.text.language_modelling import TASK
 from heedful.tasks.work import Work
@@ -109,9 +109,9 @@ def test_noise_hides_its_share_while_learning_and_nothing_else() -> None:
     asked, own = task(noise=0.3), stream("abc" * 3000)
     found = crops(own, 8, 8)
     batch = asked.batch(asked.augmented(found, 1))
-    hidden = blanked(batch, 0.3) == UNKNOWN
+    hidden = blank_out(batch, 0.3) == UNKNOWN
     assert 0.27 < float(hidden.float().mean()) < 0.33
-    assert torch.equal(blanked(batch, 0.3)[~hidden], batch["tokens"][~hidden]) and not (batch["answer"] == 3).any()
+    assert torch.equal(blank_out(batch, 0.3)[~hidden], batch["tokens"][~hidden]) and not (batch["answer"] == 3).any()
     assert "dice" not in asked.batch(found)  # what is scored is read whole
 
 
@@ -141,7 +141,7 @@ def test_a_model_is_asked_and_loaded_as_any_decoder(tmp_path: Path) -> None:
     small = ["data=toy", "data.samples=200", "data.held_out=40", "data.longest=12", "training.steps=3"]
     spec = recipes.resolve("gpt-text", [*small, "model.position=learned"])
     run.train(spec, tmp_path / "run", False, torch.device("cpu"))
-    model, own = run.trained(tmp_path / "run")
+    model, own = run.load_trained(tmp_path / "run")
     assert own.name == "language-modelling" and type(heedful.load(tmp_path / "run" / "model")).__name__ == "GPT"
     asked = own.decoding.but(temperature=0.0, max_new_tokens=5)
     (found,) = own.best(model, ["The cat"], asked)

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 import heedful
 from heedful import tokenizers
-from heedful.data.formats.chat_jsonl import read
+from heedful.data.formats.chat_jsonl import read_dialogues
 from heedful.decoding import Decoding
 from heedful.decoding.chat_template import Chat
 from heedful.errors import Refusal
@@ -19,7 +19,7 @@ from heedful.training import run
 from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 
 CPU = torch.device("cpu")
 TURNS = [("who is there", "the cat"), ("where", "on the mat")]
@@ -58,7 +58,7 @@ def test_answers_and_their_ends_are_learned_and_nothing_else(tmp_path: Path) -> 
 
 def test_a_run_chats_as_it_answers(tmp_path: Path) -> None:
     run.train(spec(tmp_path), tmp_path / "run", False, CPU)
-    model, task = trained(tmp_path / "run")
+    model, task = load_trained(tmp_path / "run")
     how = Decoding(max_new_tokens=5)
     said = "".join(Chat(model, how).say("where is the cat"))
     assert said == next(iter(task.best(model, ["where is the cat"], how)))[0].text
@@ -93,13 +93,13 @@ def test_a_decoder_that_knows_no_roles_learns_the_tokens_of_them(tmp_path: Path)
 def test_what_is_no_conversation_is_refused(tmp_path: Path, messages: Any, said: str) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": messages}))
     with pytest.raises(Refusal) as refused:
-        read(str(tmp_path / "a.jsonl"))
+        read_dialogues(str(tmp_path / "a.jsonl"))
     assert f"a.jsonl, line 1: {said}" in str(refused.value)
 
 
 def test_what_a_system_says_stands_before_the_first_turn(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"messages": [{"role": "system", "content": "be brief"}, *MESSAGES]}))
-    (one,) = read(str(tmp_path / "a.jsonl"))
+    (one,) = read_dialogues(str(tmp_path / "a.jsonl"))
     assert one.turns == (("be brief\nwho is there", "the cat"), TURNS[1])
 
 

@@ -15,7 +15,7 @@ from heedful.pipelines.encoder_text import output_of
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.trained_run import samples, trained, usable
+from heedful.training.trained_run import load_trained, samples, usable
 from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
@@ -51,7 +51,7 @@ def test_a_decoder_learns_classes_and_is_asked_scored_and_written(tmp_path: Path
     start = gpt2(tmp_path / "gpt2")
     changes = ["training.steps=60", "training.batch=5", "training.rate=0.01", "training.warmup=5", "model.dropout=0.0"]
     result = run.train(spec(rows(tmp_path), f"start={start}", *changes), tmp_path / "run", False, CPU)
-    model, task = trained(tmp_path / "run")
+    model, task = load_trained(tmp_path / "run")
     assert isinstance(model, ReadingGPT) and model.spec.output == "classes" and model.spec.labels == ["no", "yes"]
     said = plain(task.predict(model, TEXTS))
     assert said == [line.split("\t")[1] for line in ROWS] and result["scores"]["accuracy"] == 1.0

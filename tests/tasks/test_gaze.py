@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.looking import look
 from heedful.metrics.alignment_error import Gaze
 from heedful.models.text.transformer import BEGIN, END
-from heedful.pipelines.translation_pipeline import aligned
+from heedful.pipelines.translation_pipeline import align_words
 from heedful.tasks.text.translation import TASK
 from heedful.tasks.work import Work
 from tests.answered import plain
@@ -85,7 +85,7 @@ def test_settling_again_chooses_the_same_and_needs_no_alignments(translator: Tra
     splits = TASK.encode(Splits(taught, bare, bare), translator.learned)
     other.calibrate(translator.model, splits)  # by a lexicon, learned from the pairs
     sure = [set(s.texts.links.sure) for s in translator.splits.test if s.texts.links]
-    found = aligned(translator.model, translator.splits.test, other.learned)  # type: ignore[arg-type]
+    found = align_words(translator.model, translator.splits.test, other.learned)  # type: ignore[arg-type]
     assert error_rate([set(one.links) for one in found], sure) < 0.25
 
 

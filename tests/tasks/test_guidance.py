@@ -15,7 +15,7 @@ from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.alignment import agreement
 from heedful.metrics.alignment_error import Gaze
-from heedful.pipelines.translation_pipeline import aligned
+from heedful.pipelines.translation_pipeline import align_words
 from heedful.tasks import TASKS
 from heedful.training import run
 from heedful.training.loop import Loop
@@ -139,7 +139,7 @@ def rate_after(steps: int, folder: Path, guidance: float) -> float:
         loop.step(loop.portions.of(loop.portions.samples(step)))
         loop.progress.step += 1
     learned = replace(loop.task.learned, gaze=Gaze(GUIDED, 0, False))  # type: ignore[attr-defined]
-    shown = list(aligned(loop.model, loop.splits.test, learned))
+    shown = list(align_words(loop.model, loop.splits.test, learned))
     return agreement([one.links for one in shown], [one.gold.sure for one in shown if one.gold]).error_rate
 
 

@@ -14,7 +14,7 @@ from heedful.objectives.head_losses.disagreement import overlap
 from heedful.objectives.head_losses.guided import astray
 from heedful.objectives.head_losses.span_loss import farness
 from heedful.objectives.head_terms import HeadTerms
-from heedful.objectives.objective import Loss, combined, primary
+from heedful.objectives.objective import Loss, combine, primary
 from heedful.training import run
 from tests.training.runs import CPU, loop_of, short
 
@@ -56,7 +56,7 @@ def test_guided_heads_look_at_the_one_before_the_next_and_the_first():
 
 def of(losses):
     """The weighted sum of losses, and the count that divides it."""
-    return combined(losses), primary(losses).count
+    return combine(losses), primary(losses).count
 
 
 def judged(loop, batch, terms):
@@ -107,7 +107,7 @@ def test_what_a_span_costs_makes_it_shorter_whatever_the_task(tmp_path):
     given = torch.autograd.grad(more - plain, [one.share for one in spans])
     assert all((one > 0).all() for one in given), "each head is drawn to a shorter span"
     run.train(short("sort", objective__span=10, **far), tmp_path / "run", False, CPU)
-    model, _ = run.trained(tmp_path / "run")
+    model, _ = run.load_trained(tmp_path / "run")
     assert float(farness(model).detach()) < 20, "it began at 20"
 
 

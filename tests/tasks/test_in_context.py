@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.data.readers.number_series import Maps
-from heedful.data.toys.linear_maps import drawn, least_squares
+from heedful.data.toys.linear_maps import draw_prompts, least_squares
 from heedful.errors import Refusal
 from heedful.metrics.map_errors import errors_of
 from heedful.models import build
@@ -22,7 +22,7 @@ SMALL = Maps(name="maps", samples=40, held_out=20, dimensions=3, longest=6)
 @given(st.integers(1, 5), st.integers(1, 9), st.integers(0, 99))
 @settings(max_examples=40, deadline=None)
 def test_least_squares_is_numpys_and_exact_once_there_are_enough_examples(size: int, count: int, seed: int) -> None:
-    prompts = drawn(seed, 0, range(4), count, size)
+    prompts = draw_prompts(seed, 0, range(4), count, size)
     inputs, answers = np.stack([one.inputs for one in prompts]), np.stack([one.answers for one in prompts])
     found = least_squares(inputs, answers)
     for row, one in enumerate(prompts):
@@ -35,11 +35,11 @@ def test_least_squares_is_numpys_and_exact_once_there_are_enough_examples(size: 
 
 
 def test_maps_follow_from_seed_epoch_and_place_and_answers_have_a_variance_of_one() -> None:
-    many = drawn(3, 1, range(3000), 4, 7)
+    many = draw_prompts(3, 1, range(3000), 4, 7)
     assert 0.9 < np.var([one.answers for one in many]) < 1.1
-    alone = drawn(3, 1, [17], 4, 7)[0]
+    alone = draw_prompts(3, 1, [17], 4, 7)[0]
     assert (alone.inputs == many[17].inputs).all() and (alone.answers == many[17].answers).all()
-    assert (drawn(3, 2, [17], 4, 7)[0].answers != alone.answers).all()
+    assert (draw_prompts(3, 2, [17], 4, 7)[0].answers != alone.answers).all()
 
 
 def test_no_answer_is_seen_before_it_is_foretold() -> None:

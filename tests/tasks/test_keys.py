@@ -8,10 +8,10 @@ from heedful.errors import Refusal
 from heedful.tasks import TASKS
 from heedful.training import run
 from heedful.training.prepare import prepare
-from heedful.training.pretraining_stages import named
+from heedful.training.pretraining_stages import run_of_recipe
 from heedful.training.spec import recipes
 from heedful.training.spec.older_runs import DATA, begun_spec
-from heedful.training.spec.run_spec import validated
+from heedful.training.spec.run_spec import validate_spec
 
 CPU = torch.device("cpu")
 FEW = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=1", "training.batch=8"]
@@ -69,18 +69,18 @@ def test_a_number_of_a_loss_is_the_objectives_and_refused_elsewhere(number, reci
 def test_a_task_knows_what_its_recipes_and_their_runs_say_of_data(recipe):
     for name in (None, "toy", "elsewhere", *recipes.sets(recipe)):
         spec = recipes.resolve(recipe, [f"data={name}"] if name else [])
-        again = validated(yaml.safe_load(spec.text()))
+        again = validate_spec(yaml.safe_load(spec.text()))
         assert again == spec
 
 
 def test_what_is_trained_first_takes_over_the_keys_that_it_knows():
     mine = recipes.resolve("classify", ["data=mine.tsv", "data.too_long=drop", "data.split_seed=7", "data.noise=0.2"])
-    data = named("recipe:bert-text data.longest=30", mine).data
+    data = run_of_recipe("recipe:bert-text data.longest=30", mine).data
     assert (data.name, data.noise, data.split_seed, data.longest) == ("mine.tsv", 0.2, 7, 30)
     spec = recipes.resolve("classify-sst", ["data.too_long=drop"])
-    data = named("recipe:bert-text data.longest=30", spec).data
+    data = run_of_recipe("recipe:bert-text data.longest=30", spec).data
     assert (data.name, data.noise, data.longest, data.long_samples) == ("sst", 0.3, 30, "refuse")
-    assert named("recipe:classify-sst-phrases", spec).data.form == "sentences"
+    assert run_of_recipe("recipe:classify-sst-phrases", spec).data.form == "sentences"
 
 
 def test_a_run_that_was_begun_goes_on_and_is_scored_whatever_its_keys(tmp_path):
@@ -90,7 +90,7 @@ def test_a_run_that_was_begun_goes_on_and_is_scored_whatever_its_keys(tmp_path):
     said["data"]["near"] = 3
     (out / "run.yaml").write_text(yaml.safe_dump(said))
     assert prepare(begun_spec(out / "run.yaml"), CPU, out).task.name == "language-modelling"
-    _, task = run.trained(out)
+    _, task = run.load_trained(out)
     assert len(run.samples(out, task, ["data.stride=9"], "test"))
     with pytest.raises(Refusal, match=r"unknown key 'data\.negatives'"):
         run.samples(out, task, ["data.negatives=3"], "test")

@@ -12,11 +12,11 @@ from heedful.errors import Refusal
 from heedful.inputs import NoPosition, Sentences
 from heedful.looking.attention_of_a_word import gaze
 from heedful.tokenizers import Joined, train
-from heedful.tokenizers.char_ngrams import LENGTHS, MOST, grams, spelt
-from heedful.tokenizers.encoding import marked
+from heedful.tokenizers.char_ngrams import LENGTHS, MOST, grams, ngrams_of
+from heedful.tokenizers.encoding import mark_words
 from heedful.training import run
 from heedful.training.prepare import prepare
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.answered import plain
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
 
@@ -40,10 +40,15 @@ def test_a_word_has_the_n_grams_of_its_letters_up_to_so_many(word: str, size: in
 def test_what_stands_for_no_text_is_not_spelt_and_marks_stand_where_words_begin_and_end() -> None:
     (one,) = texts(("the cats' mat", "a mat"))
     assert one.words == ["", "<the>", "<cats>", "<'>", "<mat>", "", "<a>", "<mat>", ""]
-    made = spelt([one, *texts(("mat",))], 1000)
+    made = ngrams_of([one, *texts(("mat",))], 1000)
     assert made.shape == (2, 9, MOST) and not made[:, 0].any() and not made[1, 3:].any()
     assert (made[0, 4] == made[1, 1]).all() and made[1, 1].any()
-    assert (marked("a  cat", 1, 6), marked("cats", 0, 3), marked("cats", 3, 4), marked("a  b", 1, 3)) == (
+    assert (
+        mark_words("a  cat", 1, 6),
+        mark_words("cats", 0, 3),
+        mark_words("cats", 3, 4),
+        mark_words("a  b", 1, 3),
+    ) == (
         "<cat>",
         "<cat",
         "s>",
@@ -107,7 +112,7 @@ def test_words_that_nobody_has_seen_are_told_by_their_letters(tmp_path: Path) ->
         result = run.train(spec(tmp_path, *words, f"model.letters={letters}"), place, False, CPU)
         scores[letters] = result["scores"]["accuracy"]
     assert scores[0] <= 0.6 and scores[500] >= 0.95
-    model, task = trained(tmp_path / "500")
+    model, task = load_trained(tmp_path / "500")
     assert plain(task.predict(model, ["it was zopgraful", "it was zopgraless"])) == ["good", "bad"]
 
 

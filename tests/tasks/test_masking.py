@@ -11,7 +11,7 @@ from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD
-from heedful.objectives.masked_tokens import framed, masked
+from heedful.objectives.masked_tokens import frame_crops, mask_tokens
 from heedful.tasks.text.cropping import crops
 from heedful.tasks.text.masked_lm import MASK, TASK, MaskedCrops
 from heedful.tasks.work import Work
@@ -28,20 +28,20 @@ def task() -> Work:
 def test_of_the_chosen_80_percent_are_masked_10_are_others_and_10_stay() -> None:
     tokens = torch.full((200, 500), 9)
     batch = {"tokens": tokens, "dice": torch.from_numpy(dice_of(1, 2, range(200)))}
-    read, answer = masked(batch, 0.15, 4, 30)
+    read, answer = mask_tokens(batch, 0.15, 4, 30)
     chosen = answer != PAD
     assert 0.145 < float(chosen.float().mean()) < 0.155 and (answer[chosen] == 9).all() and (read[~chosen] == 9).all()
     veiled, stayed = (float((read[chosen] == token).float().mean()) for token in (4, 9))
     assert 0.79 < veiled < 0.81 and 0.095 < stayed < 0.115  # one of the others may be the same
     others = read[chosen & (read != 4) & (read != 9)]
     assert set(others.tolist()) == set(range(5, 30)) - {9}
-    alone = masked({name: tensor[7:8] for name, tensor in batch.items()}, 0.15, 4, 30)
+    alone = mask_tokens({name: tensor[7:8] for name, tensor in batch.items()}, 0.15, 4, 30)
     assert torch.equal(alone[0][0], read[7]) and torch.equal(alone[1][0], answer[7])
 
 
 def test_what_is_no_text_is_never_chosen() -> None:
     tokens = torch.tensor([[BEGIN, 9, END, BEGIN, 9, PAD, PAD]]).repeat(50, 40)
-    read, answer = masked({"tokens": tokens, "dice": torch.from_numpy(dice_of(0, 0, range(50)))}, 0.9, 4, 30)
+    read, answer = mask_tokens({"tokens": tokens, "dice": torch.from_numpy(dice_of(0, 0, range(50)))}, 0.9, 4, 30)
     assert (answer[tokens <= END] == PAD).all() and torch.equal(read[tokens <= END], tokens[tokens <= END])
 
 
@@ -51,7 +51,7 @@ def test_words_are_hidden_as_one_where_that_is_asked() -> None:
     own = Work(TASK, learned)
     stream = Stream.of([Text(LONG, "here")], pieces, 80, whole_words=True)
     batch = own.batch(crops(stream, learned.window, learned.window))
-    _, answer = masked(batch, 0.3, pieces.special[MASK], len(pieces))
+    _, answer = mask_tokens(batch, 0.3, pieces.special[MASK], len(pieces))
     chosen = (answer != PAD) & (batch["tokens"] > END)
     for row, words, ids in zip(chosen.tolist(), batch["words"].tolist(), batch["tokens"].tolist(), strict=True):
         found: dict[int, set[bool]] = {}
@@ -63,7 +63,7 @@ def test_words_are_hidden_as_one_where_that_is_asked() -> None:
 
 
 def test_crops_stand_between_begin_and_end_and_padding_is_last() -> None:
-    whole, places = framed(torch.tensor([[7, 8, 9], [7, PAD, PAD]]))
+    whole, places = frame_crops(torch.tensor([[7, 8, 9], [7, PAD, PAD]]))
     assert whole.tolist() == [[BEGIN, 7, 8, 9, END], [BEGIN, 7, END, PAD, PAD]]
     assert places.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, -1, -1]]
 

@@ -16,7 +16,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.looking import look
 from heedful.models import Members, attention_kinds
-from heedful.models.ensemble import alone, within
+from heedful.models.ensemble import alone, in_member
 from heedful.tasks.checks import checks
 from heedful.training import run
 from heedful.training.adapt.freeze_and_lora import Low, adapt, others, scales
@@ -26,7 +26,7 @@ from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import TrainingSpec
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
@@ -120,7 +120,7 @@ def test_a_path_names_the_part_of_every_member() -> None:
     adapt(together, TrainingSpec(freeze=["inputs", "members.1", "encoder.blocks.0"]))
     learning = {name for name, p in together.named_parameters() if p.requires_grad}
     assert {name.split(".")[1] for name in learning} == {"0", "2"}
-    assert not any(within(name).startswith(("inputs.", "encoder.blocks.0.")) for name in learning)
+    assert not any(in_member(name).startswith(("inputs.", "encoder.blocks.0.")) for name in learning)
     with pytest.raises(Refusal, match=r"no 'decoder'; known: inputs, encoder, outputs, encoder\.blocks\.0, \.\.\."):
         adapt(together, TrainingSpec(freeze=["decoder"]))
 
@@ -139,7 +139,7 @@ def test_they_learn_and_come_back_with_their_task(tmp_path: Path) -> None:
         rows(tmp_path), *TINY, "model.members=3", "training.batch=6", "training.steps=12", "objective.consistency=1.0"
     )
     run.train(given, tmp_path / "out", False, CPU)
-    learned, task = trained(tmp_path / "out")
+    learned, task = load_trained(tmp_path / "out")
     assert isinstance(learned, Members) and len(alone(learned)) == 3
     assert plain(task.predict(learned, ["the cat sat"])) in (["yes"], ["no"])
     report = (tmp_path / "out" / "report.html").read_text()
@@ -216,7 +216,7 @@ def test_who_is_asked_something_else_begins_with_the_first_alone(tmp_path: Path)
     )
     given = recipes.resolve("answer", ["data=toy", f"start={tmp_path / 'a'}", "data.too_long=cut"])
     ready = prepare(given, CPU)
-    learned = alone(trained(tmp_path / "a")[0])[0]
+    learned = alone(load_trained(tmp_path / "a")[0])[0]
     assert not isinstance(ready.model, Members)
     assert torch.equal(ready.model.inputs.table.weight, learned.inputs.table.weight)
 

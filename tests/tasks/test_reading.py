@@ -15,7 +15,7 @@ from heedful.pipelines.encoder_text import output_of
 from heedful.pipelines.sentence_vectors import VectorLearned
 from heedful.pipelines.use import Use
 from heedful.tasks import READINGS, use_of
-from heedful.training.trained_run import trained, usable
+from heedful.training.trained_run import load_trained, usable
 from tests.answered import plain
 from tests.tasks.encoders import WORDS, folder, modules
 
@@ -223,7 +223,7 @@ def test_an_input_that_cannot_be_answered_is_refused(tmp_path, output, text, sai
 
 
 def test_every_output_has_a_use():
-    from heedful.models.part_tables import OUTPUTS
+    from heedful.models.output_tables import OUTPUTS
 
     assert sorted(READINGS) == sorted(OUTPUTS)
     assert all(word in use.learned.outputs for word, use in READINGS.items())
@@ -232,7 +232,7 @@ def test_every_output_has_a_use():
 def test_a_folder_without_what_is_needed_is_refused(tmp_path):
     place = folder(tmp_path / "model", "states")
     with pytest.raises(Refusal, match="was not trained here, so that nothing says how to score it"):
-        trained(place)
+        load_trained(place)
     (place / "vocab.txt").unlink()
     with pytest.raises(Refusal, match="has no tokenizer, without which no text can be read"):
         usable(place)

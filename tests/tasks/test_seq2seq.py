@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from heedful.data.encoded_pairs import encoded_pairs
 from heedful.data.parallel_sample import Pair
 from heedful.decoding import Decoding, search
-from heedful.metrics.metric import gathered, scores
+from heedful.metrics.metric import gather_metrics, scores
 from heedful.models import build
 from heedful.models.text.transformer import BEGIN, END
 from heedful.pipelines.pairs_learned import PairsLearned
@@ -113,7 +113,7 @@ def test_scores_of_shares_are_those_of_all_and_a_caption_that_is_right_counts(mo
     assert work.score(model, right)["exact"] == pytest.approx(0.2)
     assert 0 < work.score(model, right)["tokens"] < 1
     shares = [
-        gathered(work.task.metrics, work.pipeline.results, model, part, work.learned, unheard)
+        gather_metrics(work.task.metrics, work.pipeline.results, model, part, work.learned, unheard)
         for part in (right[:2], right[2:])
     ]
     for one, other in zip(*shares, strict=True):
@@ -135,9 +135,9 @@ def test_merged_scores_of_texts_are_those_of_one_pass(name, translator):
     shorter = [replace(one, texts=replace(one.texts, target=f"{one.texts.target} and more")) for one in samples[:20]]
     samples = [*shorter, *samples[20:]]
     results, learned = translator.pipeline.results, translator.learned
-    whole = gathered(task.metrics, results, translator.model, samples, learned, unheard)
+    whole = gather_metrics(task.metrics, results, translator.model, samples, learned, unheard)
     shares = [
-        gathered(task.metrics, results, translator.model, part, learned, unheard)
+        gather_metrics(task.metrics, results, translator.model, part, learned, unheard)
         for part in (samples[:13], samples[13:])
     ]
     for one, other in zip(*shares, strict=True):

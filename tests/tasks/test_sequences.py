@@ -25,7 +25,7 @@ def task(longest: int = 100) -> Work:
 
 
 def line(text: str, label: str = "yes") -> Line:
-    return Line(labelled_sequences.numbered(text.split(), {word: at for at, word in enumerate(WORDS)}), label)
+    return Line(labelled_sequences.word_numbers(text.split(), {word: at for at, word in enumerate(WORDS)}), label)
 
 
 def model(length: int = 300, **more: object) -> torch.nn.Module:

@@ -12,7 +12,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.training import run
 from heedful.training.spec import recipes
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.answered import plain
 
 CPU = torch.device("cpu")
@@ -57,7 +57,7 @@ def test_an_encoder_looks_as_each_texts_task_would_have_it() -> None:
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "jsonl"])
 def test_only_the_classes_of_a_task_answer_it_whatever_the_model_knows(tmp_path: Path, ending: str) -> None:
-    model, task = trained(learned(tmp_path, ending=ending))
+    model, task = load_trained(learned(tmp_path, ending=ending))
     asked = [f"{row['task']}\t{row['text']}" for row in ROWS]
     said = plain(task.predict(model, asked))
     assert {"yes", "no"} >= set(said[:36]) and set("abcdef") >= set(said[36:])
@@ -66,7 +66,7 @@ def test_only_the_classes_of_a_task_answer_it_whatever_the_model_knows(tmp_path:
 
 def test_what_is_learned_answers_each_task_and_scores_tell_them_apart(tmp_path: Path) -> None:
     place = learned(tmp_path, "training.steps=300", "training.rate=0.01", "training.warmup=10")
-    model, task = trained(place)
+    model, task = load_trained(place)
     assert native.read_json(place / "model" / "task.json")["answers"] == {
         "first": list("abcdef"),
         "same": ["no", "yes"],
@@ -107,14 +107,14 @@ def test_an_answer_to_another_task_and_a_task_unheard_of_are_refused_with_their_
     [("a b", "has no tab"), ("same\ta\tb\tc", "has 3 tabs"), ("last\ta", "none that is trained"), ("same\t ", "empty")],
 )
 def test_an_input_without_a_known_task_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    model, task = trained(learned(tmp_path))
+    model, task = load_trained(learned(tmp_path))
     with pytest.raises(Refusal, match=said):
         plain(task.predict(model, [text]))
 
 
 def test_each_task_is_asked_about_as_many_texts_as_it_learned_from(tmp_path: Path) -> None:
     pairs = [{"text": row["text"], "pair": "a", "task": "pair", "label": row["label"]} for row in ROWS[:36]]
-    model, task = trained(learned(tmp_path, ending="jsonl", rows=[*ROWS, *pairs]))
+    model, task = load_trained(learned(tmp_path, ending="jsonl", rows=[*ROWS, *pairs]))
     assert len(plain(task.predict(model, ["same\ta b", "pair\ta\tb"]))) == 2
     for text, said in (("same\ta\tb", "a pair, and single texts were"), ("pair\ta b", "one text, and pairs were")):
         with pytest.raises(Refusal, match=said):

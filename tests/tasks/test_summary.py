@@ -15,7 +15,7 @@ from heedful.tasks.text.summarisation import SummaryLearned
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.trained_run import trained
+from heedful.training.trained_run import load_trained
 from tests.tokenizers.corpus import TEXTS
 
 CPU = torch.device("cpu")
@@ -98,6 +98,6 @@ def test_what_was_learned_from_elsewhere_is_kept_and_scored_the_same(tmp_path: P
     short = ["training.steps=2", "training.warmup=1", "decoding.beams=1", "decoding.max_new_tokens=4"]
     asked = spec(tmp_path, elsewhere, *short)
     result = run.train(asked, tmp_path / "run", False, CPU)
-    model, task = trained(tmp_path / "run")
+    model, task = load_trained(tmp_path / "run")
     assert isinstance(task.learned, SummaryLearned) and task.learned.special.pad == 3
     assert task.score(model, task.reopen(asked.data, asked.seed).test) == result["scores"]

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.data.formats.conll import read, spans
+from heedful.data.formats.conll import read_tagged, spans
 from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
 from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
@@ -74,14 +74,14 @@ def test_files_without_a_beginning_of_spans_are_taken_as_they_are() -> None:
 def test_words_and_tags_are_read_from_columns(tmp_path: Path) -> None:
     lines = ["-DOCSTART- -X- O", "", "# sent 1", "the DT O", "cat NN B-animal", "", "\t", "a\u00a0mat\tB-thing", "#\tO"]
     (tmp_path / "a.conll").write_text("\n".join(lines))
-    one, two = read(str(tmp_path / "a.conll"))
+    one, two = read_tagged(str(tmp_path / "a.conll"))
     assert (one.words, one.tags, one.line) == (("the", "cat"), ("O", "B-animal"), 4)
     assert (two.words, two.tags, two.line) == (("a_mat", "#"), ("B-thing", "O"), 8)
 
 
 def test_a_sign_that_begins_remarks_is_a_word_within_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text("# sent 1\nrun O\n# B-sign\n1 I-sign\n")
-    (one,) = read(str(tmp_path / "a.conll"))
+    (one,) = read_tagged(str(tmp_path / "a.conll"))
     assert (one.words, one.tags, one.line) == (("run", "#", "1"), ("O", "B-sign", "I-sign"), 2)
 
 
@@ -109,7 +109,7 @@ LINES = [
 def test_a_word_without_a_tag_is_refused(tmp_path: Path, line: str, said: str) -> None:
     (tmp_path / "a.conll").write_text(f"the\tO\n{line}\n")
     with pytest.raises(Refusal) as refused:
-        read(str(tmp_path / "a.conll"))
+        read_tagged(str(tmp_path / "a.conll"))
     assert f"a.conll, line 2: {said}" in str(refused.value)
 
 

@@ -174,14 +174,14 @@ def copied(translator: Translator, folder: Path, **changes: Any) -> Path:
 @pytest.mark.parametrize("wrong", BROKEN)
 def test_a_task_that_is_not_whole_is_refused(translator: Translator, tmp_path: Path, wrong: str) -> None:
     with pytest.raises(Refusal, match=r"task\.json is not whole: "):
-        run.trained(copied(translator, tmp_path, **BROKEN[wrong]))
+        run.load_trained(copied(translator, tmp_path, **BROKEN[wrong]))
 
 
 @pytest.mark.parametrize(("layer", "head"), [("decoder.blocks.7.cross", 0), ("decoder.blocks.0.cross", 4)])
 def test_a_gaze_that_the_model_does_not_have_is_refused(
     translator: Translator, tmp_path: Path, layer: str, head: int
 ) -> None:
-    model, task = run.trained(copied(translator, tmp_path, gaze={"layer": layer, "head": head, "read": True}))
+    model, task = run.load_trained(copied(translator, tmp_path, gaze={"layer": layer, "head": head, "read": True}))
     assert isinstance(task, Work) and isinstance(task.pipeline, Translating)
     with pytest.raises(Refusal, match=f"{layer}, head {head}"):
         list(task.pipeline.align(model, [(ASKED[0], None)], task.learned))

@@ -17,7 +17,7 @@ from heedful.models.vision.autoformer_nas import Choice, weights
 from heedful.models.vision.dino import crowding
 from heedful.objectives import architecture_search
 from heedful.objectives.architecture_search import search
-from heedful.objectives.masked_patches import guessed
+from heedful.objectives.masked_patches import guess_tokens
 from heedful.objectives.self_distillation import views
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
@@ -132,7 +132,7 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     task.on_train_begin(model)
     batch = task.batch(task.augmented(samples[:4], 0))
     images, _ = task.learned.augment(batch)
-    said, wanted, hidden = guessed(model, images, batch["dice"])
+    said, wanted, hidden = guess_tokens(model, images, batch["dice"])
     assert hidden.sum(1).tolist() == [3] * 4 and torch.equal(wanted, teacher.eval().tokens(images))
     losses = torch.nn.functional.cross_entropy(said.mT, wanted, reduction="none")
     each = torch.stack([losses[at][hidden[at]].mean() for at in range(4)])

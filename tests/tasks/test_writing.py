@@ -10,7 +10,7 @@ from heedful.decoding import Decoding
 from heedful.errors import Refusal
 from heedful.pipelines.writing import WRITING
 from heedful.tokenizers import train
-from heedful.training.trained_run import trained, usable
+from heedful.training.trained_run import load_trained, usable
 from tests.answered import plain
 from tests.tokenizers.corpus import TEXTS
 
@@ -64,7 +64,7 @@ def test_in_our_own_layout_it_is_asked_the_same(folder, tmp_path):
 
 def test_what_cannot_be_asked_is_refused(folder, tmp_path):
     with pytest.raises(Refusal, match="was not trained here, so that nothing says how to score it"):
-        trained(folder)
+        load_trained(folder)
     model, use = usable(folder)
     with pytest.raises(Refusal, match="a text"):
         plain(use.predict(model, [" "]))

@@ -4,7 +4,7 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from heedful.bench.tokenizer_bench import joined, written
+from heedful.bench.tokenizer_bench import join_words, zipf_words
 from heedful.tokenizers import KINDS, Tokenizer, train
 
 SIGNS = [
@@ -13,7 +13,7 @@ SIGNS = [
     "Äpfel und Öl kosten 3,50 € … auf dem Straßenfest .",
     "# one ## two ###three a#b",
 ]
-LINES = joined(list(written(8_000)), 12)
+LINES = join_words(list(zipf_words(8_000)), 12)
 TEXTS = [*LINES, *SIGNS * 5]
 SEEN = sorted({sign for text in TEXTS for sign in text} - {" "})
 SPECIAL = ("<User:>", "<Assistant:>")

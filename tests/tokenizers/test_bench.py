@@ -23,7 +23,7 @@ def test_memory_is_that_of_the_training():
 
 
 def test_made_words_are_few_often_and_many_seldom():
-    words = list(bench.written(20_000))
-    assert len(words) == 20_000 and words == list(bench.written(20_000))
+    words = list(bench.zipf_words(20_000))
+    assert len(words) == 20_000 and words == list(bench.zipf_words(20_000))
     counts = sorted(Counter(words).values(), reverse=True)
     assert counts[0] > 1000 and counts[len(counts) // 2] == 1

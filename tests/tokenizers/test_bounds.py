@@ -18,8 +18,8 @@ from heedful.data.crops import Stream
 from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.tokenizers import Broken, Tokenizer, chunks, length_bounds, train
-from heedful.tokenizers.from_sentencepiece import converted
-from heedful.tokenizers.rust_engines import panicked
+from heedful.tokenizers.from_sentencepiece import convert
+from heedful.tokenizers.read_tokenizer import is_panic
 from heedful.tokenizers.sentencepiece.proto import parse
 from tests.tokenizers.corpus import tokenizer
 from tests.tokenizers.foreign import ENGINES
@@ -92,7 +92,7 @@ def made_by(part: Callable[[Any], Any], given: Any) -> Any:
     try:
         return part(given)
     except BaseException as error:
-        if panicked(error):
+        if is_panic(error):
             return None
         raise
 
@@ -120,7 +120,7 @@ def test_no_text_becomes_longer_than_it_is_said_to():
         ready = made_by(made.normalizer.normalize_str, text) or ""
         cut = made_by(made.pre_tokenizer.pre_tokenize_str, ready) or []
         longest = max(len(ready.encode()), sum(len(piece.encode()) for piece, _ in cut))
-        assert longest <= length_bounds.bound(*row).size(text), (first, then, text)
+        assert longest <= length_bounds.bound_of(*row).size(text), (first, then, text)
 
 
 def test_nothing_decoded_becomes_longer_than_it_is_said_to():
@@ -129,7 +129,7 @@ def test_nothing_decoded_becomes_longer_than_it_is_said_to():
         row = in_row("decoder", dice.choices(PARTS["decoder"], k=dice.randrange(4)))
         tokens = ["".join(dice.choices("ab# Ġé", k=dice.randrange(1, 6))) for _ in range(5)]
         made = made_by(engine(decoder=row).decoder.decode, tokens) or ""
-        assert len(made.encode()) <= sum(map(length_bounds.bound(row).size, tokens)), (row, tokens)
+        assert len(made.encode()) <= sum(map(length_bounds.bound_of(row).size, tokens)), (row, tokens)
 
 
 def spelling(kind: str, **how: Any) -> tokenizers.Tokenizer:
@@ -274,7 +274,7 @@ def use(made: Tokenizer) -> None:
 def test_a_damaged_tokenizer_is_read_or_refused_and_nothing_else(tmp_path):
     good = [json.loads(engine.to_str()) for engine in ENGINES.values()]
     good += [json.loads(tokenizer(kind).layout.text) for kind in ("characters", "words", "unigram")]
-    good += [json.loads(Tokenizer(converted(parse(learned("bpe", ["\n", "ab"])))).layout.text)]
+    good += [json.loads(Tokenizer(convert(parse(learned("bpe", ["\n", "ab"])))).layout.text)]
     read = 0
     for number in range(60):
         dice = random.Random(number)

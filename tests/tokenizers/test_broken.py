@@ -126,7 +126,7 @@ def test_many_words_are_merged_as_each_alone(text):
     table = bpe_dropout.Table(Merges(made.layout))
     words = list(next(made.by_words([text])))
     for places, letters in bpe_dropout.alike(table, words):
-        rows = dict(bpe_dropout.merged(table, letters, 0.0, None))
+        rows = dict(bpe_dropout.merge_rows(table, letters, 0.0, None))
         assert [rows[at] for at in range(len(places))] == [words[place] for place in places]
 
 

@@ -96,7 +96,7 @@ KINDS = [gpt2, roberta, qwen2, bert, cased, llama, t5]
 @pytest.mark.parametrize("make", KINDS)
 def test_a_folder_without_tokenizer_json_gives_the_ids_that_transformers_gives(make, tmp_path):
     make(tmp_path)
-    ours, theirs = hf_folders.read(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    ours, theirs = hf_folders.read_folder(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     if make is llama:
         theirs.add_bos_token = True
     for text in [*TEXTS[:60], *SAMPLES]:
@@ -108,9 +108,12 @@ def test_a_folder_without_tokenizer_json_gives_the_ids_that_transformers_gives(m
 @pytest.mark.parametrize("make", KINDS)
 def test_what_was_read_is_written_as_one_file_that_transformers_reads_the_same(make, tmp_path):
     make(tmp_path)
-    ours = hf_folders.read(tmp_path)
+    ours = hf_folders.read_folder(tmp_path)
     ours.write(tmp_path / "tokenizer.json")
-    again, theirs = hf_folders.read(tmp_path), PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    again, theirs = (
+        hf_folders.read_folder(tmp_path),
+        PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json")),
+    )
     for text in [*TEXTS[:20], *SAMPLES]:
         assert again.encode(text) == ours.encode(text)
         assert theirs(text)["input_ids"] == ours.encode(text)
@@ -118,14 +121,14 @@ def test_what_was_read_is_written_as_one_file_that_transformers_reads_the_same(m
 
 def test_the_extra_tokens_of_t5_stand_behind_its_pieces(tmp_path):
     t5(tmp_path)
-    ours = hf_folders.read(tmp_path)
+    ours = hf_folders.read_folder(tmp_path)
     size = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "spiece.model")).vocab_size()
     assert ours.special["<extra_id_99>"] == size and ours.special["<extra_id_0>"] == size + 99
     says(tmp_path, "tokenizer_config.json", extra_ids=3)
-    assert hf_folders.read(tmp_path).special["<extra_id_2>"] == size
+    assert hf_folders.read_folder(tmp_path).special["<extra_id_2>"] == size
     says(tmp_path, "tokenizer_config.json", extra_ids=10**9)
     with pytest.raises(Refusal, match="extra_ids is no number of tokens"):
-        hf_folders.read(tmp_path)
+        hf_folders.read_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_what_is_broken_is_refused_by_name(spoil, said, tmp_path):
     gpt2(tmp_path)
     spoil(tmp_path)
     with pytest.raises(Refusal, match=said):
-        hf_folders.read(tmp_path)
+        hf_folders.read_folder(tmp_path)
 
 
 def test_a_model_carries_the_tokenizer_of_its_folder_there_and_back(tmp_path):

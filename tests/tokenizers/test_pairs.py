@@ -30,7 +30,7 @@ def test_a_vocabulary_is_read_as_transformers_reads_it(tmp_path, lower, accents)
     from transformers import BertTokenizer
 
     said = {"do_lower_case": lower, "strip_accents": accents, "cls_token": {"content": "[CLS]"}}
-    made = hf_folders.read(older(tmp_path, **said))
+    made = hf_folders.read_folder(older(tmp_path, **said))
     theirs = BertTokenizer({word: at for at, word in enumerate(WORDS)}, do_lower_case=lower, strip_accents=accents)
     assert made.encode_all(TEXTS) == [theirs(text)["input_ids"] for text in TEXTS]
     for pair in itertools.pairwise(filter(None, TEXTS)):  # an empty second one is none to transformers
@@ -44,7 +44,7 @@ def test_a_vocabulary_is_read_as_transformers_reads_it(tmp_path, lower, accents)
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(anything, min_size=1, max_size=2), longest=st.none() | st.integers(3, 9))
 def test_every_token_of_a_pair_tells_where_it_is_from(tmp_path_factory, texts, longest):
-    made = hf_folders.read(older(tmp_path_factory.mktemp("vocabulary"))).join([tuple(texts)], longest)[0]
+    made = hf_folders.read_folder(older(tmp_path_factory.mktemp("vocabulary"))).join([tuple(texts)], longest)[0]
     assert len(made.ids) <= (longest or len(made.ids))
     assert made.sides.count(-1) == 1 + len(texts) and made.segments == sorted(made.segments)
     for side, (start, end) in zip(made.sides, made.spans, strict=True):
@@ -53,12 +53,12 @@ def test_every_token_of_a_pair_tells_where_it_is_from(tmp_path_factory, texts, l
 
 
 def test_one_text_alone_has_the_ids_it_has_without_the_rest(tmp_path):
-    made = hf_folders.read(older(tmp_path))
+    made = hf_folders.read_folder(older(tmp_path))
     assert [one.ids for one in made.join([(text,) for text in TEXTS])] == made.encode_all(TEXTS)
 
 
 def test_a_pair_cannot_be_shorter_than_what_is_added(tmp_path):
-    made = hf_folders.read(older(tmp_path))
+    made = hf_folders.read_folder(older(tmp_path))
     assert len(made.join([("the", "cat")], 3)[0].ids) == 3
     with pytest.raises(Refusal, match="longest=2 is less than the 3 tokens that this tokenizer adds to a text"):
         made.join([("the", "cat")], 2)

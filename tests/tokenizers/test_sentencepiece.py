@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import Refusal
 from heedful.tokenizers import Tokenizer, train
-from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.from_sentencepiece import convert
 from heedful.tokenizers.sentencepiece.charsmap import sound, varint
 from heedful.tokenizers.sentencepiece.proto import Type, parse
 from heedful.tokenizers.training.unigram import rows
@@ -129,7 +129,7 @@ def test_control_tokens_are_no_text():
 
 
 def opened(name):
-    return Tokenizer(converted(parse(model(name))))
+    return Tokenizer(convert(parse(model(name))))
 
 
 def test_a_file_says_what_sentencepiece_says_of_it():
@@ -189,7 +189,7 @@ def test_scores_decide_which_pieces_merge_first_wherever_they_stand():
     letters = [(sign, -9.0, 1) for sign in "▁abc"]
     data = rebuilt(UNK, *letters, ("ab", -2.0, 1), ("bc", -1.0, 1), trainer=b"\x18\x02")
     theirs = sentencepiece.SentencePieceProcessor(model_proto=data)
-    ours = Tokenizer(converted(parse(data)))
+    ours = Tokenizer(convert(parse(data)))
     assert theirs.encode("abc", out_type=str) == ["▁", "a", "bc"]
     assert ours.encode("abc") == theirs.encode("abc")
 
@@ -197,7 +197,7 @@ def test_scores_decide_which_pieces_merge_first_wherever_they_stand():
 def test_pieces_that_are_not_used_are_never_given():
     rows_of = [UNK, *((sign, -3.0, 1) for sign in "▁ab"), ("ab", -1.0, 5), ("▁a", -2.0, 1)]
     theirs = sentencepiece.SentencePieceProcessor(model_proto=rebuilt(*rows_of))
-    ours = Tokenizer(converted(parse(rebuilt(*rows_of))))
+    ours = Tokenizer(convert(parse(rebuilt(*rows_of))))
     assert ours.encode("ab ab") == theirs.encode("ab ab")
     assert 4 not in ours.encode("ab ab")
 

@@ -49,7 +49,7 @@ def in_transformers(folder):
 
 
 def test_a_folder_of_marians_is_read_as_transformers_reads_it(marian):
-    ours, theirs = hf_folders.read(marian), in_transformers(marian)
+    ours, theirs = hf_folders.read_folder(marian), in_transformers(marian)
     assert len(ours) == len(theirs)
     for text in [*TEXTS[:60], *TEXTS[-60:], ">>fra<< Hello there", "a >>fra<< b", ">>deu<< Hallo", "  two  spaces "]:
         ids = ours.encode(text)
@@ -90,4 +90,4 @@ def test_a_vocabulary_that_is_none_is_refused(marian, tmp_path, vocab, said):
         (tmp_path / name).write_bytes((marian / name).read_bytes())
     (tmp_path / "vocab.json").write_text(vocab)
     with pytest.raises(Refusal, match=said):
-        hf_folders.read(tmp_path)
+        hf_folders.read_folder(tmp_path)

@@ -56,7 +56,7 @@ def test_a_file_is_never_read_whole(tmp_path, monkeypatch):
     path.write_text("\n".join(TEXTS * 5), encoding="utf-8")
     size = path.stat().st_size
     monkeypatch.setattr(text_files, "BLOCK", 4096)
-    original = text_files.opened
+    original = text_files.open_text
 
     class Counting:
         def __init__(self, file):
@@ -76,7 +76,7 @@ def test_a_file_is_never_read_whole(tmp_path, monkeypatch):
 
         return both()
 
-    monkeypatch.setattr(text_files, "opened", spying)
+    monkeypatch.setattr(text_files, "open_text", spying)
     longest = max(map(len, lines_of(path, told.append)))
     assert set(asked) == {4096} and len(asked) > size // 4096
     assert longest < 2 * 4096

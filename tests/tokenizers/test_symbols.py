@@ -9,7 +9,7 @@ import sentencepiece
 
 from heedful.errors import Refusal
 from heedful.tokenizers import Tokenizer, hf_folders
-from heedful.tokenizers.from_sentencepiece import converted
+from heedful.tokenizers.from_sentencepiece import convert
 from heedful.tokenizers.sentencepiece.proto import parse
 from tests.tokenizers.corpus import TEXTS
 from tests.tokenizers.test_sentencepiece import UNK, rebuilt
@@ -99,7 +99,7 @@ def test_symbols_that_unigram_could_split_in_several_ways_are_refused(symbols, s
 def test_a_folder_of_llamas_keeps_its_line_breaks(tmp_path):
     (tmp_path / "tokenizer.model").write_bytes(learned("bpe", ["\n", "\t"]))
     (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    made = hf_folders.read(tmp_path)
+    made = hf_folders.read_folder(tmp_path)
     theirs = sentencepiece.SentencePieceProcessor(str(tmp_path / "tokenizer.model"))
     assert made.encode("a\nb\t\tc\n") == [1, *theirs.encode("a\nb\t\tc\n")]
     assert made.decode(made.encode("a\nb\t\tc\n")) == "a\nb\t\tc\n"
@@ -108,7 +108,7 @@ def test_a_folder_of_llamas_keeps_its_line_breaks(tmp_path):
 def test_beside_symbols_a_word_that_is_a_piece_is_merged_as_any_other():
     pieces = [*((sign, -9.0, 1) for sign in "▁abcd"), ("bc", -1.0, 1), ("ab", -2.0, 1), ("cd", -3.0, 1)]
     data = rebuilt(UNK, *pieces, ("abcd", -4.0, 1), ("@-@", 0.0, 4), trainer=b"\x18\x02", rules=b"\x18\x00")
-    theirs, made = sentencepiece.SentencePieceProcessor(model_proto=data), Tokenizer(converted(parse(data)))
+    theirs, made = sentencepiece.SentencePieceProcessor(model_proto=data), Tokenizer(convert(parse(data)))
     assert theirs.encode("abcd@-@abcd", out_type=str) == ["a", "bc", "d", "@-@", "a", "bc", "d"]
     assert made.encode("abcd@-@abcd") == theirs.encode("abcd@-@abcd")
 
@@ -125,7 +125,7 @@ def test_marians_symbols_have_the_ids_that_transformers_gives_known_to_its_vocab
     (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "MarianTokenizer"}')
     for known in (tokens, left):
         (tmp_path / "vocab.json").write_text(json.dumps({token: at for at, token in enumerate([*known, "<pad>"])}))
-        ours, theirs = hf_folders.read(tmp_path), in_transformers(tmp_path)
+        ours, theirs = hf_folders.read_folder(tmp_path), in_transformers(tmp_path)
         for text in nasty(["\n", "\t", FULL, "peo", "a b", "ﬁ", "zz", ">>fra<<", ">>x\ny<<"], 100):
             if "<s>" not in text and "<unk>" not in text:  # which transformers reads as what they are not here
                 assert [*ours.encode(text), 0] == theirs(text)["input_ids"], text

@@ -11,7 +11,7 @@ import pytest
 
 from heedful.errors import Refusal
 from heedful.tokenizers import KINDS, SPECIAL, Tokenizer, train, train_files
-from heedful.tokenizers.training.learn import repeated
+from heedful.tokenizers.training.learn import repeat_words
 from heedful.tokenizers.training.unigram import rows, share_of
 from tests.tokenizers.corpus import TEXTS, WHOLE, every, tokenizer
 
@@ -122,7 +122,7 @@ def test_bpe_merges_the_most_frequent_pair_first():
 
 def test_words_are_given_to_trainers_as_often_as_they_occur():
     counts = {"a": 200_000, "bc": 3, "d": 1}
-    strings = list(repeated(counts, "|"))
+    strings = list(repeat_words(counts, "|"))
     assert max(map(len, strings)) < 200_000
     assert Counter("".join(strings).split("|")) == Counter(counts | {"": 1})
 

@@ -13,7 +13,7 @@ from heedful.formats import native
 from heedful.models import Spec
 from heedful.training.adapt.freeze_and_lora import Low, adapt, maps, merge, scales
 from heedful.training.loop import Loop
-from heedful.training.optimiser import described, optimiser_of
+from heedful.training.optimiser import describe_optimiser, optimiser_of
 from heedful.training.spec.run_spec import TrainingSpec
 from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
 
@@ -87,8 +87,8 @@ def test_rates_fall_from_the_answer_down_block_by_block(optimiser: str) -> None:
     for group in made.param_groups:
         assert {shares[parameter] for parameter in group["params"]} <= {group["scale"]}
     assert sum(len(group["params"]) for group in made.param_groups) == len(by_name)
-    assert described(made, optimiser).endswith(", their rates down to 0.0625 of the highest, layer by layer")
-    assert "their rates" not in described(optimiser_of(model, training(optimiser=optimiser)), optimiser)
+    assert describe_optimiser(made, optimiser).endswith(", their rates down to 0.0625 of the highest, layer by layer")
+    assert "their rates" not in describe_optimiser(optimiser_of(model, training(optimiser=optimiser)), optimiser)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import yaml
 import heedful
 from heedful.errors import Refusal
 from heedful.training import run
-from heedful.training.pretraining_stages import named
+from heedful.training.pretraining_stages import run_of_recipe
 from heedful.training.spec import recipes
 
 CPU = torch.device("cpu")
@@ -62,9 +62,9 @@ def test_a_network_that_was_chosen_goes_on_with_its_own_layers(tmp_path):
 
 def test_what_comes_before_has_the_same_data_but_for_what_is_said_of_them():
     spec = recipes.resolve("finetune-images", SMALL)
-    data = named(f"{MAE} data.samples=99", spec).data
+    data = run_of_recipe(f"{MAE} data.samples=99", spec).data
     assert (data.samples, data.held_out, data.pixels, data.name) == (99, 12, [8, 8], "shapes")
-    assert named(MAE, spec).data.samples == 60
+    assert run_of_recipe(MAE, spec).data.samples == 60
 
 
 def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
@@ -114,7 +114,7 @@ def test_what_will_not_work_is_refused_before_anything_is_trained(recipe, change
 def test_a_text_model_that_is_trained_first_reads_its_own_texts_and_hands_on_its_tokens(tmp_path):
     bert = "recipe:bert-text data=toy training.steps=1 training.batch=8 model.width=16 model.heads=2 model.depth=1"
     spec = recipes.resolve("classify", ["data=toy", "data.samples=60", "training.steps=1", f"start={bert}"])
-    assert (named(bert, spec).data.name, spec.data.name) == ("captions", "opinions")
+    assert (run_of_recipe(bert, spec).data.name, spec.data.name) == ("captions", "opinions")
     run.train(spec, tmp_path / "tuned", False, CPU)
     one, other = (tmp_path / f"{name}/model/tokenizer.json" for name in ("tuned-start", "tuned"))
     assert one.read_bytes() == other.read_bytes()
@@ -160,14 +160,14 @@ def test_a_network_that_will_be_chosen_is_foreseen_as_one_that_was(tmp_path):
 
 def test_what_is_trained_first_takes_the_version_of_the_data_it_is_trained_on():
     def first(*changes):
-        return named("recipe:dino training.steps=3", recipes.resolve("finetune-images", changes))
+        return run_of_recipe("recipe:dino training.steps=3", recipes.resolve("finetune-images", changes))
 
     shapes, others = first(), first("data='photos: mine/'")
     assert (shapes.model["local_crops"], others.model["local_crops"]) == (0, 4)
     assert "turn" in shapes.data.augment and "turn" not in others.data.augment
     assert [one.training.steps for one in (shapes, others)] == [3, 3]
     assert [one.data.name for one in (shapes, others)] == ["shapes", "photos: mine/"]
-    of_mae = named("recipe:mae training.steps=3", recipes.resolve("finetune-images", ["data=cifar10"]))
+    of_mae = run_of_recipe("recipe:mae training.steps=3", recipes.resolve("finetune-images", ["data=cifar10"]))
     assert of_mae.model["width"] == recipes.resolve("mae", ["data=cifar10"]).model["width"] > others.model["width"]
     by_files = recipes.resolve("dino", ["data.train=a.csv", "data.valid=b.csv", "data.test=c.csv"])
     assert by_files.model["local_crops"] == 4 and by_files.expected is None

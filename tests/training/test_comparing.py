@@ -10,7 +10,7 @@ import yaml
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.training.loop import Loop
-from heedful.training.spec.recipes import resolve, validated
+from heedful.training.spec.recipes import resolve, validate_spec
 from heedful.training.spec.run_spec import RunSpec
 from tests.training.runs import assert_same, contents, killed_at, short, train
 
@@ -56,7 +56,7 @@ def test_from_scratch_all_of_a_model_learns_whatever_is_spared_of_a_beginning(tm
     spared = {"training__freeze": "[inputs, encoder.blocks.0]", "training__layer_decay": 0.5}
     train(short("classify", start=start, compare="scratch", **TINY, **spared), tmp_path / "run")
     own, other = (
-        validated(yaml.safe_load((tmp_path / "run" / name / "run.yaml").read_text())).training
+        validate_spec(yaml.safe_load((tmp_path / "run" / name / "run.yaml").read_text())).training
         for name in ("", "scratch")
     )
     assert own.freeze == ["inputs", "encoder.blocks.0"] and own.layer_decay == 0.5

@@ -212,7 +212,7 @@ def test_another_family_of_a_part_drops_what_was_said_of_the_one_before():
     values = {"model": {"family": "composite", "encoder": dict(base), "decoder": dict(base)}}
     recipes.put(values, "model.encoder.family", "resnet")
     assert values["model"]["encoder"] == {"family": "resnet"} and values["model"]["decoder"] == base
-    over = recipes.merged(values, {"model": {"decoder": {"family": "resnet", "width": 8}}})
+    over = recipes.merge_values(values, {"model": {"decoder": {"family": "resnet", "width": 8}}})
     assert over["model"]["decoder"] == {"family": "resnet", "width": 8}
     one, two = (recipes.resolve("vit", keys).model for keys in (KEYS, KEYS[::-1]))  # in whatever order
     assert one == two and one["family"] == "swin" and one["width"] == 32 and "depth" not in one and "pool" not in one

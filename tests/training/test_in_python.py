@@ -10,7 +10,7 @@ from torch.utils.data import Dataset
 import heedful
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
-from heedful.objectives.objective import combined, primary
+from heedful.objectives.objective import combine, primary
 from heedful.tasks import TASKS
 from heedful.tasks.sets.set_classification import TASK as SETS
 from heedful.training.callbacks import Callback
@@ -136,7 +136,7 @@ def test_a_plain_torch_loop_over_the_parts_learns():
     optimiser, first = torch.optim.AdamW(model.parameters(), 3e-3), None
     for _step in range(30):
         losses = task.objective.losses(model, task.collate.batch(splits.train, work.learned), work.learned)
-        loss = combined(losses) / primary(losses).count
+        loss = combine(losses) / primary(losses).count
         loss.backward()
         first, last = first or loss.item(), loss.item()
         optimiser.step()

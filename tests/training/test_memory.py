@@ -14,7 +14,7 @@ from heedful.errors import Failure
 from heedful.tasks.work import Work
 from heedful.training.loop import Loop
 from heedful.training.microbatches import Portions
-from heedful.training.observe.out_of_memory import answered, room
+from heedful.training.observe.out_of_memory import name_what_lacked, room
 from heedful.training.precision import Precision
 from tests.training.runs import CHANGES, short, train
 
@@ -122,7 +122,7 @@ def test_a_cure_can_be_taken(tmp_path: Path) -> None:
 
 def test_any_other_error_goes_through() -> None:
     for error in (RuntimeError("shapes differ"), Failure("out of memory in forward: 1 GiB"), KeyError("out of memory")):
-        with pytest.raises(type(error)) as seen, answered("forward", short("reverse")):
+        with pytest.raises(type(error)) as seen, name_what_lacked("forward", short("reverse")):
             raise error
         assert seen.value is error
 

@@ -54,7 +54,7 @@ def bad_weights(loop: Loop, own: Any, *step: Any) -> Any:
 
 
 def finite(place: Path) -> bool:
-    _, parts = checkpoint.read(place)
+    _, parts = checkpoint.read_checkpoint(place)
     return all(bool(tensor.isfinite().all()) for tensors in parts.values() for tensor in tensors.values())
 
 

@@ -14,8 +14,8 @@ from heedful.safe.sealed_folders import write_tensors
 from heedful.training.optimiser import (
     Average,
     Orthogonal,
-    described,
-    hidden,
+    describe_optimiser,
+    hidden_matrices,
     optimiser_of,
     optimiser_state,
     restore_optimiser,
@@ -117,7 +117,7 @@ def test_matrices_of_one_shape_go_together_where_a_gpu_waits_and_as_torch_has_it
     monkeypatch.setattr(Orthogonal, "together", lambda self, matrix: True)
     optimiser = optimiser_of(together, named("muon"))
     moved(together, optimiser, steps)
-    assert all("momentum_buffer" in optimiser.state[matrix] for matrix in hidden(together))
+    assert all("momentum_buffer" in optimiser.state[matrix] for matrix in hidden_matrices(together))
     # Rounds of Newton and Schulz are made in bfloat16, whose sums end as their order has it.
     assert_close(one_by_one.state_dict(), together.state_dict(), 0.02 * 0.03 * steps)
     assert any(
@@ -174,10 +174,10 @@ def test_norms_and_biases_do_not_decay_and_all_else_does(family: str, numbers: d
 
 def test_the_groups_are_told_in_a_line() -> None:
     model = with_blocks()
-    assert described(optimiser_of(model, named("sgd")), "sgd") == (
+    assert describe_optimiser(optimiser_of(model, named("sgd")), "sgd") == (
         "sgd, 10 matrices with decay 0.1, 15 norms and biases without decay"
     )
-    assert described(optimiser_of(model, TrainingSpec(optimiser="muon", weight_decay=0)), "muon") == (
+    assert describe_optimiser(optimiser_of(model, TrainingSpec(optimiser="muon", weight_decay=0)), "muon") == (
         "muon, 8 matrices of blocks made orthogonal without decay, 2 matrices without decay, "
         "15 norms and biases without decay"
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from heedful.safe.json_and_tensors import read_tensors
 from heedful.tasks.work import Work
 from heedful.training import checkpoint, lock, precision, run
 from heedful.training.loop import Loop
-from heedful.training.pretraining_stages import settled
+from heedful.training.pretraining_stages import settle
 from heedful.training.record import Record, rows
 from heedful.training.spec import recipes
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
@@ -74,7 +75,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, recipe: 
     (tmp_path / "whole").mkdir(), (tmp_path / "cut").mkdir()
     with contextlib.chdir(tmp_path / "whole"):
         before = counted(spec, out) - spec.training.steps  # by what is trained first, such as a teacher
-        plan = loop_of(tmp_path, settled(spec, out, lambda *first: None)).portions.plan
+        plan = loop_of(tmp_path, settle(spec, out, lambda *first: None)).portions.plan
     with contextlib.chdir(tmp_path / "cut"):
         killed(spec, out, Loop, "step", before + 17)
         (place,) = checkpoint.all_of(out / "checkpoints")[-1:]
@@ -130,7 +131,7 @@ def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
         [(Record, "_write", 3)],
         [(run, "report", 1)],  # when all is learned, tested and written but the report
         [(run, "report", 1), (native, "write_model", 1)],
-        [(run.os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
+        [(os, "replace", 4)],  # when only the result is missing: two files are cut back, a report is written
     ],
 )
 def test_it_does_not_matter_where_a_run_is_cut(tmp_path: Path, whole: dict[str, bytes], cuts: list[Any]) -> None:
@@ -155,7 +156,7 @@ def test_a_run_can_be_cut_while_it_cuts_back_its_metrics(tmp_path: Path, whole: 
     spec = short("reverse", **HARD)
     killed(spec, tmp_path / "run", Loop, "step", 17)
     killed(spec, tmp_path / "run", Path, "write_text", 1, resume=True)
-    killed(spec, tmp_path / "run", run.os, "replace", 1, resume=True)
+    killed(spec, tmp_path / "run", os, "replace", 1, resume=True)
     train(spec, tmp_path / "run", resume=True)
     assert_same(contents(tmp_path / "run"), whole)
 

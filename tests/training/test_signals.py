@@ -79,7 +79,7 @@ def test_ctrl_c_finishes_the_step_saves_it_and_says_how_to_go_on(tmp_path: Path,
     said = process.communicate(timeout=60)[1].splitlines()[-1]
     assert process.returncode == 130
     (place,) = checkpoint.all_of(out / "checkpoints")
-    assert 28 <= checkpoint.read(place)[0].step < 200
+    assert 28 <= checkpoint.read_checkpoint(place)[0].step < 200
     before, _, after = said.partition("heedful train")
     assert before == "heedful: stopped and saved; go on with: "
     finish(*shlex.split(after))  # the very words that it said
@@ -178,7 +178,7 @@ def test_outside_of_steps_all_of_them_stop_what_runs_and_nohup_is_obeyed(
 
 
 def test_what_torchrun_hands_on_of_a_terminal_is_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signals, "launched", lambda: True)
+    monkeypatch.setattr(signals, "is_launched", lambda: True)
     with signals.finishing_the_step(print) as stop:
         raised(2)
     assert stop == [True, True]

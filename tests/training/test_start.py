@@ -10,10 +10,10 @@ import heedful
 from heedful.errors import Refusal
 from heedful.formats.weights import state
 from heedful.training import run as training
-from heedful.training.ablation import varied
+from heedful.training.ablation import vary
 from heedful.training.adapt.init_from import begin
 from heedful.training.prepare import prepare
-from heedful.training.pretraining_stages import settled
+from heedful.training.pretraining_stages import settle
 from heedful.training.spec import recipes
 
 CPU = torch.device("cpu")
@@ -54,7 +54,7 @@ def test_another_model_altogether_is_refused(tmp_path):
 
 def left(folder, *changes):
     run = recipes.resolve("finetune-images", [*SMALL, f"start={folder}", *changes])
-    return prepare(settled(run, folder, lambda spec, to: None), CPU)
+    return prepare(settle(run, folder, lambda spec, to: None), CPU)
 
 
 def test_no_probe_stands_on_a_layer_that_begins_anew(tmp_path):
@@ -79,7 +79,7 @@ def test_both_outputs_of_a_taught_model_learn_in_a_probe(tmp_path):
     heedful.save(heedful.build("vit", **sizes, classes=2, distilled=True), tmp_path / "taught")
     ready = left(tmp_path / "taught")
     assert "anew: outputs.weight, outputs.bias, distilled.weight, distilled.bias" in ready.start
-    assert varied(ready, "probe").training.freeze == ["inputs", "encoder"]
+    assert vary(ready, "probe").training.freeze == ["inputs", "encoder"]
 
 
 def test_images_of_another_size_are_named_where_they_are_why_it_does_not_fit(tmp_path):

@@ -11,8 +11,9 @@ from torch.nn.functional import cross_entropy
 
 from heedful.data.collate import to
 from heedful.models.text.transformer import PAD
-from heedful.training.loop import Loop, seed_step
+from heedful.training.loop import Loop
 from heedful.training.schedule import rate
+from heedful.training.training_step import seed_step
 from tests.judging import judged
 from tests.training.runs import CPU, Silent, first_samples, loop_of, short
 

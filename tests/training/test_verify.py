@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 from heedful.errors import Failure
 from heedful.training import resume_proof
-from heedful.training.resume_proof import Cut, chosen, difference
+from heedful.training.resume_proof import Cut, choose_cuts, difference
 
 WORDS = ["reverse", "data=toy", "data.samples=200", "data.held_out=16", "training.steps=40", "training.batch=8",
          "training.accumulate=2", "training.average=0.9", "model.dropout=0.1", "training.save_every=6",
@@ -18,7 +18,7 @@ WORDS = ["reverse", "data=toy", "data.samples=200", "data.held_out=16", "trainin
 
 def test_a_kill_at_a_step_and_one_inside_a_save_leave_the_same_bytes(tmp_path: Path) -> None:
     said: list[str] = []  # `make prove` has a hundred of them
-    assert resume_proof.verify(WORDS, tmp_path, chosen(2, 40, 1), said.append) is None
+    assert resume_proof.verify(WORDS, tmp_path, choose_cuts(2, 40, 1), said.append) is None
     assert said[-1] == "came to its end after 2 kills"
     assert sum(line.startswith("killed at step") for line in said) == 2
     assert sum("at file operation" in line for line in said) == 1
@@ -29,11 +29,11 @@ def test_a_kill_at_a_step_and_one_inside_a_save_leave_the_same_bytes(tmp_path: P
 
 def test_cuts_are_spread_over_the_run_by_turns_at_steps_and_inside_saves() -> None:
     for cuts, steps in ((5, 100), (7, 7), (10, 3), (1, 1)):
-        made = chosen(cuts, steps, 0)
+        made = choose_cuts(cuts, steps, 0)
         assert len(made) == cuts and all(1 <= cut.step <= steps for cut in made)
         assert [cut.operation > 0 for cut in made] == [at % 2 == 1 for at in range(cuts)]
         assert [cut.step for cut in made] == sorted(cut.step for cut in made)
-    assert chosen(5, 100, 0) == chosen(5, 100, 0) != chosen(5, 100, 1)
+    assert choose_cuts(5, 100, 0) == choose_cuts(5, 100, 0) != choose_cuts(5, 100, 1)
     assert str(Cut(3, 0)) == "at step 3" and str(Cut(3, 2)) == "at step 3, at file operation 2 after it"
 
 

@@ -16,7 +16,7 @@ from heedful.attention.card import Card
 from heedful.attention.grid.grid_sight import GridSight
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mask_and_bias import Bias
-from heedful.attention.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv, safe_softmax
 from heedful.attention.mechanisms.softmax import Softmax
 from heedful.attention.projections import Join, MultiHead
 from heedful.attention.sight import Sight
@@ -69,7 +69,7 @@ class Gated(Mechanism):
         return safe_softmax(sight.scores, sight)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        content = safe_softmax(q @ shared(k, q.shape[1]).mT / math.sqrt(q.shape[-1]), sight)
+        content = safe_softmax(q @ repeat_kv(k, q.shape[1]).mT / math.sqrt(q.shape[-1]), sight)
         return torch.lerp(
             content, self.placed(sight).to(content.dtype).expand_as(content), self.share.to(content.dtype)
         )
@@ -77,7 +77,7 @@ class Gated(Mechanism):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         plain = Sight(sight.mask, sight.rows, sight.columns, sight.batch, None, sight.order, sight.counted)
         content = CONTENT(q, k, v, plain)
-        return torch.lerp(content, self.placed(sight).to(v.dtype) @ shared(v, q.shape[1]), self.share.to(v.dtype))
+        return torch.lerp(content, self.placed(sight).to(v.dtype) @ repeat_kv(v, q.shape[1]), self.share.to(v.dtype))
 
 
 class GatedAttention(Attention):

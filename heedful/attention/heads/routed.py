@@ -39,12 +39,12 @@ class Routed(nn.Module):
         agreed = torch.zeros_like(votes[..., 0])  # B T H P
         made = y
         for _ in range(self.iterations):
-            made = squashed((agreed.softmax(-1).unsqueeze(-1) * votes).sum(2))  # B T P D
+            made = squash((agreed.softmax(-1).unsqueeze(-1) * votes).sum(2))  # B T P D
             agreed = agreed + (votes * made.unsqueeze(2)).sum(-1)
         return self.matrix(made.flatten(2))
 
 
-def squashed(x: Tensor) -> Tensor:
+def squash(x: Tensor) -> Tensor:
     """The same direction, with a length that grows from 0 to 1."""
     square = x.square().sum(-1, keepdim=True)
     return x * square.clamp(min=1e-12).sqrt() / (1 + square)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from heedful.attention.card import Card
 from heedful.attention.masks.image import Local
-from heedful.attention.masks.parts import Every, Turns, least, merged
+from heedful.attention.masks.parts import Every, Turns, least, merge_turns
 
 
 class Axial(Turns):
@@ -25,4 +25,4 @@ class Axial(Turns):
     )
 
     def __init__(self, heads: int, size: int) -> None:
-        super().__init__(heads, *merged(heads, Local(least("axial", size), memory=0), Every(size)))
+        super().__init__(heads, *merge_turns(heads, Local(least("axial", size), memory=0), Every(size)))

@@ -37,7 +37,7 @@ class BigBird(Mask):
         one, two = i.clamp(min=0) // self.size, j.clamp(min=0) // self.size
         seen = ((one - two).abs() <= 1) | (one < self.everywhere) | (two < self.everywhere)
         for number in range(self.links):
-            seen = seen | (two == drawn(one, number)) | (one == drawn(two, number))
+            seen = seen | (two == random_block(one, number)) | (one == random_block(two, number))
         return seen
 
     def near(self, rows: Tensor, length: int) -> Tensor | None:
@@ -51,7 +51,7 @@ class BigBird(Mask):
         return at[at < length]
 
 
-def drawn(block: Tensor, number: int) -> Tensor:
+def random_block(block: Tensor, number: int) -> Tensor:
     """A block before this one, by chance: the same whenever it is asked for.
 
     No product leaves 32 bits, in which the kernels of a GPU count positions.

@@ -31,7 +31,7 @@ class Turns(Mask):
         return self.masks
 
 
-def merged(heads: int, one: Mask, two: Mask) -> tuple[Mask, ...]:
+def merge_turns(heads: int, one: Mask, two: Mask) -> tuple[Mask, ...]:
     """Two masks for heads to take by turns; where there is one head alone, it sees what either shows."""
     return (one, two) if heads > 1 else (one | two,)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.attention.block_masks import SIDE
 from heedful.attention.card import Card
 from heedful.attention.mask_and_bias import Mask
-from heedful.attention.masks.parts import Every, Turns, least, merged
+from heedful.attention.masks.parts import Every, Turns, least, merge_turns
 
 FEW = 2048  # columns: it takes less time to look at so many in vain than to put keys and values in order
 
@@ -58,7 +58,7 @@ class Strided(Turns):
     )
 
     def __init__(self, heads: int, size: int) -> None:
-        super().__init__(heads, *merged(heads, Window(least("strided", size)), Every(size)))
+        super().__init__(heads, *merge_turns(heads, Window(least("strided", size)), Every(size)))
 
 
 class Fixed(Mask):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import taken_by_head
@@ -82,7 +82,7 @@ class Clustered(Mechanism):
         near = self.found(q, there)
         whose = members(near, self.clusters, there).to(q.dtype)
         mean = whose.mT @ q / whose.sum(2).clamp(min=1).unsqueeze(-1)
-        scores = mean @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5
+        scores = mean @ repeat_kv(k, q.shape[1]).mT / q.shape[-1] ** 0.5
         return near, hidden_softmax(scores, there.mT)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
@@ -91,7 +91,7 @@ class Clustered(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         near, looked = self.parts(q, k, sight)
-        return taken_by_head(looked @ shared(v, q.shape[1]), near)
+        return taken_by_head(looked @ repeat_kv(v, q.shape[1]), near)
 
 
 def members(near: Tensor, clusters: int, there: Tensor) -> Tensor:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
-from heedful.attention.mechanisms.mask_support import read
+from heedful.attention.mechanism import Mechanism, repeat_kv
+from heedful.attention.mechanisms.mask_support import reading_of
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 
@@ -40,7 +40,7 @@ class MemoryCompressed(Mechanism):
 
     def mixtures(self, sight: Sight, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """How much of every column is in each group, of keys and of values, B|1 H T|1 N S, and which rows see it."""
-        reading = read(sight, "memory_compressed")
+        reading = reading_of(sight, "memory_compressed")
         at, there = sight.columns, reading.there.squeeze(1).squeeze(-1)  # B|1 S
         count = at.shape[-1] if sight.counted else int(at.max()) + 1
         groups = torch.arange(max(1, -(-count // self.size)), device=at.device)
@@ -56,7 +56,7 @@ class MemoryCompressed(Mechanism):
     def parts(self, q: Tensor, k: Tensor, sight: Sight) -> tuple[Tensor, Tensor]:
         """Weights of rows for groups, B H T 1 N, and what of each column is in a group's value, B|1 H T|1 N S."""
         of_keys, of_values, seen = self.mixtures(sight, q.dtype)
-        groups = of_keys @ shared(k, q.shape[1]).unsqueeze(2)  # B H T|1 N D
+        groups = of_keys @ repeat_kv(k, q.shape[1]).unsqueeze(2)  # B H T|1 N D
         scores = q.unsqueeze(3) @ groups.mT / q.shape[-1] ** 0.5
         return hidden_softmax(scores, seen.unsqueeze(3)), of_values
 
@@ -66,4 +66,4 @@ class MemoryCompressed(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         looked, of_values = self.parts(q, k, sight)
-        return (looked @ (of_values @ shared(v, q.shape[1]).unsqueeze(2))).squeeze(3)
+        return (looked @ (of_values @ repeat_kv(v, q.shape[1]).unsqueeze(2))).squeeze(3)

@@ -10,8 +10,8 @@ from torch.linalg import solve, solve_triangular
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import shared
-from heedful.attention.mechanisms.mask_support import read
+from heedful.attention.mechanism import repeat_kv
+from heedful.attention.mechanisms.mask_support import reading_of
 from heedful.attention.mechanisms.running import Given, Running, chunks, earlier, exact
 from heedful.attention.sight import Sight
 
@@ -60,8 +60,8 @@ class DPFP(Running):
         return k[..., -1:].sigmoid()
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, dtype = read(sight, self.word).there, q.dtype
-        q, k = exact(q), shared(exact(k), q.shape[1])
+        there, dtype = reading_of(sight, self.word).there, q.dtype
+        q, k = exact(q), repeat_kv(exact(k), q.shape[1])
         asked, keys, share = self.features(q), self.features(k), self.share(k) * there
         one = torch.eye(k.shape[2], dtype=q.dtype, device=q.device)
         mended = solve(one + share * (keys @ keys.mT * earlier(sight.columns)), share * one)
@@ -69,7 +69,7 @@ class DPFP(Running):
 
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
         written = self.features(exact(k)), exact(v), self.share(exact(k)) * there
-        return self.features(exact(q)), *(shared(x, q.shape[1]) for x in written)
+        return self.features(exact(q)), *(repeat_kv(x, q.shape[1]) for x in written)
 
     def added(self, given: Given, past: Tensor | None) -> Tensor:
         return self.passed(given, past)[-1]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
@@ -54,6 +54,6 @@ class Informer(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         there = read_itself(sight, "informer")
-        scores = q @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5
+        scores = q @ repeat_kv(k, q.shape[1]).mT / q.shape[-1] ** 0.5
         mean = there.mT.to(q.dtype) / there.sum(2, keepdim=True).clamp(min=1)
         return torch.where(self.chosen(scores, there), hidden_softmax(scores, there.mT), mean)

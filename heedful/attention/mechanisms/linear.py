@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import elu, pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import shared
-from heedful.attention.mechanisms.mask_support import read
+from heedful.attention.mechanism import repeat_kv
+from heedful.attention.mechanisms.mask_support import reading_of
 from heedful.attention.mechanisms.running import Given, Running, chunks, exact
 from heedful.attention.sight import Sight
 
@@ -32,13 +32,17 @@ class LinearLike(Running):
         raise NotImplementedError
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        read(sight, self.word)
-        products = self.of_queries(exact(q)) @ shared(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
+        reading_of(sight, self.word)
+        products = self.of_queries(exact(q)) @ repeat_kv(self.of_keys(exact(k)), q.shape[1]).mT * sight.dense
         return self.portioned(products, products.sum(-1, keepdim=True)).to(q.dtype)
 
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
         one = pad(exact(v), (0, 1), value=1.0)  # behind the values, whose sum is the divisor
-        return self.of_queries(exact(q)), shared(self.of_keys(exact(k)) * there, q.shape[1]), shared(one, q.shape[1])
+        return (
+            self.of_queries(exact(q)),
+            repeat_kv(self.of_keys(exact(k)) * there, q.shape[1]),
+            repeat_kv(one, q.shape[1]),
+        )
 
     def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
         q, k, v = (chunks(x, CHUNK) for x in given)
@@ -56,7 +60,7 @@ class LinearLike(Running):
 
     def portioned(self, y: Tensor, total: Tensor) -> Tensor:
         """What is left when a row is divided by its sum."""
-        return divided(y, total)
+        return divide_rows(y, total)
 
 
 class Linear(LinearLike):
@@ -80,6 +84,6 @@ class Linear(LinearLike):
         return elu(k) + 1
 
 
-def divided(y: Tensor, total: Tensor) -> Tensor:
+def divide_rows(y: Tensor, total: Tensor) -> Tensor:
     """Each row by its sum; one that saw nothing stays zero. A clamped divisor would give it a gradient of NaN."""
     return y / total.masked_fill(total == 0, 1.0)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
-from heedful.attention.mechanisms.mask_support import read_whole, within
+from heedful.attention.mechanism import Mechanism, repeat_kv
+from heedful.attention.mechanisms.mask_support import check_positions, read_whole
 from heedful.attention.sight import Sight
 
 
@@ -41,13 +41,13 @@ class Linformer(Mechanism):
     def mixtures(self, sight: Sight, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """How much of every column is in each mixture, of keys and of values: B|1 1 R S each."""
         there = read_whole(sight, "linformer")
-        within(sight, self)
+        check_positions(sight, self)
         of_keys, of_values = self.shorten.to(dtype)[:, :, sight.columns.clamp(min=0)].transpose(1, 2)  # B|1 R S each
         return of_keys.unsqueeze(1) * there.mT, of_values.unsqueeze(1) * there.mT
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         of_keys, of_values = self.mixtures(sight, q.dtype)
-        scores = q @ shared(of_keys @ k, q.shape[1]).mT / q.shape[-1] ** 0.5
+        scores = q @ repeat_kv(of_keys @ k, q.shape[1]).mT / q.shape[-1] ** 0.5
         return scores.softmax(-1) @ of_values
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 
@@ -39,7 +39,7 @@ class LowRank(Mechanism):
     def narrowed(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         """Queries and keys by a few channels: B H T R each."""
         of_queries, of_keys = self.narrow.to(q.dtype)
-        return q @ of_queries, shared(k, q.shape[1]) @ of_keys
+        return q @ of_queries, repeat_kv(k, q.shape[1]) @ of_keys
 
     def near(self, sight: Sight) -> Tensor:
         """What is seen and near: B|1 H|1 T S."""
@@ -47,7 +47,7 @@ class LowRank(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         near, both = sight.once(("near", self.size), lambda: self.near(sight)), []
-        for asked, met, seen in ((*self.narrowed(q, k), sight.dense), (q, shared(k, q.shape[1]), near)):
+        for asked, met, seen in ((*self.narrowed(q, k), sight.dense), (q, repeat_kv(k, q.shape[1]), near)):
             scores = asked @ met.mT / asked.shape[-1] ** 0.5
             scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
             both.append(hidden_softmax(scores, seen))

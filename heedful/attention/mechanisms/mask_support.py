@@ -22,14 +22,14 @@ class Reading:
     there: Tensor
 
 
-def read(sight: Sight, name: str, hides: str = "padding and the future", other: str = "softmax") -> Reading:
+def reading_of(sight: Sight, name: str, hides: str = "padding and the future", other: str = "softmax") -> Reading:
     """The reading of a sight, or a refusal in the mechanism's name with an `other` that can; made once per forward."""
     if sight.bias is not None:
         raise Refusal(f"{name} adds nothing to its scores; use {other} with a bias, or {name} without one")
-    return sight.once("reading", lambda: _read(sight, name, hides, other))
+    return sight.once("reading", lambda: _make_reading(sight, name, hides, other))
 
 
-def _read(sight: Sight, name: str, hides: str, other: str) -> Reading:
+def _make_reading(sight: Sight, name: str, hides: str, other: str) -> Reading:
     parts = sight.mask.all_of()
     others = {type(part) for part in parts} - {Causal, Padding}
     if others == {Documents}:
@@ -55,7 +55,7 @@ def read_whole(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     if Causal in hidden:
         can = f"linear or {other}" if other == "softmax" and hidden <= {Causal, Padding} else other
         raise Refusal(f"{name} looks at the whole sequence, the future too; use {can} where that hides")
-    return read(sight, name, "padding", other).there
+    return reading_of(sight, name, "padding", other).there
 
 
 def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
@@ -66,7 +66,7 @@ def read_itself(sight: Sight, name: str, other: str = "softmax") -> Tensor:
     return there
 
 
-def within(sight: Sight, mechanism: Mechanism) -> None:
+def check_positions(sight: Sight, mechanism: Mechanism) -> None:
     """Refuses columns that stand beyond the positions that a mechanism has learned."""
     length, count = mechanism.length, sight.columns.shape[-1]
     last = count

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.sight import Sight
 
@@ -44,7 +44,7 @@ class Nystromformer(Mechanism):
         """Weights of rows for landmarks, their inverse among themselves, and of landmarks for columns."""
         there = read_itself(sight, self.name)
         mean = sight.once(("segments", self.landmarks), lambda: segments(there, self.landmarks))  # B|1 1 L T
-        k, mean = shared(k, q.shape[1]) * q.shape[-1] ** -0.5, mean.to(q.dtype)
+        k, mean = repeat_kv(k, q.shape[1]) * q.shape[-1] ** -0.5, mean.to(q.dtype)
         some_q, some_k, there, marked = mean @ q, mean @ k, there.mT, mean.any(-1, keepdim=True).mT
         one = torch.eye(mean.shape[2], dtype=q.dtype, device=q.device)
         among = hidden_softmax(some_q @ some_k.mT, marked)
@@ -53,7 +53,7 @@ class Nystromformer(Mechanism):
 
     def inverse(self, among: Tensor) -> Tensor:
         """The inverse of the weights among landmarks, or something like it: B H L L."""
-        return inverted(among, self.iterations)
+        return pseudo_inverse(among, self.iterations)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         to, inverse, of = self.parts(q, k, sight)
@@ -61,7 +61,7 @@ class Nystromformer(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         to, inverse, of = self.parts(q, k, sight)
-        return to @ (inverse @ (of @ shared(v, q.shape[1])))
+        return to @ (inverse @ (of @ repeat_kv(v, q.shape[1])))
 
 
 def segments(there: Tensor, landmarks: int) -> Tensor:
@@ -79,7 +79,7 @@ def hidden_softmax(scores: Tensor, seen: Tensor) -> Tensor:
     return scores.masked_fill(~(seen | blind), -torch.inf).softmax(-1).masked_fill(blind, 0.0)
 
 
-def inverted(x: Tensor, iterations: int) -> Tensor:
+def pseudo_inverse(x: Tensor, iterations: int) -> Tensor:
     """The pseudo-inverse of matrices whose rows sum to one, by a method of third order (Razavi et al., 2014)."""
     one = torch.eye(x.shape[-1], dtype=x.dtype, device=x.device)
     guess = x.mT / x.sum(-2).amax(-1)[..., None, None]

@@ -9,8 +9,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
-from heedful.attention.mechanisms.linear import divided
+from heedful.attention.mechanism import Mechanism, repeat_kv
+from heedful.attention.mechanisms.linear import divide_rows
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import exact, taken_by_head
@@ -63,7 +63,7 @@ class Reformer(Mechanism):
         return torch.where(there.squeeze(-1), hashes, last).argsort(dim=-1, stable=True)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, k = read_itself(sight, "reformer"), shared(k, q.shape[1])
+        there, k = read_itself(sight, "reformer"), repeat_kv(k, q.shape[1])
         chunk = self.orders(k, there).argsort(dim=-1) // self.size  # R B H T
         apart = chunk.unsqueeze(-1) - chunk.unsqueeze(-2)
         seen = ((apart >= 0) & (apart <= self.back)).any(0) & there.mT  # B H T T
@@ -74,7 +74,7 @@ class Reformer(Mechanism):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         there, dtype = read_itself(sight, "reformer"), q.dtype
         with torch.autocast(q.device.type, enabled=False):
-            q, k, v = (exact(shared(x, q.shape[1])) for x in (q, k, v))
+            q, k, v = (exact(repeat_kv(x, q.shape[1])) for x in (q, k, v))
             return self.looked(q, k, v, there).to(dtype)
 
     def looked(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Tensor:
@@ -93,7 +93,7 @@ class Reformer(Mechanism):
             weights = (scores - self.chunked(most, order)).exp()
             y = y + self.home(weights @ with_those_before(self.chunked(v, order), self.back), order)
             total = total + self.home(weights.sum(-1, keepdim=True), order)
-        return divided(y, total)
+        return divide_rows(y, total)
 
     def scored(self, q: Tensor, k: Tensor, order: Tensor) -> Tensor:
         """Scores of sorted positions for those in their chunk and in the chunks before it."""

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid, normalize, pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import shared
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms.linear import CHUNK, LinearLike
-from heedful.attention.mechanisms.mask_support import read
+from heedful.attention.mechanisms.mask_support import reading_of
 from heedful.attention.mechanisms.running import Given, chunks, earlier, exact
 from heedful.attention.sight import Sight
 
@@ -93,12 +93,12 @@ class GatedRFA(RFA):
 
     def gates(self, k: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """The logarithm of what each key leaves of all before it, and what it counts itself: B H S 1 both."""
-        said = shared(k[..., -1:], len(self.gate)) + self.gate.to(k.dtype)
+        said = repeat_kv(k[..., -1:], len(self.gate)) + self.gate.to(k.dtype)
         return logsigmoid(said) * there, (-said).sigmoid() * there
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there = read(sight, self.word).there
-        asked, keys = self.of_queries(exact(q)), shared(self.of_keys(exact(k)), q.shape[1])
+        there = reading_of(sight, self.word).there
+        asked, keys = self.of_queries(exact(q)), repeat_kv(self.of_keys(exact(k)), q.shape[1])
         left, counts = self.gates(exact(k), there)
         since = (sight.dense * left.mT) @ earlier(sight.columns).to(left.dtype)  # by all that a row sees and came later
         counted = counts.mT * since.exp() * sight.dense

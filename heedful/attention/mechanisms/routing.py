@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize, pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.mechanisms.running import taken_by_head
@@ -93,7 +93,7 @@ class Routing(Mechanism):
         return self.nearest(like, there)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        there, k = read_itself(sight, "routing"), shared(k, q.shape[1])
+        there, k = read_itself(sight, "routing"), repeat_kv(k, q.shape[1])
         nobody = torch.zeros(*q.shape[:2], self.centres.shape[1], q.shape[2], dtype=torch.bool, device=q.device)
         asks = nobody.scatter(-1, *self.nearest(self.alike(q)[1], there)).unsqueeze(-1)  # B H K T 1
         met = nobody.scatter(-1, *self.nearest(self.alike(k)[1], there)).unsqueeze(-2)  # B H K 1 T
@@ -102,9 +102,9 @@ class Routing(Mechanism):
         return within.sum(2) / asks.sum(2).clamp(min=1)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
-        there, (k, v) = read_itself(sight, "routing"), (shared(x, q.shape[1]) for x in (k, v))
+        there, (k, v) = read_itself(sight, "routing"), (repeat_kv(x, q.shape[1]) for x in (k, v))
         (rows, asks), (columns, met) = self.met(q, there), self.met(k, there)
-        asked, keys, values = gathered(q, rows), gathered(k, columns), gathered(v, columns)
+        asked, keys, values = gather_rows(q, rows), gather_rows(k, columns), gather_rows(v, columns)
         scores = asked @ keys.mT / q.shape[-1] ** 0.5  # B H K W W
         seen = hidden_softmax(scores, met.unsqueeze(-2)) @ values * asks.unsqueeze(-1)
         at = rows.flatten(2).unsqueeze(-1)
@@ -113,6 +113,6 @@ class Routing(Mechanism):
         return y / often.clamp(min=1)
 
 
-def gathered(x: Tensor, at: Tensor) -> Tensor:
+def gather_rows(x: Tensor, at: Tensor) -> Tensor:
     """The rows of x (B H T D) that each centre has (B H K W): B H K W D."""
     return taken_by_head(x, at.flatten(2)).unflatten(2, at.shape[2:])

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from heedful.attention.kv_cache import Memory
 from heedful.attention.mechanism import Mechanism
-from heedful.attention.mechanisms.mask_support import present, read
+from heedful.attention.mechanisms.mask_support import present, reading_of
 from heedful.attention.sight import Sight
 
 Given = tuple[Tensor, ...]  # what queries (B H T F) ask, then what is written: B H S F, B H S E, ...
@@ -53,7 +53,7 @@ class Running(Mechanism):
 
     def looked(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """What `forward` gives."""
-        reading = read(sight, self.word)
+        reading = reading_of(sight, self.word)
         itself = sight.counted and sight.rows is sight.columns
         if itself and q.shape[2] > PIECE and not q.is_cuda and not torch.compiler.is_compiling():
             return self.in_pieces(q, k, v, reading.there, reading.causal)
@@ -89,8 +89,8 @@ class Running(Mechanism):
         places = torch.cat([(2 * at + side).expand(batch, -1) for side, at in enumerate((columns, rows))], 1)
         order = places.argsort(dim=1, stable=True)
         asked = pad(q, (0, 0, columns.shape[1], 0))
-        together = [taken(x, order) for x in (asked, *(pad(x, (0, 0, 0, count)) for x in keys))]
-        return taken(self.run(tuple(together))[0], order.argsort(dim=1))[:, :, columns.shape[1] :]
+        together = [take_rows(x, order) for x in (asked, *(pad(x, (0, 0, 0, count)) for x in keys))]
+        return take_rows(self.run(tuple(together))[0], order.argsort(dim=1))[:, :, columns.shape[1] :]
 
     def recall(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
         with torch.autocast(q.device.type, enabled=False):
@@ -98,7 +98,7 @@ class Running(Mechanism):
 
     def recalled(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, memory: Memory) -> Tensor:
         """What `recall` gives."""
-        reading = read(sight, self.word)
+        reading = reading_of(sight, self.word)
         new = self.given(q, k, v, present(sight, sight.rows))  # a memory's rows are what is new
         lines = tuple(memory.lines(x) for x in new)
         past = memory.sum(self, (*lines[0].shape[:2], lines[0].shape[-1], lines[2].shape[-1]), lines[0])
@@ -108,7 +108,7 @@ class Running(Mechanism):
         return self.finished(memory.side_by_side(y)).to(q.dtype)
 
 
-def taken(x: Tensor, order: Tensor) -> Tensor:
+def take_rows(x: Tensor, order: Tensor) -> Tensor:
     """Rows of x (B H T D) in another order (B T)."""
     return x.gather(2, order[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
 
@@ -53,7 +53,7 @@ class SAC(Mechanism):
     def chances(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         """The logarithm of each column's chance in each row, far below zero where it is hidden: B H T S."""
         of_queries, of_keys = self.policy.to(q.dtype)
-        said = (q.detach() @ of_queries) @ (shared(k, q.shape[1]).detach() @ of_keys).mT / q.shape[-1] ** 0.5
+        said = (q.detach() @ of_queries) @ (repeat_kv(k, q.shape[1]).detach() @ of_keys).mT / q.shape[-1] ** 0.5
         return said.masked_fill(~sight.dense, -1e4).log_softmax(-1)
 
     def chosen(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
@@ -77,7 +77,7 @@ class SAC(Mechanism):
         return -(-((mixed.to(like.dtype) + 0.5) / PRIME).log()).log()
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        scores = q @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5
+        scores = q @ repeat_kv(k, q.shape[1]).mT / q.shape[-1] ** 0.5
         scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
         return hidden_softmax(scores, self.chosen(q, k, sight))
 

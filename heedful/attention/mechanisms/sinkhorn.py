@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv
 from heedful.attention.mechanisms.mask_support import read_itself
 from heedful.attention.mechanisms.nystromformer import hidden_softmax
 from heedful.attention.sight import Sight
@@ -62,7 +62,7 @@ class Sinkhorn(Mechanism):
     def parts(self, q: Tensor, k: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """Weights of each block's rows for itself and for what stands beside it, B H N C 2C, and the sorting."""
         there = self.blocks(there)
-        q, k = self.blocks(q), self.blocks(shared(k, q.shape[1])) * there
+        q, k = self.blocks(q), self.blocks(repeat_kv(k, q.shape[1])) * there
         mixed = self.sorting(q, k, there)
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, k)
         scores = q @ torch.cat((k, beside), 3).mT / q.shape[-1] ** 0.5
@@ -71,7 +71,7 @@ class Sinkhorn(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         there = read_itself(sight, "sinkhorn")
-        turn, back = closed(there, sight)
+        turn, back = close_up(there, sight)
         weights, mixed = self.parts(turn(q), turn(k), turn(there))
         own, beside = weights.chunk(2, -1)
         count, length = mixed.shape[-1], q.shape[2]
@@ -83,14 +83,14 @@ class Sinkhorn(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         there = read_itself(sight, "sinkhorn")
-        turn, back = closed(there, sight)
+        turn, back = close_up(there, sight)
         weights, mixed = self.parts(turn(q), turn(k), turn(there))
-        v = self.blocks(shared(turn(v), q.shape[1])) * self.blocks(turn(there))
+        v = self.blocks(repeat_kv(turn(v), q.shape[1])) * self.blocks(turn(there))
         beside = torch.einsum("bhnm,bhmcd->bhncd", mixed, v)
         return back((weights @ torch.cat((v, beside), 3)).flatten(2, 3)[:, :, : q.shape[2]])
 
 
-def closed(there: Tensor, sight: Sight) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+def close_up(there: Tensor, sight: Sight) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
     """How rows (B H T D) close up, padding last, so that blocks are those of the sequence alone; and the way back."""
     if sight.counted:  # padding stands at the end
         return (lambda x: x), (lambda x: x)

@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
-from heedful.attention.mask_and_bias import structure
-from heedful.attention.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mask_signature import structure
+from heedful.attention.mechanism import Mechanism, repeat_kv, safe_softmax
 from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
 
@@ -41,7 +41,7 @@ class SoftmaxLike(Mechanism):
         return self.scores(q, k)
 
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        scores = self.placed(q, shared(k, q.shape[1]), sight)
+        scores = self.placed(q, repeat_kv(k, q.shape[1]), sight)
         return safe_softmax(scores if sight.scores is None else scores + sight.scores.to(scores.dtype), sight)
 
     def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:
@@ -49,7 +49,7 @@ class SoftmaxLike(Mechanism):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         weights = torch.dropout(self.weights(q, k, sight), self.dropout, self.training)
-        return weights @ shared(v, q.shape[1])
+        return weights @ repeat_kv(v, q.shape[1])
 
 
 class Softmax(SoftmaxLike):
@@ -72,29 +72,25 @@ class Softmax(SoftmaxLike):
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         """By PyTorch's fused kernels, which never make a T x S tensor where the mask allows."""
-        scale, dropout, grouped = self.scale(q), self.dropout if self.training else 0.0, q.shape[1] != k.shape[1]
-        kernel: dict[str, Any] = {"dropout_p": dropout, "scale": scale, "enable_gqa": grouped}
-        if q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO:
+        if is_slow(q, k):
             with torch.autocast("cpu", enabled=False):
                 return Softmax.forward(self, q.float(), k.float(), v.float(), sight).to(q.dtype)
+        kernel: dict[str, Any] = {"scale": self.scale(q), "dropout_p": self.dropout * self.training}
         if sight.is_causal:
-            return scaled_dot_product_attention(q, k, v, is_causal=True, **kernel)
-        if sight.is_open and not grouped:  # first of all but one, since it is asked for every token that is written
+            return scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1], **kernel)
+        if is_unmasked(q, k, sight):  # asked early, since it is so for every token that is written
             return scaled_dot_product_attention(q, k, v, **kernel)
+        return self.way(sight, **kernel)(q, k, v, sight)
+
+    def way(self, sight: Sight, scale: float, dropout_p: float) -> Look:
+        """How what a sight hides is left out: by looking in pieces, where that is less work, or else by a mask."""
         if each := apart(sight):
-            return one_by_one(q, k, v, each, partial(Softmax.forward, self))
-        if sight.pays_in_blocks and not dropout:
-            return by_turns(q, k, v, sight, partial(blockwise, scale=scale))
+            return lambda q, k, v, _: one_by_one(q, k, v, each, partial(Softmax.forward, self))
+        if sight.pays_in_blocks and not dropout_p:
+            return partial(by_turns, look=partial(blockwise, scale=scale))
         if sight.pays_in_parts:
-            return by_turns(q, k, v, sight, partial(in_parts, look=partial(Softmax.forward, self)))
-        seen = sight.added(q.dtype)
-        if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
-            # Heads that share keys become rows over them: kernels that take a mask know of no groups.
-            rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
-            y = scaled_dot_product_attention(rows, k, v, seen, dropout, scale=scale).flatten(1, 2).unsqueeze(2)
-        else:
-            y = scaled_dot_product_attention(q, k, v, seen, **kernel)
-        return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
+            return partial(by_turns, look=partial(in_parts, look=partial(Softmax.forward, self)))
+        return partial(under_mask, scale=scale, dropout_p=dropout_p)
 
 
 class Scaled(Softmax):
@@ -121,6 +117,28 @@ class Dot(Softmax):
         super().__init__(dropout, scale=1.0)
 
 
+def is_slow(q: Tensor, k: Tensor) -> bool:
+    """Whether a CPU's kernels for numbers of 16 bits would be slower than those for 32."""
+    return q.device.type == "cpu" and q.dtype in SLOW and k.shape[2] <= FAST_UP_TO
+
+
+def is_unmasked(q: Tensor, k: Tensor, sight: Sight) -> bool:
+    """Whether every row sees everything and no heads share keys, so that kernels need no more than tensors."""
+    return sight.is_open and q.shape[1] == k.shape[1]
+
+
+def under_mask(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, dropout_p: float) -> Tensor:
+    """The kernels given a boolean, or scores to add; rows that see nothing become zero."""
+    seen, grouped = sight.added(q.dtype), q.shape[1] != k.shape[1]
+    if q.shape[2] == 1 and grouped and (seen is None or seen.shape[1] == 1):
+        # Heads that share keys become rows over them: kernels that take a mask know of no groups.
+        rows = q.unflatten(1, (k.shape[1], -1)).squeeze(3)  # B G R D
+        y = scaled_dot_product_attention(rows, k, v, seen, dropout_p, scale=scale).flatten(1, 2).unsqueeze(2)
+    else:
+        y = scaled_dot_product_attention(q, k, v, seen, dropout_p, scale=scale, enable_gqa=grouped)
+    return y if seen is None or not sight.may_be_blind else y.masked_fill(sight.blind, 0.0)
+
+
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, each: Sequence[Own], look: Look) -> Tensor:
     """Every sequence looks at itself alone, and padding sees nothing."""
     looked = []
@@ -138,12 +156,12 @@ def by_turns(q: Tensor, k: Tensor, v: Tensor, sight: Sight, look: Look) -> Tenso
     turns, heads = sight.turns, q.shape[1]
     if len(turns) == 1:
         return look(q, k, v, turns[0])
-    given = zip(*(dealt(x, len(turns)) for x in (q, shared(k, heads), shared(v, heads))), turns, strict=True)
+    given = zip(*(deal_heads(x, len(turns)) for x in (q, repeat_kv(k, heads), repeat_kv(v, heads))), turns, strict=True)
     seen = [look(*one).unbind(1) for one in given]
     return torch.stack([seen[head % len(turns)][head // len(turns)] for head in range(heads)], 1)
 
 
-def dealt(x: Tensor, turns: int) -> Sequence[Tensor]:
+def deal_heads(x: Tensor, turns: int) -> Sequence[Tensor]:
     """Each turn's heads; where turns come out even, gradients meet in one step, for slices each fill up with zeros."""
     if x.shape[1] % turns == 0:
         return x.unflatten(1, (-1, turns)).unbind(2)
@@ -185,7 +203,7 @@ def parts(sight: Sight) -> list[tuple[Tensor, Tensor, list[int] | None, Tensor]]
 def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Tensor:
     """The same by flex attention, which leaves out blocks that nobody sees."""
     if q.dtype == torch.float32:  # within a group flex sums gradients in one long row, four times farther from exact
-        k, v = shared(k, q.shape[1]), shared(v, q.shape[1])
+        k, v = repeat_kv(k, q.shape[1]), repeat_kv(v, q.shape[1])
     if sight.order is not None:
         q = sight.order(q)
     if (gathered := sight.gathered or sight.order) is not None:

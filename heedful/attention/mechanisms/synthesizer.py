@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.card import Card
-from heedful.attention.mechanisms.mask_support import within
+from heedful.attention.mechanisms.mask_support import check_positions
 from heedful.attention.mechanisms.softmax import SoftmaxLike
 from heedful.attention.sight import Sight
 
@@ -32,7 +32,7 @@ class Synthesizer(SoftmaxLike):
         raise NotImplementedError
 
     def placed(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
-        within(sight, self)
+        check_positions(sight, self)
         return self.made(q, sight).to(q.dtype).expand(len(q), -1, -1, -1)
 
 

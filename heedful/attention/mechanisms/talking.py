@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from heedful.attention.card import Card
-from heedful.attention.mechanism import Mechanism, safe_softmax, shared
+from heedful.attention.mechanism import Mechanism, repeat_kv, safe_softmax
 from heedful.attention.sight import Sight
 from heedful.errors import Refusal
 
@@ -39,15 +39,15 @@ class TalkingHeads(Mechanism):
     def weights(self, q: Tensor, k: Tensor, sight: Sight) -> Tensor:
         if sight.mask.heads > 1:
             raise Refusal("talking heads all see what one of them sees; use a mask that is the same for all heads")
-        scores = exchanged(q @ shared(k, q.shape[1]).mT / q.shape[-1] ** 0.5, self.before)
+        scores = mix_heads(q @ repeat_kv(k, q.shape[1]).mT / q.shape[-1] ** 0.5, self.before)
         scores = scores if sight.scores is None else scores + sight.scores.to(scores.dtype)
-        return exchanged(safe_softmax(scores, sight), self.after)
+        return mix_heads(safe_softmax(scores, sight), self.after)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
         count = max(1, AT_ONCE // max(1, q.shape[0] * q.shape[1] * k.shape[2]))
         if q.shape[2] <= count:
             return super().forward(q, k, v, sight)
-        k, v, at = shared(k, q.shape[1]), shared(v, q.shape[1]), torch.arange(q.shape[2], device=q.device)
+        k, v, at = repeat_kv(k, q.shape[1]), repeat_kv(v, q.shape[1]), torch.arange(q.shape[2], device=q.device)
         again = partial(checkpoint, self.part, use_reentrant=False, preserve_rng_state=False)  # nothing is drawn
         part = again if torch.is_grad_enabled() else self.part
         # Cut once, and not chosen by index: the gradient of a choice is as large as what it was chosen of.
@@ -62,6 +62,6 @@ class TalkingHeads(Mechanism):
         return self.weights(q[:, :, rows], k, sight.at(rows))
 
 
-def exchanged(x: Tensor, mixing: Tensor) -> Tensor:
+def mix_heads(x: Tensor, mixing: Tensor) -> Tensor:
     """Each head as a mixture of all: B H T S."""
     return torch.einsum("gh,bhts->bgts", mixing.to(x.dtype), x)

@@ -11,7 +11,8 @@ from torch.nn.functional import conv2d
 
 from heedful.attention import Attention, Causal, Everything, Memory, Padding, Sight
 from heedful.attention.card import Card
-from heedful.attention.mechanism import shared
+from heedful.attention.carried_scores import Carrying
+from heedful.attention.mechanism import repeat_kv
 from heedful.attention.mechanisms.mask_support import present
 from heedful.blocks.stacks.exchange import Exchange, scoring
 from heedful.errors import Refusal
@@ -49,10 +50,10 @@ class Predictive(Exchange):
             raise Refusal("predictive convolves scores over rows, hidden ones too; use realformer where masks hide")
         mechanism = scoring(attention, "predictive")
         q, k, v = attention.project(x, sight)
-        own = mechanism.placed(q, shared(k, q.shape[1]), sight)
+        own = mechanism.placed(q, repeat_kv(k, q.shape[1]), sight)
         given = self.foretold(number, told["scores"], own, sight) if number else torch.zeros_like(own)
         told["scores"] = own + given
-        return attention.join(mechanism(q, k, v, sight.carrying(given)))
+        return attention.join(mechanism(q, k, v, Carrying(sight, given)))
 
     def foretold(self, number: int, before: Tensor, own: Tensor, sight: Sight) -> Tensor:
         """What is added to a layer's own scores, so that they become a mixture: B H T S."""

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from heedful.attention import Attention, Memory, Sight
 from heedful.attention.card import Card
-from heedful.attention.mechanism import shared
+from heedful.attention.carried_scores import Carrying
+from heedful.attention.mechanism import repeat_kv
 from heedful.blocks.stacks.exchange import Exchange, scoring
 
 
@@ -33,7 +34,7 @@ class RealFormer(Exchange):
         q, k, v = attention.project(x, sight)
         k, v = (k, v) if memory is None else memory.keep(mechanism, k, v)
         before = told.get("scores")
-        y = mechanism(q, k, v, sight if before is None else sight.carrying(before))
-        own = mechanism.placed(q, shared(k, q.shape[1]), sight)
+        y = mechanism(q, k, v, sight if before is None else Carrying(sight, before))
+        own = mechanism.placed(q, repeat_kv(k, q.shape[1]), sight)
         told["scores"] = own if before is None else own + before
         return attention.join(y)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from heedful.data import line_files
-from heedful.data.formats.labelled_text import parsed
+from heedful.data.line_files import object_of
 from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 
@@ -38,13 +38,13 @@ class Dialogue:
         return f"{self.path}, line {self.line}" if self.line else "a sample"
 
 
-def read(place: str | Sides) -> list[Dialogue]:
+def read_dialogues(place: str | Sides) -> list[Dialogue]:
     """The conversations of a file."""
     if isinstance(place, Sides):
         raise Refusal("conversations are read from one file, not from a source and a target; give data=FILE")
     path = Path(place)
     lines = [(number, line) for number, line in enumerate(line_files.lines(path), 1) if line.strip()]
-    return [Dialogue(turns(parsed(line, path, number), path, number), str(path), number) for number, line in lines]
+    return [Dialogue(turns(object_of(line, path, number), path, number), str(path), number) for number, line in lines]
 
 
 def turns(row: dict[str, Any], path: Path, number: int) -> tuple[tuple[str, str], ...]:

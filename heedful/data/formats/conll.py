@@ -36,7 +36,7 @@ class Tagged:
         return f"{self.path}, line {self.line}" if self.line else "a sample"
 
 
-def read(place: str | Sides) -> list[Tagged]:
+def read_tagged(place: str | Sides) -> list[Tagged]:
     """The sentences of a file."""
     if isinstance(place, Sides):
         raise Refusal("words and their tags are read from one file, not from a source and a target; give data=FILE")
@@ -64,10 +64,10 @@ def sentences(path: Path) -> Iterator[Tagged]:
             if len(fields) != width:
                 raise Refusal(f"{path}, line {number}: {len(fields)} columns and not {width}; give each as many")
             words.append("_".join(fields[0].split()))  # or one word would be read as two
-            tags.append(checked(fields[-1].strip(), path, number))
+            tags.append(check_tag(fields[-1].strip(), path, number))
 
 
-def checked(tag: str, path: Path, number: int) -> str:
+def check_tag(tag: str, path: Path, number: int) -> str:
     """The tag itself, where it is one."""
     begins, dash, kind = tag.partition("-")
     if tag != OUTSIDE and not (begins in BEGINS | GOES_ON and dash and kind):

@@ -30,7 +30,7 @@ WORD = 50  # characters: words of fewer are not cut
 
 def shakespeare(home: Path) -> Splits[Text]:
     """Scenes of Shakespeare as nanoGPT divides them: the last tenth is both to choose by and to test on."""
-    place = plain(home, "input.txt")
+    place = plain_file(home, "input.txt")
     whole = text_of(place)
     first = int(0.9 * len(whole))
     held = [Text(whole[first:], str(place))]
@@ -39,11 +39,11 @@ def shakespeare(home: Path) -> Splits[Text]:
 
 def wikitext(home: Path) -> Splits[Text]:
     """WikiText's three files, a text each."""
-    places = [plain(home, f"{split}.txt") for split in ("train", "valid", "test")]
+    places = [plain_file(home, f"{split}.txt") for split in ("train", "valid", "test")]
     return Splits(*([Text(text_of(place), str(place))] for place in places))
 
 
-def plain(home: Path, name: str) -> Path:
+def plain_file(home: Path, name: str) -> Path:
     """A file of a public set, which may lie there gzipped."""
     found = next((path for path in (home / name, home / f"{name}.gz") if path.is_file()), None)
     if found is None:
@@ -57,7 +57,7 @@ SETS: dict[str, Callable[[Path], Splits[Text]]] = {"tinyshakespeare": shakespear
 # ---------------------------------------------------------------------- a user's own
 
 
-def read(where: str | Sides) -> list[Text]:
+def read_texts(where: str | Sides) -> list[Text]:
     """The text of a file, or those of all text files in a folder and the folders in it, in the order of their names."""
     if isinstance(where, Sides):
         raise Refusal("data.train.source and data.train.target are pairs, and this task reads texts; give data.train")
@@ -76,10 +76,10 @@ def is_text(path: Path) -> bool:
     return path.name.lower().endswith(ENDINGS) and path.is_file()
 
 
-def divided(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
+def divide_texts(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
     """Texts to learn from, and a tenth each to choose by and to test on: whole files, or the ends of each."""
     if not by_file(found, how):
-        return shared(found, what)
+        return share_out(found, what)
     if len(found) < 3:
         raise Refusal(f"{what} has {len(found)} files, too few to divide by file; set data.divide=share")
     ordered = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.place}".encode()).digest())
@@ -92,7 +92,7 @@ def by_file(found: Sequence[Text], how: str) -> bool:
     return how == "file" or (how == "auto" and len(found) >= BY_FILE)
 
 
-def shared(found: Sequence[Text], what: str) -> Splits[Text]:
+def share_out(found: Sequence[Text], what: str) -> Splits[Text]:
     """The first eight tenths of each text, the next and the last, cut where a line or a word ends."""
     sides: tuple[list[Text], list[Text], list[Text]] = ([], [], [])
     for one in found:
@@ -128,7 +128,7 @@ def documents(splits: Splits[Text], document: str) -> Splits[Text]:
     return Splits(*(list(cut(part, document)) for part in (splits.train, splits.valid, splits.test)))
 
 
-def held(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
+def regroup(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
     """The same texts, near-duplicates on one side: those that were parted are dealt as samples of a file are."""
     parts = (splits.train, splits.valid, splits.test)
     whole = [one for part in parts for one in part]

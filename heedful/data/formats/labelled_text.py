@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +46,7 @@ class Sentence:
         return same_spelling(*self.texts)
 
 
-def read(place: str | Sides) -> list[Sentence]:
+def read_sentences(place: str | Sides) -> list[Sentence]:
     """The sentences of a folder of folders or of a file: JSONL, CSV, or else lines with tabs."""
     if isinstance(place, Sides):
         raise Refusal("sentences with a class are read from one file, not from a source and a target; give data=FILE")
@@ -56,7 +55,7 @@ def read(place: str | Sides) -> list[Sentence]:
         return list(in_folders(path))
     ending = path.name.removesuffix(".gz").lower().rpartition(".")[2]
     made = of_objects(path) if ending in ("jsonl", "ndjson") else of_columns(path, ending == "csv")
-    found = [filled(one) for one in made]
+    found = [check_filled(one) for one in made]
     if not found:
         raise Refusal(f"{path} holds no samples below the names of its columns; add some")
     many: dict[str, int] = {}
@@ -67,7 +66,7 @@ def read(place: str | Sides) -> list[Sentence]:
     return found
 
 
-def filled(one: Sentence) -> Sentence:
+def check_filled(one: Sentence) -> Sentence:
     """The sentence itself, where neither it nor its class is empty."""
     if not one.label or not all(text.strip() for text in one.texts):
         raise Refusal(f"{one.place}: the {'text' if one.label else 'class'} is empty; fill it or drop the line")
@@ -86,7 +85,7 @@ def in_folders(folder: Path) -> Iterator[Sentence]:
 
 def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     """The rows of a file with commas or tabs: by the names of its columns, or else the class last."""
-    rows = list(line_files.rows(path)) if commas else tabbed(path)
+    rows = list(line_files.rows(path)) if commas else tabbed_rows(path)
     head = [field.strip().lower() for field in rows[0][1]]
     named = {name: head.index(name) for name in head}
     places, told = columns(named, f"{path}, line {rows[0][0]}"), named.get(TASK)
@@ -121,7 +120,7 @@ def unlike_the_rest(rows: Sequence[tuple[int, list[str]]]) -> bool:
     return words and labels[first[-1]] == 1 and len(others) > 1 and min(others) > 1
 
 
-def tabbed(path: Path) -> list[tuple[int, list[str]]]:
+def tabbed_rows(path: Path) -> list[tuple[int, list[str]]]:
     """The rows of a file with tabs that are not empty, each with its line."""
     return [(number, line.split("\t")) for number, line in enumerate(line_files.lines(path), 1) if line.strip()]
 
@@ -145,18 +144,9 @@ def of_objects(path: Path) -> Iterator[Sentence]:
     """The sentences of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = parsed(line, path, number)
+            row = line_files.object_of(line, path, number)
             found = columns(row, f"{path}, line {number}")
             if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
                 raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
             *texts, label = found
             yield Sentence(tuple(texts), str(label), str(path), number, str(row.get(TASK, "")))
-
-
-def parsed(line: str, path: Path, number: int) -> dict[str, Any]:
-    """The object of a line."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
-    return row if isinstance(row, dict) else {}

@@ -16,14 +16,14 @@ from heedful.errors import Refusal
 from heedful.terminal import progress
 
 
-def read(where: str | Sides) -> Sequence[Pair]:
+def read_pairs(where: str | Sides) -> Sequence[Pair]:
     """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line.
 
     Those of long files stay there, where they have no alignments.
     """
     paths = (where.source, where.target) if isinstance(where, Sides) else (where,)
     if isinstance(where, Sides) and where.alignment is not None:
-        return aligned(list(of_lines(list(map(lines, paths)), paths)), where)
+        return attach_links(list(of_lines(list(map(lines, paths)), paths)), where)
     if any(map(is_long, paths)):
         return in_files(paths)
     return list(of_lines(list(map(lines, paths)), paths))
@@ -46,7 +46,7 @@ def in_files(paths: Sequence[str]) -> Made[Pair]:
 def of_lines(found: Sequence[Sequence[str]], paths: Sequence[str]) -> Iterator[Pair]:
     """The pairs of the lines of one file or two."""
     made = both(found[0], found[1], paths[0], paths[1]) if len(paths) > 1 else split(found[0], paths[0])
-    return (filled(pair) for pair in made if pair.source.strip() or pair.target.strip())
+    return (check_filled(pair) for pair in made if pair.source.strip() or pair.target.strip())
 
 
 def both(source: Sequence[str], target: Sequence[str], first: str, second: str) -> Iterator[Pair]:
@@ -70,7 +70,7 @@ def split(found: Iterable[str], path: str) -> Iterator[Pair]:
             yield Pair(fields[0], fields[1], (path, path), line)
 
 
-def filled(pair: Pair) -> Pair:
+def check_filled(pair: Pair) -> Pair:
     """The pair itself, where neither side is empty."""
     for side, text in enumerate((pair.source, pair.target)):
         if not text.strip():
@@ -78,10 +78,10 @@ def filled(pair: Pair) -> Pair:
     return pair
 
 
-def aligned(pairs: list[Pair], sides: Sides) -> list[Pair]:
+def attach_links(pairs: list[Pair], sides: Sides) -> list[Pair]:
     """The pairs with the links of their file of alignments, checked against their words."""
     path, count = str(sides.alignment), len(lines(sides.source))
-    read = pharaoh.read(path)
+    read = pharaoh.read_links(path)
     if len(read) != count:
         raise Refusal(f"{path} has {len(read)} lines and {sides.source} has {count}; give each pair its line of links")
     made = []

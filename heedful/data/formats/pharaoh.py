@@ -14,7 +14,7 @@ NOTATION = re.compile(r"([0-9]{1,9})([-?p])([0-9]{1,9})")
 HOW = "write 3-4 for a link of source word 3 to target word 4, 3?4 or 3p4 for one that is only possible"
 
 
-def read(path: str | Path, first: int = 0) -> list[Links]:
+def read_links(path: str | Path, first: int = 0) -> list[Links]:
     """The links of each sentence of a file, gzipped or plain; a sentence that has none is an empty line.
 
     `3-4` is a sure link; `3?4` and `3p4` are possible ones: public gold files have the one or the other. `first` is the

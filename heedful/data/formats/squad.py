@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data import line_files
-from heedful.data.formats.labelled_text import parsed
+from heedful.data.line_files import object_of
 from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 from heedful.safe.plain_data import json_of
@@ -38,17 +38,17 @@ class Question:
         return f"{self.path}, question {self.line}" if self.line else "a sample"
 
 
-def read(place: str | Sides) -> list[Question]:
+def read_questions(place: str | Sides) -> list[Question]:
     """The questions of a file."""
     if isinstance(place, Sides):
         raise Refusal("questions are read from one file, not from a source and a target; give data=FILE")
     path = Path(place)
     lines = line_files.lines(path)
     if path.name.removesuffix(".gz").endswith(("jsonl", "ndjson")):
-        rows = [(n, parsed(line, path, n)) for n, line in enumerate(lines, 1) if line.strip()]
+        rows = [(n, object_of(line, path, n)) for n, line in enumerate(lines, 1) if line.strip()]
     else:
         rows = list(enumerate(squad("\n".join(lines), path), 1))
-    return [made(row, path, number) for number, row in rows]
+    return [question_of(row, path, number) for number, row in rows]
 
 
 def squad(text: str, path: Path) -> Iterator[dict[str, Any]]:
@@ -57,13 +57,13 @@ def squad(text: str, path: Path) -> Iterator[dict[str, Any]]:
         whole = json_of(text)
     except (ValueError, RecursionError) as error:
         raise unlike_squad(path, str(error)[:100]) from None
-    for article in listed(whole, "data", path):
-        for paragraph in listed(article, "paragraphs", path):
-            for question in listed(paragraph, "qas", path):
+    for article in objects_in_list(whole, "data", path):
+        for paragraph in objects_in_list(article, "paragraphs", path):
+            for question in objects_in_list(paragraph, "qas", path):
                 yield {**question, "context": paragraph.get("context")}
 
 
-def listed(whole: Any, name: str, path: Path) -> list[dict[str, Any]]:
+def objects_in_list(whole: Any, name: str, path: Path) -> list[dict[str, Any]]:
     """The objects of a list that an object of a file has by a name."""
     found = whole.get(name) if isinstance(whole, dict) else None
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -76,7 +76,7 @@ def unlike_squad(path: Path, fault: str) -> Refusal:
     return Refusal(f"{path} is not as SQuAD's files are: {fault}; or write lines of {HOW}")
 
 
-def made(row: dict[str, Any], path: Path, number: int) -> Question:
+def question_of(row: dict[str, Any], path: Path, number: int) -> Question:
     """The question of an object."""
     question, context, answers = row.get("question"), row.get("context"), row.get("answers", row.get("answer"))
     if isinstance(answers, dict) and isinstance(answers.get("text"), list):  # two lists, as some write them
@@ -93,10 +93,10 @@ def made(row: dict[str, Any], path: Path, number: int) -> Question:
     if not question.strip() or not context.strip():
         raise Refusal(f"{path}, question {number}: the question or the text is empty; fill it or drop it")
     found = Question(question, context, (), str(path), number)
-    return replace(found, answers=tuple(placed(one, found) for one in answers))
+    return replace(found, answers=tuple(place_answer(one, found) for one in answers))
 
 
-def placed(answer: Any, question: Question) -> tuple[str, int]:
+def place_answer(answer: Any, question: Question) -> tuple[str, int]:
     """An answer and its first character: as it says, or where it first stands in the text."""
     text = answer if isinstance(answer, str) else answer.get("text") if isinstance(answer, dict) else None
     start = answer.get("answer_start") if isinstance(answer, dict) else None

@@ -21,7 +21,7 @@ from heedful.safe.opening import content
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "coloured", "picture", "seen", "viewed", "written"]
+__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "as_hwc", "as_rgb", "as_text", "picture", "view"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
@@ -49,24 +49,24 @@ def picture(source: Path | str, size: Size, processor: Processor | None = None) 
     A processor says how it comes to the shape, which may be several times as large as the processor's own.
     """
     if is_array(source):
-        return fitted(npy_pictures.array(bytes_of(source), size.channels), size, processor)
+        return fit_array(npy_pictures.array(bytes_of(source), size.channels), size, processor)
     if size.channels not in MODES:
         cure = f"give arrays ({npy_pictures.ENDING}) of rows x columns x {size.channels}"
         raise Refusal(f"{size.channels} channels are wanted, and images have {MEANT}; {cure}")
     least = None if processor else (size.wide, size.high)
-    image = opened(source, least, size.channels in CLEAR).convert(MODES[size.channels])
-    pixels = np.array(shaped(image, size, processor), dtype=np.uint8)  # a copy of its own
+    image = open_image(source, least, size.channels in CLEAR).convert(MODES[size.channels])
+    pixels = np.array(shape_image(image, size, processor), dtype=np.uint8)  # a copy of its own
     return np.ascontiguousarray(pixels.reshape(size.high, size.wide, size.channels).transpose(2, 0, 1))
 
 
-def viewed(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
+def view(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
     """The picture of a file, or of a text, as people see it: 3 H W."""
     if is_array(source):
-        return seen(picture(source, size, processor))
+        return as_rgb(picture(source, size, processor))
     return picture(source, size._replace(channels=3), processor)
 
 
-def seen(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def as_rgb(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """A picture (C H W) as people see it: what is transparent is white, and of many channels the first three; 3 H W."""
     count = len(pixels)
     shown = pixels[:3] if count > 2 else pixels[:1]
@@ -93,7 +93,7 @@ def bytes_of(source: Path | str) -> bytes:
         raise Broken((str(error).splitlines() or ["not whole"])[0][:120]) from None
 
 
-def opened(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Image.Image:
+def open_image(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Image.Image:
     """The image itself, upright and in grey or colour; decoded no larger than needed where it is far above `least`."""
     try:
         with Image.open(io.BytesIO(bytes_of(source)), formats=FORMATS) as image:
@@ -104,7 +104,7 @@ def opened(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Im
             if least is not None:
                 image.draft(None, (2 * max(least), 2 * max(least)))  # a JPEG can be decoded at an eighth of its size
             image.load()
-            return plain(upright(image), clear)
+            return eight_bits(upright(image), clear)
     except Broken:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
@@ -120,7 +120,7 @@ def upright(image: Image.Image) -> Image.Image:
     return image.transpose(TURNS[held]) if isinstance(held, int) and held in TURNS else image
 
 
-def plain(image: Image.Image, clear: bool = False) -> Image.Image:
+def eight_bits(image: Image.Image, clear: bool = False) -> Image.Image:
     """The image in 8 bits of grey or of red, green and blue; what is transparent is white, or stays so (`clear`)."""
     if image.mode in DEEP:
         levels = np.clip(np.asarray(image).astype(np.int64), 0, 65535) >> 8
@@ -134,7 +134,7 @@ def plain(image: Image.Image, clear: bool = False) -> Image.Image:
     return image if image.mode in ("L", "RGB") else image.convert("L" if image.mode == "1" else "RGB")
 
 
-def shaped(image: Image.Image, size: Size, processor: Processor | None = None) -> Image.Image:
+def shape_image(image: Image.Image, size: Size, processor: Processor | None = None) -> Image.Image:
     """The image scaled to fill a shape, its middle kept; or resized and cropped as a processor says."""
     if processor is None:
         same = image.size == (size.wide, size.high)
@@ -151,11 +151,11 @@ def shaped(image: Image.Image, size: Size, processor: Processor | None = None) -
     return image.crop((left, top, left + size.wide, top + size.high))  # black where nothing is
 
 
-def fitted(pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
+def fit_array(pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
     """Each channel of an array brought to a shape: C H W."""
     if processor is None and pixels.shape[1:] == (size.high, size.wide):
         return pixels
-    return np.stack([np.asarray(shaped(Image.fromarray(one), size, processor)) for one in pixels])
+    return np.stack([np.asarray(shape_image(Image.fromarray(one), size, processor)) for one in pixels])
 
 
 def inline(text: str) -> bytes:
@@ -166,15 +166,15 @@ def inline(text: str) -> bytes:
         raise Broken(f"it is no base64: {error}") from None
 
 
-def written(pixels: NDArray[np.uint8]) -> str:
+def as_text(pixels: NDArray[np.uint8]) -> str:
     """A picture (C H W) as a text that `picture` reads, to the last bit."""
     if len(pixels) not in MODES:
-        return INLINE[1] + base64.b64encode(npy_pictures.stored(pixels)).decode("ascii")
+        return INLINE[1] + base64.b64encode(npy_pictures.npy_bytes(pixels)).decode("ascii")
     stream = io.BytesIO()
     Image.fromarray(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0)).save(stream, "PNG")
     return INLINE[0] + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def coloured(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def as_hwc(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """A picture (C H W) as people see it: H W 3."""
-    return np.ascontiguousarray(seen(pixels).transpose(1, 2, 0))
+    return np.ascontiguousarray(as_rgb(pixels).transpose(1, 2, 0))

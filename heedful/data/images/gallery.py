@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.images.decode import Broken, Size, fitted, picture, written
+from heedful.data.images.decode import Broken, Size, as_text, fit_array, picture
 from heedful.data.near_duplicates import digest
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
@@ -39,7 +39,7 @@ class Gallery:
         if self.processor is None:
             return found
         size = Size(found.shape[1], *self.processor.shape)
-        return np.stack([fitted(one, size, self.processor) for one in found])
+        return np.stack([fit_array(one, size, self.processor) for one in found])
 
     def sums(self) -> list[str]:
         """The SHA-256 of all bytes that they are made of, a sum or several."""
@@ -73,7 +73,7 @@ class Picture:
     @property
     def as_input(self) -> str:
         """The picture as `predict` and `look` take it: its file, or a text that holds it."""
-        return self.place if self.is_file else written(self.gallery.pixels[self.at])
+        return self.place if self.is_file else as_text(self.gallery.pixels[self.at])
 
     @property
     def called(self) -> str:

@@ -114,13 +114,13 @@ def read_cifar(folder: Path) -> Halves:
     if (folder / "train_labels.bin").is_file():
         return sheets(folder)
     archive = folder / "cifar-10-binary.tar.gz"
-    records = unpacked(archive) if archive.is_file() else {}
+    records = unpack_archive(archive) if archive.is_file() else {}
     train = [records_of(folder / f"data_batch_{n}.bin", records) for n in range(1, 6)]
     halves = {"train": np.concatenate(train), "test": records_of(folder / "test_batch.bin", records)}
     return {half: (rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]) for half, rows in halves.items()}
 
 
-def unpacked(archive: Path) -> dict[str, bytes]:
+def unpack_archive(archive: Path) -> dict[str, bytes]:
     """The files of records in an archive by name, without their folders; nothing is written."""
     try:
         data = gzip.GzipFile(fileobj=io.BytesIO(content(archive, ARCHIVE))).read(ARCHIVE + 1)

@@ -40,10 +40,10 @@ def array(data: bytes, channels: int) -> NDArray[np.uint8]:
     turned = found[2] == b"True"  # the first axis goes fastest
     numbers = np.frombuffer(data, WHOLE[kind], offset=first).reshape(sizes[::-1] if turned else sizes)
     levels = (numbers >> 8 if numbers.itemsize == 2 else numbers).astype(np.uint8)
-    return np.ascontiguousarray(stood(levels.T if turned else levels, channels))
+    return np.ascontiguousarray(channels_first(levels.T if turned else levels, channels))
 
 
-def stood(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
+def channels_first(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     """Rows, columns and channels as C H W."""
     if numbers.ndim == 2 and channels == 1:
         numbers = numbers[..., None]
@@ -56,7 +56,7 @@ def stood(numbers: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
     return made
 
 
-def stored(pixels: NDArray[np.uint8]) -> bytes:
+def npy_bytes(pixels: NDArray[np.uint8]) -> bytes:
     """A picture (C H W) as such a file."""
     stream = io.BytesIO()
     np.save(stream, np.ascontiguousarray(pixels.transpose(1, 2, 0)))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
 from heedful.data.near_duplicates import by_side, digests, held_together
 from heedful.data.parallel_sample import Sides
-from heedful.data.splits import Splits, divided, taught
+from heedful.data.splits import Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
 
@@ -54,7 +53,7 @@ class Published:
         return made[0], made[1]
 
 
-def published(folder: Path, clothes: bool = False) -> Published | None:
+def published_in(folder: Path, clothes: bool = False) -> Published | None:
     """The public set that a folder holds, by its files; `clothes` says that MNIST's are Fashion-MNIST's."""
     if mnist_and_cifar.has_cifar(folder):
         found, known = mnist_and_cifar.read_cifar(folder), mnist_and_cifar.CIFAR
@@ -84,7 +83,9 @@ def held_out(train: Sequence[Picture], test: Sequence[Picture], what: str, count
 
 def answerable(splits: Splits[Picture], what: str) -> Splits[Picture]:
     """The same, but a class that would be held out as a whole is learned from."""
-    return taught(splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class")
+    return learn_unseen(
+        splits, lambda one: [one.label], lambda one: one.content, f"{what} has too few images of each class"
+    )
 
 
 def of_halves(
@@ -103,18 +104,18 @@ def of_halves(
 
 def apart(pictures: Sequence[Picture], what: str, seed: int) -> Splits[Picture]:
     """Pictures of one folder or list, divided; equal files or pixels never stand on two sides."""
-    sides = divided(pictures, lambda one: sum_of(Path(one.place)), what, seed, lambda one: one.content)
+    sides = divide_samples(pictures, lambda one: sum_of(Path(one.place)), what, seed, lambda one: one.content)
     return answerable(sides, what)
 
 
-def read(
+def read_pictures(
     place: str | Sides, size: Size, broken: Literal["refuse", "skip"], processor: Processor | None
 ) -> list[Picture]:
     """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label."""
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
     path = Path(place)
-    found = in_folders(path) if path.is_dir() else list(listed(path))
+    found = in_folders(path) if path.is_dir() else list(images_of_list(path))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
     return of_files(found, size, broken, str(path), processor)
@@ -139,7 +140,7 @@ def is_image(path: Path) -> bool:
     return path.suffix.lower() in ENDINGS
 
 
-def listed(path: Path) -> Iterator[tuple[Path, str]]:
+def images_of_list(path: Path) -> Iterator[tuple[Path, str]]:
     """Each image of a list and its label; paths are taken from where the list lies."""
     if is_image(path):
         raise Refusal(f"{path} is one image, and no set of them; give a folder with a folder of images for each class")
@@ -170,19 +171,10 @@ def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
     """Line, path and label of a file of JSON objects, one a line."""
     for number, line in enumerate(line_files.lines(path), 1):
         if line.strip():
-            row = parsed(line, path, number)
+            row = line_files.object_of(line, path, number)
             file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
             if not isinstance(file, str) or not isinstance(label, str | int):
                 lacking = "label" if isinstance(file, str) else "image"
                 cure = '{"image": "a.jpg", "label": "cat"}'
                 raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
             yield number, file, str(label)
-
-
-def parsed(line: str, path: Path, number: int) -> dict[str, Any]:
-    """The object of a line."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
-    return row if isinstance(row, dict) else {}

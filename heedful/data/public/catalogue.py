@@ -28,14 +28,14 @@ class PublicSet:
         return sum(file.bytes for file in self.files)
 
 
-def published(base: str, *files: tuple[str, int, str], under: str = "") -> tuple[PublicFile, ...]:
+def published_files(base: str, *files: tuple[str, int, str], under: str = "") -> tuple[PublicFile, ...]:
     """Describe files that are published side by side at one address, each as (name, bytes, sha256)."""
     return tuple(PublicFile(under + name, base + name, sha256, size) for name, size, sha256 in files)
 
 
-def renamed(base: str, *files: tuple[str, int, str], names: tuple[str, ...]) -> tuple[PublicFile, ...]:
+def renamed_files(base: str, *files: tuple[str, int, str], names: tuple[str, ...]) -> tuple[PublicFile, ...]:
     """Describe files that are published side by side, and what they are called here."""
-    made = published(base, *files)
+    made = published_files(base, *files)
     return tuple(replace(file, path=name) for file, name in zip(made, names, strict=True))
 
 
@@ -43,7 +43,7 @@ TINYSHAKESPEARE = PublicSet(
     "tinyshakespeare",
     "scenes of Shakespeare, a million characters (language model)",
     "text in the public domain, repository MIT (karpathy/char-rnn)",
-    published(
+    published_files(
         "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/",
         ("input.txt", 1115394, "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"),
     ),
@@ -53,7 +53,7 @@ WIKITEXT2 = PublicSet(
     "wikitext-2",
     "articles of Wikipedia, two million words, rare ones <unk> (language model; Merity et al., 2016)",
     "CC BY-SA",
-    published(
+    published_files(
         "https://raw.githubusercontent.com/pytorch/examples/main/word_language_model/data/wikitext-2/",
         ("train.txt", 10797148, "9e9fa1ad55b1c2c95b08e37dd8e653f638fac2c6de904b79e813611eefbc985f"),
         ("valid.txt", 1121681, "f0737ed31fc1329026e95cb8b98e19c2a182c39c240ab909dc31abf2f8af58e8"),
@@ -65,7 +65,7 @@ FASHION_MNIST = PublicSet(
     "fashion-mnist",
     "70,000 grey pictures of clothes, 28 x 28, in ten classes (Xiao et al., 2017)",
     "MIT, copyright Zalando SE",
-    published(
+    published_files(
         # Upstream offers no https at this address; the checksums below stand in for it.
         "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
         ("train-images-idx3-ubyte.gz", 26421880, "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"),
@@ -79,7 +79,7 @@ CIFAR10 = PublicSet(
     "cifar10",
     "60,000 colour pictures of animals and vehicles, 32 x 32, in ten classes (Krizhevsky, 2009)",
     "none stated; for research, with citation",
-    published(
+    published_files(
         "https://www.cs.toronto.edu/~kriz/",
         ("cifar-10-binary.tar.gz", 170052171, "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
     ),
@@ -89,7 +89,7 @@ MULTI30K = PublicSet(
     "multi30k",
     "31,014 captions of photographs in English, German and French (translation; Elliott et al., 2016, 2017)",
     "none stated; for research, with citation",
-    published(
+    published_files(
         "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/",
         ("train.en.gz", 568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
         ("train.de.gz", 637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
@@ -102,7 +102,7 @@ MULTI30K = PublicSet(
         ("test_2016_flickr.fr.gz", 22310, "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90"),
         under="raw/",
     )
-    + published(
+    + published_files(
         "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/tok/",
         ("train.lc.norm.tok.en", 1837696, "08925f8e0572bcd5a006702fc5fe20e2d77c6917d4eebd576fc20de6693c2119"),
         ("train.lc.norm.tok.de", 2150008, "cb5a23529b65ec2061f1dc446192a9c37382b63cc75f81a0be59d34894b3a505"),
@@ -125,13 +125,13 @@ SST = PublicSet(
     "sst",
     "sentences and phrases of film reviews, good or bad: SST-2 (Socher et al., 2013)",
     "for research, with citation",
-    published(
+    published_files(
         STSA,
         ("stsa.binary.train", 738844, "71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338"),
         ("stsa.binary.dev", 94400, "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1"),
         ("stsa.binary.test", 193562, "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b"),
     )
-    + renamed(
+    + renamed_files(
         ALPS,
         ("train.tsv", 3422882, "920e317b2c52e12cd22db1da2c6708312bd7dc4f3712b9bbf1b50ee6c2c792ba"),
         ("dev.tsv", 383214, "92353770071a2a889f75d000a38a9e541ea8f0a5499e50f040b17917a5cbf66f"),
@@ -144,7 +144,7 @@ WNUT17 = PublicSet(
     "wnut17",
     "messages of the web with the names in them: persons, places, groups and more (Derczynski et al., 2017)",
     "CC BY 4.0",
-    renamed(
+    renamed_files(
         "https://raw.githubusercontent.com/leondz/emerging_entities_17/master/",
         ("wnut17train.conll", 493781, "731820e13f71af324c6b55a1575ec2ce59fbaa2a0806f8f0400b98d56cd6a7a5"),
         ("emerging.dev.conll", 114749, "e053b752b8155113ca66e7db08af5f2f5f43ab993694e4774f1ec5bad42312d8"),

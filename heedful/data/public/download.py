@@ -13,7 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 from heedful.data.public.catalogue import PUBLIC, PublicFile, PublicSet
-from heedful.errors import Failure, Refusal, unknown
+from heedful.errors import Failure, Refusal, unknown_word
 
 PIECE = 1 << 16  # bytes read at a time
 PATIENCE = 30.0  # seconds without a byte before a download is given up
@@ -30,16 +30,16 @@ def folder() -> Path | None:
     return path
 
 
-def known(name: str) -> PublicSet:
+def find_set(name: str) -> PublicSet:
     """The set of that name, or a refusal that lists them."""
     if name not in PUBLIC:
-        raise unknown("data set", name, PUBLIC)
+        raise unknown_word("data set", name, PUBLIC)
     return PUBLIC[name]
 
 
 def find(name: str) -> Path | None:
     """Where HEEDFUL_DATA holds a complete and unaltered copy of a set, if it does."""
-    public, root = known(name), folder()
+    public, root = find_set(name), folder()
     if root is None:
         return None
     whole = all(any(_is(copy, file) for copy in _copies(root / name, file)) for file in public.files)
@@ -48,7 +48,7 @@ def find(name: str) -> Path | None:
 
 def home(name: str) -> Path:
     """The folder of a set that is at hand: under HEEDFUL_DATA, or under `data/`, where `get` puts it."""
-    known(name)
+    find_set(name)
     places = [place / name for place in (folder(), Path("data")) if place is not None]
     for place in places:
         if place.is_dir():
@@ -72,7 +72,7 @@ def get(
     Files that are already there are checked and left alone. `progress` hears how many more bytes are done, up to the
     size of the set; `say` hears where each file came from.
     """
-    public, home = known(name), into / name
+    public, home = find_set(name), into / name
     progress, say = progress or _unheard, say or _unheard
     try:
         missing = [file for file in public.files if not _holds(home, file, progress)]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, create_model
 from heedful.data.formats import documents
 from heedful.data.public import download
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader, Share, Tokenized
-from heedful.data.splits import Splits, opened
+from heedful.data.splits import Splits, open_splits
 from heedful.data.texts_on_disk import Text
 
 CAPTIONS = "captions"  # the name of texts that are made on the fly
@@ -69,12 +69,14 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
 
     def read(self, seed: int) -> Splits[Text]:
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:
-            divided = documents.divided(found, what, self.divide, self.split_seed)
+            divided = documents.divide_texts(found, what, self.divide, self.split_seed)
             made = documents.documents(divided, self.document)
             running = self.document == "file" and not documents.by_file(found, self.divide)
-            return made if running else documents.held(made, what, self.split_seed)  # ends of texts have no duplicates
+            # ends of texts have no duplicates
+            return made if running else documents.regroup(made, what, self.split_seed)
 
-        return documents.documents(opened(self, documents.read, divide, (CAPTIONS, *documents.SETS)), self.document)
+        opened = open_splits(self, documents.read_texts, divide, (CAPTIONS, *documents.SETS))
+        return documents.documents(opened, self.document)
 
 
 def readers_of_texts(*keys: type[BaseModel]) -> dict[str, type[Reader]]:

@@ -7,7 +7,7 @@ from typing import Any
 from heedful.data.formats import chat_jsonl
 from heedful.data.formats.chat_jsonl import Dialogue
 from heedful.data.readers.reader import FILES, Bounded, Divided, Files, Made, Reader, Tokenized
-from heedful.data.splits import Splits, divided, opened
+from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys.distinct import unlike
 
 SMALLTALK = "smalltalk"
@@ -29,9 +29,9 @@ class Dialogues(Bounded, Tokenized, Divided, Files):
 
     def read(self, seed: int) -> Splits[Dialogue]:
         def divide(found: list[Dialogue], what: str) -> Splits[Dialogue]:
-            return divided(found, lambda one: one.turns, what, self.split_seed, lambda one: one.opening)
+            return divide_samples(found, lambda one: one.turns, what, self.split_seed, lambda one: one.opening)
 
-        return opened(self, chat_jsonl.read, divide, (SMALLTALK,))
+        return open_splits(self, chat_jsonl.read_dialogues, divide, (SMALLTALK,))
 
 
 READERS: dict[str, type[Reader]] = {SMALLTALK: SmallTalk, FILES: Dialogues}

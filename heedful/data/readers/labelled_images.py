@@ -15,7 +15,7 @@ from heedful.data.images.gallery import Picture
 from heedful.data.images.limits import Size
 from heedful.data.public import download as public
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader
-from heedful.data.splits import Splits, opened
+from heedful.data.splits import Splits, open_splits
 from heedful.data.toys.drawn_shapes import shapes
 from heedful.errors import Refusal
 
@@ -108,7 +108,7 @@ class PublicImages(Halved):
 
     def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
         folder = public.home(self.name)
-        found = sources.published(folder, clothes=self.name == "fashion-mnist")
+        found = sources.published_in(folder, clothes=self.name == "fashion-mnist")
         if found is None:
             raise Refusal(f"{folder} holds no {self.name}; fetch it with `heedful data get {self.name}`")
         return self.halves(found, processor)
@@ -121,13 +121,13 @@ class ImageFiles(Halved, Files):
 
     def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
         folder = Path(self.name)
-        found = sources.published(folder)
+        found = sources.published_in(folder)
         if found is not None:
             return self.halves(found, processor)
 
         def read(place: Any) -> list[Picture]:
-            return sources.read(place, self.size, self.broken, processor)
+            return sources.read_pictures(place, self.size, self.broken, processor)
 
         if self.name != FILES and (sides := sides_of(folder)):
             return sources.of_halves(sides, read, self.name, self.held_out, self.split_seed)
-        return opened(self, read, lambda all, what: sources.apart(all, what, self.split_seed), (SHAPES, *SETS))
+        return open_splits(self, read, lambda all, what: sources.apart(all, what, self.split_seed), (SHAPES, *SETS))

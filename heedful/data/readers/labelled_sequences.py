@@ -24,17 +24,17 @@ def each(splits: Splits[Any], make: Any) -> Splits[Line]:
     return Splits(*([make(one) for one in split] for split in (splits.train, splits.valid, splits.test)))
 
 
-def numbered(text: Sequence[str], number: dict[str, int]) -> NDArray[np.int32]:
+def word_numbers(text: Sequence[str], number: dict[str, int]) -> NDArray[np.int32]:
     """Words by their places, -1 where a word is unknown."""
     return np.array([number.get(word, -1) for word in text], dtype=np.int32)
 
 
-def renumbered(splits: Splits[Line], words: Sequence[str], known: Sequence[str]) -> Splits[Line]:
+def renumber(splits: Splits[Line], words: Sequence[str], known: Sequence[str]) -> Splits[Line]:
     """The same sequences, their words told by their places among those that are `known`."""
     if tuple(words) == tuple(known):
         return splits
     number = {word: at for at, word in enumerate(known)}
-    places = numbered(words, number)
+    places = word_numbers(words, number)
     return each(splits, lambda line: replace(line, places=places[line.places]))
 
 

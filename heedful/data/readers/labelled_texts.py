@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.formats.class_folders import sides_of
-from heedful.data.formats.labelled_text import Sentence, in_folders, read
+from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader, Share, Tokenized
-from heedful.data.splits import Splits, divided, opened, taught
+from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys import reviews
 
 
@@ -32,7 +32,7 @@ class AskedOfOpinions(EncoderTexts, Made):
     """Such opinions, what is asked of each (the opinion, what it is of, whether it is over) and the answer."""
 
     def read(self, seed: int) -> Splits[Sentence]:
-        return answerable(of_rows(reviews.asked(self, seed)), self.name)
+        return answerable(of_rows(reviews.questions_on_reviews(self, seed)), self.name)
 
 
 class SST(EncoderTexts, Reader):
@@ -56,9 +56,9 @@ class LabelledTexts(EncoderTexts, Divided, Files):
             return of_halves(sides, self)
 
         def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
-            return answerable(divided(all, lambda one: one.key, what, self.split_seed), what)
+            return answerable(divide_samples(all, lambda one: one.key, what, self.split_seed), what)
 
-        return opened(self, read, divide, ("opinions", "asked-of-opinions", "sst"))
+        return open_splits(self, read_sentences, divide, ("opinions", "asked-of-opinions", "sst"))
 
 
 READERS: dict[str, type[Reader]] = {
@@ -72,7 +72,7 @@ READERS: dict[str, type[Reader]] = {
 def answerable(splits: Splits[Sentence], what: str) -> Splits[Sentence]:
     """The same, but a class that would be held out as a whole, as an answer to its task, is learned from."""
     few = f"{what} has too few texts of each class"
-    return taught(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
+    return learn_unseen(splits, lambda one: [f"{one.task}\t{one.label}"], lambda one: one.key, few)
 
 
 def of_rows(splits: Splits[tuple[str, ...]]) -> Splits[Sentence]:
@@ -90,6 +90,6 @@ def of_halves(sides: Sequence[Path | None], reader: LabelledTexts) -> Splits[Sen
     train, valid, test = (list(in_folders(place)) if place else [] for place in sides)
     if valid and test:
         return Splits(train, valid, test)
-    parts = divided(train, lambda one: one.key, reader.name, reader.split_seed)
+    parts = divide_samples(train, lambda one: one.key, reader.name, reader.split_seed)
     made = answerable(Splits([*parts.train, *parts.test], parts.valid, []), reader.name)
     return replace(made, test=valid or test)

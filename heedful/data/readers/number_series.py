@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heedful.data import line_files
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Files, Made, Many, Reader
-from heedful.data.splits import Splits, opened
+from heedful.data.splits import Splits, open_splits
 from heedful.data.toys import linear_maps, series_sets
 from heedful.data.toys.linear_maps import Prompt
 from heedful.errors import Refusal
@@ -43,7 +43,7 @@ class NumberSeries(Forecastable, Files):
         return in_time(np.asarray(samples, dtype=np.float32), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Any]:
-        return opened(self, series_of, in_time, ("waves",))
+        return open_splits(self, series_of, in_time, ("waves",))
 
 
 class Maps(Made):

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from heedful.data.near_duplicates import same_spelling
 from heedful.data.parallel_sample import Pair, Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
-from heedful.data.splits import Splits, divided, opened
-from heedful.errors import Refusal, unknown
+from heedful.data.splits import Splits, divide_samples, open_splits
+from heedful.errors import Refusal, unknown_word
 
 PARALLEL = {"multi30k": {"train": "train", "valid": "val", "test": "test_2016_flickr"}}  # public sets, and their splits
 FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{language}"}
@@ -52,7 +52,7 @@ class Invented(Paired, Made):
     def read(self, seed: int) -> Splits[Pair]:
         from heedful.data.toys import series_sets
 
-        return series_sets.invented(self, seed)
+        return series_sets.invent_captions(self, seed)
 
 
 class News(Paired, Made):
@@ -73,7 +73,7 @@ class PublicPairs(Paired, Reader):
     def read(self, seed: int) -> Splits[Pair]:
         from heedful.data.formats import parallel_text
 
-        return Splits(*(parallel_text.read(public(self, split)) for split in ("train", "valid", "test")))
+        return Splits(*(parallel_text.read_pairs(public(self, split)) for split in ("train", "valid", "test")))
 
 
 class PairFiles(Paired, Divided, Files):
@@ -87,9 +87,9 @@ class PairFiles(Paired, Divided, Files):
         from heedful.data.formats import parallel_text
 
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
-            return divided(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
+            return divide_samples(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
 
-        return opened(self, parallel_text.read, divide, tuple(name for name in READERS if name != "files"))
+        return open_splits(self, parallel_text.read_pairs, divide, tuple(name for name in READERS if name != "files"))
 
 
 READERS: dict[str, type[Reader]] = {
@@ -116,6 +116,6 @@ def public(reader: PublicPairs, split: str) -> Sides:
         path = next((path for path in (plain, plain.with_name(f"{plain.name}.gz")) if path.is_file()), None)
         if path is None:
             there = {file.name.removesuffix(".gz").split(".")[-1] for file in plain.parent.glob(f"{name}.*")}
-            raise unknown(f"language of {reader.name} ({form})", language, there)
+            raise unknown_word(f"language of {reader.name} ({form})", language, there)
         paths.append(str(path))
     return Sides(source=paths[0], target=paths[1])

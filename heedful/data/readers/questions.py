@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.data.formats.squad import Question, read
+from heedful.data.formats.squad import Question, read_questions
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made
-from heedful.data.splits import Splits, divided, opened
+from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys.distinct import unlike
 from heedful.data.toys.facts import fact
 
@@ -28,6 +28,6 @@ class Questions(EncoderTexts, Divided, Files):
 
     def read(self, seed: int) -> Splits[Question]:
         def divide(all: list[Question], what: str) -> Splits[Question]:
-            return divided(all, lambda one: one.context, what, self.split_seed)
+            return divide_samples(all, lambda one: one.context, what, self.split_seed)
 
-        return opened(self, read, divide, ("facts",))
+        return open_splits(self, read_questions, divide, ("facts",))

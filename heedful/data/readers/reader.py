@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from heedful.data.parallel_sample import Sides
-from heedful.data.splits import Splits, divided
+from heedful.data.splits import Splits, divide_samples
 
 FILES, MEMORY = "files", "memory"  # the names of data of a user's own: in files, or held
 Many = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -44,7 +44,7 @@ class Reader(BaseModel, ABC):
             parts = (samples.train, samples.valid, samples.test)
             return Splits(*([self.sample(part[at]) for at in range(len(part))] for part in parts))
         made = [self.sample(samples[at]) for at in range(len(samples))]
-        return divided(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
+        return divide_samples(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
 
     @property
     def long_samples(self) -> TooLong:

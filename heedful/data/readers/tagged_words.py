@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.data.formats.conll import Tagged, read
+from heedful.data.formats.conll import Tagged, read_tagged
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made, Reader
-from heedful.data.splits import Splits, divided, opened, taught
+from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys.entities import mentions
 
 
@@ -25,7 +25,9 @@ class WNUT17(EncoderTexts, Reader):
 
     def read(self, seed: int) -> Splits[Tagged]:
         home = download.home("wnut17")
-        return Splits(*(read(str(download.there(home / f"{split}.conll"))) for split in ("train", "dev", "test")))
+        return Splits(
+            *(read_tagged(str(download.there(home / f"{split}.conll"))) for split in ("train", "dev", "test"))
+        )
 
 
 class TaggedWords(EncoderTexts, Divided, Files):
@@ -37,8 +39,8 @@ class TaggedWords(EncoderTexts, Divided, Files):
 
     def read(self, seed: int) -> Splits[Tagged]:
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
-            parts = divided(all, lambda one: one.words, what, self.split_seed, lambda one: one.texts[0])
+            parts = divide_samples(all, lambda one: one.words, what, self.split_seed, lambda one: one.texts[0])
             few = f"{what} has too few sentences with each tag"
-            return taught(parts, lambda one: one.tags, lambda one: one.texts[0], few)
+            return learn_unseen(parts, lambda one: one.tags, lambda one: one.texts[0], few)
 
-        return opened(self, read, divide, ("mentions", "wnut17"))
+        return open_splits(self, read_tagged, divide, ("mentions", "wnut17"))

@@ -10,7 +10,7 @@ import numpy as np
 from heedful.data import line_files
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
-from heedful.data.splits import Splits, divided, opened
+from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys import series_sets
 from heedful.data.toys.series_sets import Labelled
 from heedful.errors import Refusal
@@ -32,9 +32,9 @@ class VectorSets(Bounded, Divided, Files):
 
     def read(self, seed: int) -> Splits[Labelled]:
         def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:
-            return divided(sets, lambda one: one.vectors.tobytes(), what, self.split_seed)
+            return divide_samples(sets, lambda one: one.vectors.tobytes(), what, self.split_seed)
 
-        return opened(self, sets_of, divide, ("clouds",))
+        return open_splits(self, sets_of, divide, ("clouds",))
 
 
 def sets_of(path: str | Sides) -> list[Labelled]:

@@ -9,9 +9,9 @@ from heedful.data.formats import parallel_text
 from heedful.data.formats.labelled_line import Line
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.labelled_images import PublicImages
-from heedful.data.readers.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, numbered
+from heedful.data.readers.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, word_numbers
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader
-from heedful.data.splits import Splits, divided, opened
+from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys import listops
 
 
@@ -43,7 +43,7 @@ class WordSequences(Bounded, Divided, Files):
 
     def from_memory(self, samples: Any) -> WordSplits:
         """Sequences of words with blanks between them, each with its class."""
-        return worded(super().from_memory(samples))
+        return as_word_splits(super().from_memory(samples))
 
     def sample(self, given: Any) -> Pair:
         """A sequence and its class."""
@@ -51,15 +51,15 @@ class WordSequences(Bounded, Divided, Files):
 
     def read(self, seed: int) -> WordSplits:
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
-            return divided(pairs, lambda one: one.source, what, self.split_seed)
+            return divide_samples(pairs, lambda one: one.source, what, self.split_seed)
 
-        return worded(opened(self, parallel_text.read, divide, (MADE, PIXELS)))
+        return as_word_splits(open_splits(self, parallel_text.read_pairs, divide, (MADE, PIXELS)))
 
 
-def worded(read: Splits[Pair]) -> WordSplits:
+def as_word_splits(read: Splits[Pair]) -> WordSplits:
     """Sequences of words and their classes, and all words that there are."""
     texts = [pair.source.split() for pair in (*read.train, *read.valid, *read.test)]
     words = tuple(sorted({word for text in texts for word in text}))
     number = {word: at for at, word in enumerate(words)}
-    made = each(read, lambda one: Line(numbered(one.source.split(), number), one.target, one.where(0)))
+    made = each(read, lambda one: Line(word_numbers(one.source.split(), number), one.target, one.where(0)))
     return WordSplits(made.train, made.valid, made.test, words)

@@ -27,7 +27,7 @@ class Prompt:
     place: int = 0
 
 
-def drawn(seed: int, epoch: int, places: Sequence[int], count: int, dimensions: int) -> list[Prompt]:
+def draw_prompts(seed: int, epoch: int, places: Sequence[int], count: int, dimensions: int) -> list[Prompt]:
     """So many examples of a map for each place: a pure function of the seed, the epoch and the place.
 
     Inputs and maps are normal (Garg et al., 2022), maps scaled so that answers have a variance of one.
@@ -47,7 +47,7 @@ def maps(data: Any, seed: int) -> Splits[Prompt]:
         raise Refusal(f"data={data.name}: maps are drawn by chance and read from no file; leave data out")
     counts = {"train": data.samples, "valid": max(1, data.held_out // 4), "test": data.held_out}
     check_size(data, 4 * (data.dimensions + 1) * data.longest * sum(counts.values()))
-    parts = (drawn(seed, -1 - SIDES[side], range(counts[side]), data.longest, data.dimensions) for side in SIDES)
+    parts = (draw_prompts(seed, -1 - SIDES[side], range(counts[side]), data.longest, data.dimensions) for side in SIDES)
     return Splits(*parts)
 
 

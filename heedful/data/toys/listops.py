@@ -59,16 +59,16 @@ def listops(data: Any, seed: int) -> Splits[Line]:
     """
     valid, test = max(data.held_out // 4, 1), data.held_out
     check_size(data, data.longest * (count := valid + test + data.samples))
-    lines = made(count, data.shortest, data.longest, seed)
+    lines = make_lines(count, data.shortest, data.longest, seed)
     return Splits(lines[valid + test :], lines[:valid], lines[valid : valid + test])
 
 
 @lru_cache(maxsize=1)  # a hundred thousand long ones take half a minute
-def made(count: int, shortest: int, longest: int, seed: int) -> tuple[Line, ...]:
+def make_lines(count: int, shortest: int, longest: int, seed: int) -> tuple[Line, ...]:
     """So many expressions, no two alike."""
     random, found = np.random.default_rng([seed, 5]), dict[bytes, int]()
     for _ in range(TRIES):
-        found |= {signs.tobytes(): value for signs, value in drawn(random, shortest, longest)}
+        found |= {signs.tobytes(): value for signs, value in draw_expressions(random, shortest, longest)}
         if len(found) >= count:
             kept = islice(found.items(), count)
             return tuple(Line(np.frombuffer(signs, np.uint8), str(value)) for signs, value in kept)
@@ -78,17 +78,17 @@ def made(count: int, shortest: int, longest: int, seed: int) -> tuple[Line, ...]
     )
 
 
-def drawn(random: np.random.Generator, shortest: int, longest: int) -> list[tuple[NDArray[np.uint8], int]]:
+def draw_expressions(random: np.random.Generator, shortest: int, longest: int) -> list[tuple[NDArray[np.uint8], int]]:
     """Some expressions whose length fits, as places among the words, and their values."""
-    levels, lengths = grown(random, longest)
+    levels, lengths = grow_expressions(random, longest)
     kept = (lengths >= shortest) & (lengths <= longest)
     levels = [level.of(kept) for level in levels]
-    sizes, values = reckoned(levels)
+    sizes, values = sizes_and_values(levels)
     signs, ends = laid_out(levels, sizes), sizes[0].cumsum()
     return list(zip(np.split(signs, ends[:-1]), values.tolist(), strict=True)) if len(ends) else []
 
 
-def grown(random: np.random.Generator, longest: int) -> tuple[list[Level], Whole]:
+def grow_expressions(random: np.random.Generator, longest: int) -> tuple[list[Level], Whole]:
     """Many expressions, level by level, and how long each is; one that is too long already grows no further."""
     lengths, levels = np.zeros(AT_ONCE, dtype=np.int64), list[Level]()
     tree = np.arange(AT_ONCE)
@@ -103,7 +103,7 @@ def grown(random: np.random.Generator, longest: int) -> tuple[list[Level], Whole
     return levels, lengths
 
 
-def reckoned(levels: list[Level]) -> tuple[list[Whole], Whole]:
+def sizes_and_values(levels: list[Level]) -> tuple[list[Whole], Whole]:
     """How many signs each part of the expressions takes, level by level, and the value of each expression."""
     sizes: list[Whole] = []
     below = np.zeros(0, dtype=np.int64)

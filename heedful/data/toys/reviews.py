@@ -23,7 +23,7 @@ def opinions(data: Any, seed: int) -> Splits[tuple[str, ...]]:
     return unlike(opinion, lambda one: one[0], data, seed)
 
 
-def asked(data: Any, seed: int) -> Splits[tuple[str, ...]]:
+def questions_on_reviews(data: Any, seed: int) -> Splits[tuple[str, ...]]:
     """Such sentences, what is asked of each and the answer: the opinion, what it is of, and whether it is over."""
     return unlike(question, lambda one: one[0], data, seed)
 

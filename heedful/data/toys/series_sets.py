@@ -56,7 +56,7 @@ def _pairs(data: Any, seed: int, answer: Callable[[str], str]) -> Splits[Pair]:
     return _cut(made, counts)
 
 
-def invented(data: Any, seed: int) -> Splits[Pair]:
+def invent_captions(data: Any, seed: int) -> Splits[Pair]:
     """Captions in English and in an invented language, and which of their words belong together."""
     from heedful.data.toys.invented_language import sentences
 

@@ -22,24 +22,24 @@ def grey(images: Tensor) -> Tensor:
     return red + green + blue
 
 
-def blended(one: Tensor, two: Tensor, strength: Tensor) -> Tensor:
+def blend(one: Tensor, two: Tensor, strength: Tensor) -> Tensor:
     """From `one` at strength 0 to `two` at 1 and beyond, within what can be shown."""
     return (one + each(strength) * (two - one)).clamp(0, 1)
 
 
 def brightness(images: Tensor, strength: Tensor) -> Tensor:
     """0 is black, 1 the image."""
-    return blended(torch.zeros_like(images), images, strength)
+    return blend(torch.zeros_like(images), images, strength)
 
 
 def contrast(images: Tensor, strength: Tensor) -> Tensor:
     """0 is the mean grey, 1 the image."""
-    return blended(grey(images).mean((2, 3), keepdim=True).expand_as(images), images, strength)
+    return blend(grey(images).mean((2, 3), keepdim=True).expand_as(images), images, strength)
 
 
 def saturation(images: Tensor, strength: Tensor) -> Tensor:
     """0 is grey, 1 the image."""
-    return blended(grey(images).expand_as(images), images, strength)
+    return blend(grey(images).expand_as(images), images, strength)
 
 
 def hue(images: Tensor, turn: Tensor) -> Tensor:
@@ -57,28 +57,28 @@ def sharpness(images: Tensor, strength: Tensor) -> Tensor:
         return images  # all of its pixels are of the edge
     smooth = images.clone()
     smooth[..., 1:-1, 1:-1] = (9 * avg_pool2d(images, 3, 1) + 4 * images[..., 1:-1, 1:-1]) / 13
-    return blended(smooth, images, strength)
+    return blend(smooth, images, strength)
 
 
-def solarised(images: Tensor, above: Tensor) -> Tensor:
+def solarise(images: Tensor, above: Tensor) -> Tensor:
     """Shades from `above` up are turned about."""
     return torch.where(images >= each(above), 1 - images, images)
 
 
-def posterised(images: Tensor, bits: Tensor) -> Tensor:
+def posterise(images: Tensor, bits: Tensor) -> Tensor:
     """Shades by their first `bits` bits alone (of 8)."""
     step = torch.exp2(8 - each(bits))
     levels = (images * (LEVELS - 1)).round()
     return (levels / step).floor() * step / (LEVELS - 1)
 
 
-def stretched(images: Tensor) -> Tensor:
+def autocontrast(images: Tensor) -> Tensor:
     """The darkest shade of each channel becomes black, the brightest white: autocontrast."""
     low, high = images.amin((2, 3), keepdim=True), images.amax((2, 3), keepdim=True)
     return torch.where(high > low, (images - low) / (high - low).clamp(min=1e-6), images)
 
 
-def equalised(images: Tensor) -> Tensor:
+def equalise(images: Tensor) -> Tensor:
     """Each channel's shades spread so that all are about as frequent, by PIL's own reckoning."""
     levels = (images * (LEVELS - 1)).round().long().flatten(2)  # B C HW
     counts = torch.zeros(*levels.shape[:2], LEVELS, dtype=torch.long, device=images.device)

@@ -87,7 +87,7 @@ class Shift(Move):
         if not self.reflect:
             return self.taken(pad(x, (self.padding,) * 4), rows, columns)
         high, wide = self.source
-        return self.taken(x, mirrored(rows - self.padding, high), mirrored(columns - self.padding, wide))
+        return self.taken(x, mirror_places(rows - self.padding, high), mirror_places(columns - self.padding, wide))
 
     def _masks(self, x: Tensor) -> Tensor:
         return self.taken(pad(x, (self.padding,) * 4), *self.places())
@@ -123,7 +123,7 @@ class Affine(Move):
         return self.to or self.source
 
     def _pixels(self, x: Tensor) -> Tensor:
-        return self.chosen(taken(x, self.matrix, self.outside, self.size), x)
+        return self.chosen(sample_pixels(x, self.matrix, self.outside, self.size), x)
 
     def _masks(self, x: Tensor) -> Tensor:
         places = looked_up(self.matrix, self.size, torch.float32)
@@ -141,13 +141,13 @@ class Affine(Move):
         return made if self.which is None else torch.where(each(self.which), made, x)
 
 
-def mirrored(places: Tensor, side: int) -> Tensor:
+def mirror_places(places: Tensor, side: int) -> Tensor:
     """Places beyond the ends of a side, back from them as from mirrors, however far; the ends themselves once."""
     turn = max(1, 2 * (side - 1))
     return torch.minimum(places % turn, turn - places % turn)
 
 
-def taken(images: Tensor, matrix: Tensor, outside: float | None = None, size: Size | None = None) -> Tensor:
+def sample_pixels(images: Tensor, matrix: Tensor, outside: float | None = None, size: Size | None = None) -> Tensor:
     """Each pixel from where its matrix (B 2 3) says, from -1 to 1; what lies outside is the edge, or a shade."""
     places = looked_up(matrix, size or (images.shape[-2], images.shape[-1]), images.dtype)
     if outside is None:

@@ -52,10 +52,10 @@ class OneOfMany(Variation):
             SATURATED: lambda x: colour.saturation(x, more),
             CONTRAST: lambda x: colour.contrast(x, more),
             SHARP: lambda x: colour.sharpness(x, more),
-            POSTERISED: lambda x: colour.posterised(x, (8 - strength * (8 - self.bits)).round()),
-            SOLARISED: lambda x: colour.solarised(x, 1 - strength),
-            STRETCHED: colour.stretched,
-            EQUALISED: colour.equalised,
+            POSTERISED: lambda x: colour.posterise(x, (8 - strength * (8 - self.bits)).round()),
+            SOLARISED: lambda x: colour.solarise(x, 1 - strength),
+            STRETCHED: colour.autocontrast,
+            EQUALISED: colour.equalise,
         }
         made = images
         for kind, change in changes.items():

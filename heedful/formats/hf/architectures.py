@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from heedful.formats.foreign_config import Config
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.part_words import parse
 
 READING = {  # of a class, by the end of its name
@@ -46,16 +46,16 @@ class Asked(Layout):
 
     def asking(self, spec: AskedSpec) -> dict[str, Any]:
         """The same as a config.json tells it."""
-        word = asked(spec)
+        word = word_asked(spec)
         ends = {one: end for end, one in READING.items()} | {NEXT: self.writes}
         said: dict[str, Any] = {"architectures": [self.stem + ends[word]]}
         if word == self.drops[0]:
             said[DROPS[0]] = parse(spec.output)[1].get("dropout", spec.dropout)
-        return said | named(spec)
+        return said | labels_of(spec)
 
     def answering(self, spec: AskedSpec) -> list[Rule]:
         """The rules of what answers."""
-        return [Same(*names) for names in self.answers.get(asked(spec), {}).items()]
+        return [Same(*names) for names in self.answers.get(word_asked(spec), {}).items()]
 
 
 def labels(config: Config) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def usual(count: int) -> list[str]:
     return [f"LABEL_{at}" for at in range(count)]
 
 
-def written(names: Sequence[str]) -> dict[str, Any]:
+def label_maps(names: Sequence[str]) -> dict[str, Any]:
     """Names of classes as a config.json tells them, both ways; of a name twice, such as ImageNet's crane, the last."""
     return {
         "id2label": {str(at): name for at, name in enumerate(names)},
@@ -83,8 +83,8 @@ def written(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def named(spec: AskedSpec) -> dict[str, Any]:
+def labels_of(spec: AskedSpec) -> dict[str, Any]:
     """The classes of a spec as a config.json tells them, where it has some."""
-    if asked(spec) not in ("classes", "tags"):
+    if word_asked(spec) not in ("classes", "tags"):
         return {}
-    return written(spec.labels or usual(spec.classes or 0)) | ({"problem_type": SEVERAL} if spec.multi_label else {})
+    return label_maps(spec.labels or usual(spec.classes or 0)) | ({"problem_type": SEVERAL} if spec.multi_label else {})

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.architectures import Asked
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, with_dropout
 from heedful.formats.hf.generation_config import generation
 from heedful.formats.name_rules import Row, Rule, Same, Stacked
 from heedful.inputs import SineHalves
 from heedful.models import Spec
-from heedful.models.heads_asked import NEXT, asked
+from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.part_words import parse
 from heedful.models.text.bart import BartSpec
 
@@ -26,7 +26,7 @@ READS: Mapping[str, Mapping[str, str]] = {
     },
     "answer": {"outputs.matrix.{kind}": "qa_outputs.{kind}"},
 }
-DEPTH = ("layers", "attention_heads", "ffn_dim")
+SIZES = {"depth": "layers", "heads": "attention_heads", "hidden": "ffn_dim"}  # of a side
 
 
 class BART(Asked):
@@ -62,18 +62,14 @@ class BART(Asked):
         read = self.asked(config, dropout) or {"output_bias": "final_logits_bias" in there}
         return {
             "width": config.whole("d_model"),
-            "depth": config.whole("encoder_layers"),
-            "heads": config.whole("encoder_attention_heads"),
-            "hidden": config.whole("encoder_ffn_dim"),
-            "decoder_depth": config.whole("decoder_layers"),
-            "decoder_heads": config.whole("decoder_attention_heads"),
-            "decoder_hidden": config.whole("decoder_ffn_dim"),
+            **{ours: config.whole(f"encoder_{theirs}") for ours, theirs in SIZES.items()},
+            **{f"decoder_{ours}": config.whole(f"decoder_{theirs}") for ours, theirs in SIZES.items()},
             "length": config.whole("max_position_embeddings", 1024),
             "vocab": vocab,
             "source_vocab": None if shared and tied else source,
             "dropout": dropout,
-            "mechanism": dropped("softmax", score[0]),
-            "feedforward": dropped(word, score[1]),
+            "mechanism": with_dropout("softmax", score[0]),
+            "feedforward": with_dropout(word, score[1]),
             "order": self.order,
             "position": self.position,
             "normalize_embedding": self.normed,
@@ -120,7 +116,7 @@ class BART(Asked):
             **{
                 f"{side}_{name}": number or 4 * spec.width
                 for side, numbers in sides.items()
-                for name, number in zip(DEPTH, numbers, strict=True)
+                for name, number in zip(SIZES.values(), numbers, strict=True)
             },
             "max_position_embeddings": spec.length,
             "vocab_size": spec.source_vocab or spec.vocab,
@@ -151,11 +147,11 @@ class BART(Asked):
             Same("source.position.table", "model.encoder.embed_positions.weight"),
             Same("inputs.norm.{kind}", "model.decoder.layernorm_embedding.{kind}"),
             Same("source.norm.{kind}", "model.encoder.layernorm_embedding.{kind}"),
-            stacked(f"{ours}.attention.project.to_qkv", f"{theirs}.self_attn", "qkv", width),
+            stacked_rules(f"{ours}.attention.project.to_qkv", f"{theirs}.self_attn", "qkv", width),
             Same(f"{ours}.attention.join.{{kind}}", f"{theirs}.self_attn.out_proj.{{kind}}"),
             Same(f"{ours}.norm1.{{kind}}", f"{theirs}.self_attn_layer_norm.{{kind}}"),
             Same(f"{cross}.cross.project.to_q.{{kind}}", f"{other}.encoder_attn.q_proj.{{kind}}"),
-            stacked(f"{cross}.cross.project.to_kv", f"{other}.encoder_attn", "kv", width),
+            stacked_rules(f"{cross}.cross.project.to_kv", f"{other}.encoder_attn", "kv", width),
             Same(f"{cross}.cross.join.{{kind}}", f"{other}.encoder_attn.out_proj.{{kind}}"),
             Same("encoder.blocks.{n}.norm2.{kind}", "model.encoder.layers.{n}.final_layer_norm.{kind}"),
             Same(f"{cross}.norm2.{{kind}}", f"{other}.encoder_attn_layer_norm.{{kind}}"),
@@ -168,7 +164,7 @@ class BART(Asked):
         ]
 
     def answering(self, spec: BartSpec) -> list[Rule]:  # type: ignore[override]
-        if asked(spec) != NEXT:
+        if word_asked(spec) != NEXT:
             return super().answering(spec)
         return [Same("outputs.matrix.weight", "lm_head.weight"), Row("outputs.matrix.bias", "final_logits_bias")]
 
@@ -221,6 +217,6 @@ class Pegasus(BART):
         return {f"model.{side}.embed_positions.weight": sines.clone() for side in ("encoder", "decoder")}
 
 
-def stacked(ours: str, theirs: str, parts: str, rows: int) -> Stacked:
+def stacked_rules(ours: str, theirs: str, parts: str, rows: int) -> Stacked:
     """Queries, keys and values of one matrix, weights and biases."""
     return Stacked(f"{ours}.{{kind}}", {f"{theirs}.{part}_proj.{{kind}}": rows for part in parts})

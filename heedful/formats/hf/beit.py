@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.mae import Blank
-from heedful.formats.hf.vit import BLOCK, PARTS, Kernel, Tokens, Vit, seen, square
+from heedful.formats.hf.vit import BLOCK, PARTS, Kernel, Tokens, Vit, square, vit_fields
 from heedful.formats.name_rules import Row, Rule, Same, Stacked
-from heedful.formats.placing import placed
+from heedful.formats.placing import place_weights
 from heedful.formats.weights import state
 from heedful.models.part_words import parse
 from heedful.models.vision.beit import BEiT, BEiTSpec
@@ -27,7 +27,7 @@ MASKED = "BeitForMaskedImageModeling"
 TEACHERS = ("tokenizer_width", "mask_ratio")  # of a spec: what its teacher is, and how much was hidden of what both saw
 
 
-def untaught(model: BEiT) -> nn.Module:
+def without_coder(model: BEiT) -> nn.Module:
     """A BEiT without the autoencoder that taught it, for which others have no place; says that it is left out."""
     if model.coder is None:
         return model
@@ -38,7 +38,7 @@ def untaught(model: BEiT) -> nn.Module:
         stacklevel=5,
     )
     spec = BEiTSpec(**{key: value for key, value in model.spec if key not in TEACHERS})
-    return placed(spec, {name: one for name, one in state(model).items() if not name.startswith("coder.")})
+    return place_weights(spec, {name: one for name, one in state(model).items() if not name.startswith("coder.")})
 
 
 class Beit(Vit):
@@ -62,7 +62,7 @@ class Beit(Vit):
         if masked and not mean:
             raise config.refusal("use_mean_pooling", "only true is supported where patches are hidden")
         absolute = config.flag("use_absolute_position_embeddings", False)
-        pictures = seen(config, there, 16, 1e-12)
+        pictures = vit_fields(config, there, 16, 1e-12)
         pictures = square(config, pictures) if own or shared or absolute else pictures
         return {
             "width": config.whole("hidden_size", 768),

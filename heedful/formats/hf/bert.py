@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.config_words import eps, normed
+from heedful.formats.hf.config_words import eps, norm_word
 from heedful.formats.hf.encoder import Encoder, Inside
 
 NUMBERS = {
@@ -80,7 +80,7 @@ class Bert(Encoder):
         said = super().spec(config, there)
         if said["segments"] < 1:
             raise config.refusal("type_vocab_size", "it should be 1 or more")
-        norm = normed("layer", config.positive("layer_norm_eps", 1e-12))
+        norm = norm_word("layer", config.positive("layer_norm_eps", 1e-12))
         return said | {"norm": norm, "transform": said["feedforward"]}
 
     def config(self, spec: Any) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def activation(word: str) -> str:
     return THEIRS.get(name, name)
 
 
-def normed(word: str, eps: float) -> str:
+def norm_word(word: str, eps: float) -> str:
     """The word of a norm with its eps."""
     return f"{word}(eps={eps!r})"
 
@@ -33,6 +33,6 @@ def eps(word: str, default: float) -> float:
     return float(parse(word)[1].get("eps", default))
 
 
-def dropped(word: str, share: float) -> str:
+def with_dropout(word: str, share: float) -> str:
     """The word of a mechanism with a dropout of its weights, where there is one."""
     return f"{word}(dropout={share!r})" if share else word

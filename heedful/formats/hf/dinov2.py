@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.vit import BLOCK, Vit, seen, square
+from heedful.formats.hf.vit import BLOCK, Vit, square, vit_fields
 from heedful.formats.name_rules import Rule, Same
 from heedful.models.part_words import parse
 from heedful.models.vision.vit import ViTSpec
@@ -33,17 +33,17 @@ class Dinov2(Vit):
             "width": width,
             "depth": config.whole("num_hidden_layers", 12),
             "heads": config.whole("num_attention_heads", 12),
-            "hidden": gated(width, ratio) if gate else width * ratio,
+            "hidden": gated_units(width, ratio) if gate else width * ratio,
             "leading": 1,
             "order": f"scaled(first={config.number('layerscale_value', 1.0)!r})",
-            **square(config, seen(config, there, patch=14, eps=1e-6)),
+            **square(config, vit_fields(config, there, patch=14, eps=1e-6)),
         }
         return said | {"pool": "both" if said["classes"] else "first"} | ({"feedforward": "gated"} if gate else {})
 
     def config(self, spec: ViTSpec) -> dict[str, Any]:
         said = super().config(spec)
         hidden, gate = said.pop("intermediate_size"), parse(spec.feedforward)[0] == "gated"
-        fitting = [ratio for ratio in RATIOS if gated(spec.width, ratio) == hidden] if gate else []
+        fitting = [ratio for ratio in RATIOS if gated_units(spec.width, ratio) == hidden] if gate else []
         return said | {
             "hidden_act": "gelu" if gate else said["hidden_act"],
             "layerscale_value": float(parse(spec.order)[1].get("first", 1e-5)),
@@ -64,6 +64,6 @@ class Dinov2(Vit):
         return rules + [Same(f"{BLOCK}.scale{at}", f"{theirs}.layer_scale{at}.lambda1") for at in (1, 2)]
 
 
-def gated(width: int, ratio: int) -> int:
+def gated_units(width: int, ratio: int) -> int:
     """How many hidden units a gated feed-forward has: two thirds of a plain one's, filled up to eights."""
     return (int(width * ratio * 2 / 3) + 7) // 8 * 8

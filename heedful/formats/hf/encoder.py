@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.architectures import READING, labels, named
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped
+from heedful.formats.hf.architectures import READING, labels, labels_of
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, with_dropout
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same, Stacked
 from heedful.models.part_words import parse
@@ -52,7 +52,7 @@ class Encoder(Layout):
         said: dict[str, Any] = {ours: config.whole(*theirs) for ours, theirs in self.numbers.items()}
         said |= {
             "dropout": config.number(drop, usual),
-            "mechanism": dropped("softmax", config.number(weights, usual)),
+            "mechanism": with_dropout("softmax", config.number(weights, usual)),
             "feedforward": config.among(self.bent[0], ACTIVATIONS, self.bent[1]),
             "tied": config.flag("tie_word_embeddings", True),
             "pad": config.id("pad_token_id", pad),
@@ -102,7 +102,7 @@ class Encoder(Layout):
         }
         if word in self.dropping:
             said[self.dropping[word]] = given.get("dropout", None if self.share is None else spec.dropout)
-        return said | named(spec)
+        return said | labels_of(spec)
 
     # ------------------------------------------------------------------ names
 

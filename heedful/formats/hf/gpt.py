@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.architectures import Asked
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, eps, norm_word, with_dropout
 from heedful.formats.name_rules import Rule, Same, Transposed
 from heedful.models.part_words import parse
 from heedful.models.text.gpt import GPTSpec
@@ -55,8 +55,8 @@ class GPT2(Asked):
             "length": config.whole("n_positions", 1024),
             "vocab": config.whole("vocab_size", 50257),
             "dropout": dropout,
-            "mechanism": dropped(score, config.number("attn_pdrop", 0.1)),
-            "norm": normed("layer", config.positive("layer_norm_epsilon", 1e-5)),
+            "mechanism": with_dropout(score, config.number("attn_pdrop", 0.1)),
+            "norm": norm_word("layer", config.positive("layer_norm_epsilon", 1e-5)),
             "feedforward": config.among("activation_function", ACTIVATIONS, "gelu_new"),
             "tied": config.flag("tie_word_embeddings", True),
             "pad": config.id("pad_token_id"),

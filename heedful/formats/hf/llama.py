@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.architectures import Asked
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, eps, norm_word, with_dropout
 from heedful.formats.hf.rope_config import position, rope
 from heedful.formats.name_rules import Rule, Same, Stacked
 from heedful.models.blueprint import key
@@ -50,7 +50,7 @@ class Llama(Asked):
             "length": config.whole("max_position_embeddings", self.defaults["max_position_embeddings"]),
             "vocab": config.whole("vocab_size", self.defaults.get("vocab_size", 32000)),
             "position": position(config),
-            "norm": normed("rms", config.positive("rms_norm_eps", 1e-6)),
+            "norm": norm_word("rms", config.positive("rms_norm_eps", 1e-6)),
             "feedforward": self.gated(config),
             "mechanism": self.mechanism(config),
             "tied": config.flag("tie_word_embeddings", False),
@@ -68,7 +68,7 @@ class Llama(Asked):
 
     def mechanism(self, config: Config) -> str:
         """The word of the mechanism."""
-        return dropped("softmax", config.number("attention_dropout", 0.0))
+        return with_dropout("softmax", config.number("attention_dropout", 0.0))
 
     def switches(self, config: Config) -> dict[str, bool]:
         """Which matrices have a bias, and whether queries and keys are normed."""
@@ -138,7 +138,7 @@ class Mistral(Llama):
 
     def mechanism(self, config: Config) -> str:
         size = config.take("sliding_window", 4096)
-        return super().mechanism(config) if size is None else windowed(config, config.whole("sliding_window", size))
+        return super().mechanism(config) if size is None else window_word(config, config.whole("sliding_window", size))
 
     def switches(self, config: Config) -> dict[str, bool]:
         return {"project_bias": False, "join_bias": False, "key_norm": False}
@@ -175,7 +175,7 @@ class Qwen2(Llama):
         if size is None or not all(kind == "sliding_attention" for kind in kinds):
             named = "max_window_layers" if config.values.get("layer_types") is None else "layer_types"
             raise config.refusal(named, "a window is supported in all layers or in none")
-        return windowed(config, size)
+        return window_word(config, size)
 
     def switches(self, config: Config) -> dict[str, bool]:
         return {"project_bias": True, "join_bias": False, "key_norm": False}
@@ -199,7 +199,7 @@ class Qwen3(Qwen2):
         return super().switched(spec) | {"attention_bias": spec.project_bias}
 
 
-def windowed(config: Config, size: int) -> str:
+def window_word(config: Config, size: int) -> str:
     """The word of a window; weights within one are not dropped."""
     config.only("attention_dropout", 0.0)
     return f"window(size={size})"

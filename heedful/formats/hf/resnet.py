@@ -9,7 +9,7 @@ from torch import Tensor
 
 from heedful.formats.foreign_config import Config
 from heedful.formats.hf.swin import whole_numbers
-from heedful.formats.hf.vit import classes_of, labelled, pixels_of, sides
+from heedful.formats.hf.vit import classes_and_pixels, classes_of, pixels_of, sides
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same
 from heedful.models.vision.resnet import ResNetSpec
@@ -66,7 +66,7 @@ class HFResNet(Layout):
             "hidden_act": "relu",
             "downsample_in_bottleneck": False,
             "downsample_in_first_stage": False,
-            **labelled(spec),
+            **classes_and_pixels(spec),
         }
 
     def table(self, spec: ResNetSpec) -> Sequence[Rule]:

@@ -8,8 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.config_words import activation, eps, normed
-from heedful.formats.hf.vit import PARTS, Kernel, labelled, seen
+from heedful.formats.hf.config_words import activation, eps, norm_word
+from heedful.formats.hf.vit import PARTS, Kernel, classes_and_pixels, vit_fields
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same, Stacked
 from heedful.models.part_words import parse
@@ -44,8 +44,8 @@ class HFSwin(Layout):
             "heads": heads[0],
             "window": config.whole("window_size", 7),
             "mlp_ratio": config.number("mlp_ratio", 4.0),
-            "merge_norm": normed("layer", 1e-5),  # whatever layer_norm_eps says
-            **seen(config, there, patch=4, eps=1e-5),
+            "merge_norm": norm_word("layer", 1e-5),  # whatever layer_norm_eps says
+            **vit_fields(config, there, patch=4, eps=1e-5),
         }
         cell = said["patch"] << (len(depths) - 1)  # pixels along a side of those of the last stage
         if min(said["high"], said["wide"]) <= cell * (said["window"] - 1):
@@ -73,7 +73,7 @@ class HFSwin(Layout):
             "layer_norm_eps": eps(spec.norm, 1e-5),
             "hidden_act": activation(spec.feedforward),
             "qkv_bias": spec.project_bias,
-            **labelled(spec),
+            **classes_and_pixels(spec),
         }
 
     def table(self, spec: SwinSpec) -> Sequence[Rule]:

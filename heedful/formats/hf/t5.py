@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.config_words import ACTIVATIONS, eps, normed
+from heedful.formats.hf.config_words import ACTIVATIONS, eps, norm_word
 from heedful.formats.hf.generation_config import generation
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Rule, Same, Stacked
@@ -45,7 +45,7 @@ class T5(Layout):
             "length": config.whole("n_positions", 512),  # as long as it learned from; more can be read
             "dropout": config.number("dropout_rate", 0.1),
             "bias": f"buckets(buckets={buckets}, farthest={farthest})",
-            "norm": normed("rms", config.positive("layer_norm_epsilon", 1e-6)),
+            "norm": norm_word("rms", config.positive("layer_norm_epsilon", 1e-6)),
             "feedforward": feedforward(config),
             "scale_outputs": config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True)),
             "tied": "lm_head.weight" not in there,  # whatever the config says: transformers goes by the file too
@@ -84,7 +84,7 @@ class T5(Layout):
         return generation(spec.special)
 
     def table(self, spec: T5Spec) -> Sequence[Rule]:
-        key, hidden = spec.heads * (spec.key or spec.width // spec.heads), spec.hidden or 4 * spec.width
+        key = spec.heads * (spec.key or spec.width // spec.heads)
         own, cross = "{side}.block.{n}.layer.0", "decoder.block.{n}.layer.1"
         rules: list[Rule] = [
             Same("inputs.table.weight", "shared.weight"),
@@ -106,16 +106,17 @@ class T5(Layout):
             Same("decoder.blocks.{n}.norm3.weight", "decoder.block.{n}.layer.2.layer_norm.weight"),
             Same("{side}.norm.weight", "{side}.final_layer_norm.weight"),
         ]
-        gated = parse(spec.feedforward)[0] == "gated"
-        for side, layer in (("encoder", 1), ("decoder", 2)):
-            ours, theirs = f"{side}.blocks.{{n}}.feedforward", f"{side}.block.{{n}}.layer.{layer}.DenseReluDense"
-            rules += [
-                Stacked(f"{ours}.up.weight", {f"{theirs}.wi_{part}.weight": hidden for part in "01"})
-                if gated
-                else Same(f"{ours}.up.weight", f"{theirs}.wi.weight"),
-                Same(f"{ours}.down.weight", f"{theirs}.wo.weight"),
-            ]
-        return rules
+        return [*rules, *feedforward_rules("encoder", 1, spec), *feedforward_rules("decoder", 2, spec)]
+
+
+def feedforward_rules(side: str, layer: int, spec: T5Spec) -> list[Rule]:
+    """The rules of a side's feed-forward, whose first matrix is two where it is gated."""
+    ours, theirs = f"{side}.blocks.{{n}}.feedforward", f"{side}.block.{{n}}.layer.{layer}.DenseReluDense"
+    up: Rule = Same(f"{ours}.up.weight", f"{theirs}.wi.weight")
+    if parse(spec.feedforward)[0] == "gated":
+        hidden = spec.hidden or 4 * spec.width
+        up = Stacked(f"{ours}.up.weight", {f"{theirs}.wi_{part}.weight": hidden for part in "01"})
+    return [up, Same(f"{ours}.down.weight", f"{theirs}.wo.weight")]
 
 
 def feedforward(config: Config) -> str:

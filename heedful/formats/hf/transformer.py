@@ -11,9 +11,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from heedful.formats.placing import placed
+from heedful.formats.placing import place_weights
 from heedful.formats.weights import state
-from heedful.models import Transformer, imagined
+from heedful.models import Transformer, imagine
 from heedful.models import spec as spec_of
 from heedful.models.part_words import parse
 from heedful.models.text.transformer import BEGIN, END, PAD
@@ -36,7 +36,7 @@ AXES = {
 }
 
 
-def published(model: Transformer) -> nn.Module:
+def as_public_family(model: Transformer) -> nn.Module:
     """The same model as one of a public family; what that cannot say, its layout refuses."""
     s = model.spec
     numbers = {key: value for key, value in s if key != "family"}
@@ -45,17 +45,17 @@ def published(model: Transformer) -> nn.Module:
     numbers |= {"position": "sine_halves"} if halves else {}
     numbers |= {"source_vocab": s.vocab} if not s.tied and not s.source_vocab else {}  # theirs are untied all or none
     spec = spec_of("marian", **numbers, scale_embedding=True, output_bias=False, pad=PAD, begin=BEGIN, end=END)
-    names = state(imagined(spec))
+    names = state(imagine(spec))
     own = dict(model.state_dict())
     order = torch.cat((torch.arange(0, s.width, 2), torch.arange(1, s.width, 2)))
-    tensors = {name: reordered(name, own[name], order) if halves else own[name] for name in names}
-    other = placed(spec, tensors)
+    tensors = {name: reorder_channels(name, own[name], order) if halves else own[name] for name in names}
+    other = place_weights(spec, tensors)
     if getattr(model, "tokenizer", None) is not None:
         vars(other)["tokenizer"] = Ending(cast(Tokenizer, model.tokenizer), END)  # as sources are read here
     return other
 
 
-def reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
+def reorder_channels(name: str, tensor: Tensor, order: Tensor) -> Tensor:
     """A weight whose channels stand in another order."""
     for axis in AXES.get(".".join(name.split(".")[-2:]), ()):
         tensor = tensor.index_select(axis, order.to(tensor.device))

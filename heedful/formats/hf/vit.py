@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from heedful.formats.foreign_config import Config
-from heedful.formats.hf.architectures import usual, written
-from heedful.formats.hf.config_words import ACTIVATIONS, activation, dropped, eps, normed
+from heedful.formats.hf.architectures import label_maps, usual
+from heedful.formats.hf.config_words import ACTIVATIONS, activation, eps, norm_word, with_dropout
 from heedful.formats.image_processors import PIXELS
 from heedful.formats.layout import Layout
 from heedful.formats.name_rules import Row, Rule, Same, Shape, Stacked
@@ -88,7 +88,7 @@ class Vit(Layout):
             "heads": config.whole("num_attention_heads", 12),
             "hidden": config.whole("intermediate_size", 3072),
             "leading": len(self.tokens),
-            **seen(config, there, patch=16, eps=1e-12),
+            **vit_fields(config, there, patch=16, eps=1e-12),
         }
 
     def config(self, spec: Any) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Vit(Layout):
             "attention_probs_dropout_prob": parse(spec.mechanism)[1].get("dropout", 0.0),
             "layer_norm_eps": eps(spec.norm, 1e-5),
             "hidden_act": activation(spec.feedforward),
-            **labelled(spec),
+            **classes_and_pixels(spec),
         }
 
     def architecture(self, spec: Any) -> str:
@@ -162,7 +162,7 @@ class Deit(Vit):
         return [*super().table(spec)[:-1], *answers]
 
 
-def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) -> dict[str, Any]:
+def vit_fields(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) -> dict[str, Any]:
     """What configs of transformers of images say alike; `patch` and `eps` where they are silent."""
     high, wide = sides(config)
     return {
@@ -172,8 +172,8 @@ def seen(config: Config, there: Mapping[str, Tensor], patch: int, eps: float) ->
         "wide": wide,
         **classes_of(config, there),
         "dropout": config.number("hidden_dropout_prob", 0.0),
-        "mechanism": dropped("softmax", config.number("attention_probs_dropout_prob", 0.0)),
-        "norm": normed("layer", config.positive("layer_norm_eps", eps)),
+        "mechanism": with_dropout("softmax", config.number("attention_probs_dropout_prob", 0.0)),
+        "norm": norm_word("layer", config.positive("layer_norm_eps", eps)),
         "feedforward": config.among("hidden_act", ACTIVATIONS, "gelu"),
         "project_bias": config.flag("qkv_bias", True),
         **pixels_of(config),
@@ -195,12 +195,12 @@ def classes_of(config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
     return {"classes": count or None, "labels": None if names == usual(len(names)) else names}
 
 
-def labelled(spec: ImageSpec) -> dict[str, Any]:
+def classes_and_pixels(spec: ImageSpec) -> dict[str, Any]:
     """What a config says of the classes, by number where nobody has named them, and of pixels."""
     said = {theirs: getattr(spec, ours) for ours, theirs in PIXELS.items()}
     pixels = {key: value for key, value in said.items() if value is not None}
     classes = spec.classes if isinstance(spec, ClassifierSpec) else None
-    named = written(spec.labels or usual(classes)) if isinstance(spec, ClassifierSpec) and classes else {}
+    named = label_maps(spec.labels or usual(classes)) if isinstance(spec, ClassifierSpec) and classes else {}
     return pixels | named
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from heedful.formats.foreign_config import Config
 from heedful.formats.layout import Layout
 from heedful.inputs.image_input import BILINEAR, FILTERS, TimmProcessor
-from heedful.models.part_words import said as word
+from heedful.models.part_words import with_arguments as word
 
 SCALE = {"mean": ("mean", [0.485, 0.456, 0.406]), "deviation": ("std", [0.229, 0.224, 0.225])}
 MOST = 1e6  # numbers beyond it are none of pixels

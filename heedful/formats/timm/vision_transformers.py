@@ -37,7 +37,7 @@ class TimmVit(Timm):
         first = 1 + int("dist_token" in there)
         scaled = "blocks.0.ls1.gamma" in there
         return {
-            **shared(there),
+            **shared_sizes(there),
             **shape(there, size, there["pos_embed"].shape[1] - first),
             "leading": first,
             "distilled": "head_dist.weight" in there,
@@ -69,7 +69,7 @@ class TimmBeit(Timm):
     def sizes(self, there: Mapping[str, Tensor], size: Sequence[int]) -> dict[str, Any]:
         ways = there[f"blocks.0.attn.{WAYS}"].shape[0] - 3  # three are to and from the class token
         return {
-            **shared(there),
+            **shared_sizes(there),
             **shape(there, size, ways, lambda side: 2 * side - 1),
             "pool": "mean" if "fc_norm.weight" in there else "first",
         }
@@ -99,7 +99,7 @@ class TimmConvit(Timm):
 
     def sizes(self, there: Mapping[str, Tensor], size: Sequence[int]) -> dict[str, Any]:
         return {
-            **shared(there),
+            **shared_sizes(there),
             **shape(there, size, there["pos_embed"].shape[1]),
             "heads": there["blocks.0.attn.pos_proj.weight"].shape[0],
             "local_up_to_layer": depth(there, r"blocks\.(\d+)\.attn\.pos_proj"),
@@ -123,7 +123,7 @@ class TimmConvit(Timm):
         return rules
 
 
-def shared(there: Mapping[str, Tensor]) -> dict[str, Any]:
+def shared_sizes(there: Mapping[str, Tensor]) -> dict[str, Any]:
     """The sizes that all these have."""
     width, channels, patch, _ = there[PATCHES].shape
     return {

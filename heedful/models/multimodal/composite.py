@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, SerializeAsAny, ValidationError, Validatio
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory, Padding
-from heedful.errors import Refusal, unknown
+from heedful.errors import Refusal, unknown_word
 from heedful.models import FAMILIES, assemble
 from heedful.models.docked_cases import Docked
 from heedful.models.encoder_protocol import Encoder
@@ -35,7 +35,7 @@ def part(given: Any, told: ValidationInfo) -> Any:
         raise Refusal(f"{where} has no family; add {where}.family=..., one of {', '.join(sorted(FAMILIES))}")
     kind, size = FAMILIES.named(str(values["family"])).spec, values.get("size")
     if size is not None and str(size) not in kind.sizes:
-        raise unknown(f"size of {values['family']}", str(size), kind.sizes)
+        raise unknown_word(f"size of {values['family']}", str(size), kind.sizes)
     said = {key: value for key, value in values.items() if key != "size"}
     try:
         return kind.model_validate({**kind.sizes.get(str(size), {}), **said})

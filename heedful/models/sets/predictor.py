@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
 from heedful.models import blueprint as parts
-from heedful.models import part_tables, part_words
+from heedful.models import output_tables, part_words
 from heedful.models.cases import Predictions
 from heedful.models.family import Family
 from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
@@ -28,7 +28,7 @@ class PredictorSpec(ReadsInOrder, Stacked):
 
     @model_validator(mode="after")
     def _reads_one_thing(self) -> Self:
-        part_words.named("pool", self.pool, part_tables.POOLS)
+        part_words.entry_named("pool", self.pool, output_tables.POOLS)
         if (self.vocab is None) == (self.channels is None):
             raise ValueError("a predictor reads tokens or vectors: give vocab or channels, one of the two")
         return self
@@ -49,7 +49,7 @@ class Predictor(nn.Module):
         self.encoder = parts.stack(b)
         self.mask = parts.mask(b)
         self.bias = parts.bias(b)
-        self.outputs = part_words.named("pool", s.pool, part_tables.POOLS)(s.width, s.classes)
+        self.outputs = part_words.entry_named("pool", s.pool, output_tables.POOLS)(s.width, s.classes)
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:  # B T or B T C -> B K, or B T K
         lengths = self.lengths(x) if lengths is None else lengths

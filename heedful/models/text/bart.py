@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import blueprint as parts
-from heedful.models import heads_asked, part_tables
+from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Count, Id
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
@@ -94,7 +94,7 @@ class Bart(EncoderDecoder):
         self.mask = parts.mask(s.blueprint)
         self.encoder_bias, self.decoder_bias = parts.bias(s.blueprint), parts.bias(s.blueprint, both_ways=False)
         self.outputs = output(s, self.inputs.table if s.tied else None)
-        if s.tied and asked(s) == NEXT:
+        if s.tied and word_asked(s) == NEXT:
             parts.init_tied(self.decoder)
 
     @staticmethod
@@ -128,7 +128,7 @@ class ReadingBart(Bart):
 def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the model is asked; the next token is read off a table, where one is given."""
     more = {"vocab": spec.vocab, "tied_to": table, "bias": spec.output_bias}
-    return heads_asked.output(spec, part_tables.BART_OUTPUTS, **more)
+    return heads_asked.output(spec, output_tables.BART_OUTPUTS, **more)
 
 
 CLASSES = partial(Classes, pool="last")  # of the token behind which all has been read

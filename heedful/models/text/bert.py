@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from heedful.attention import Context, Everything
 from heedful.inputs import Sentences
 from heedful.models import blueprint as parts
-from heedful.models import heads_asked, part_tables, part_words
+from heedful.models import heads_asked, output_tables, part_tables, part_words
 from heedful.models.cases import Readings
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
@@ -158,11 +158,11 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
     """What the encoder is asked; masked tokens are read off a table."""
     return heads_asked.output(
         spec,
-        part_tables.OUTPUTS,
+        output_tables.OUTPUTS,
         table=table,
         tied=spec.tied,
-        pooler=part_words.named("pooler", spec.pooler, part_tables.ACTIVATIONS),
-        activation=part_words.named("transform", spec.transform, part_tables.ACTIVATIONS),
+        pooler=part_words.entry_named("pooler", spec.pooler, part_tables.ACTIVATIONS),
+        activation=part_words.entry_named("transform", spec.transform, part_tables.ACTIVATIONS),
         norm=parts.norm(spec.norm),
     )
 

@@ -13,10 +13,10 @@ from heedful.attention import Causal, Context, Documents, Everything, Memory
 from heedful.blocks.dropout import Dropout
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
-from heedful.models import heads_asked, part_tables
+from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Continuations
 from heedful.models.family import Family
-from heedful.models.heads_asked import NEXT, AskedSpec, asked
+from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.special_tokens import Special
 from heedful.models.specs import Share, Stacked
 from heedful.models.writer import Beginning, Writer, longest
@@ -65,7 +65,7 @@ class Decoder(nn.Module):
         self.mask, self.bias = parts.mask(b), parts.bias(b, both_ways=False)
         self.drop = Dropout(s.output_dropout)
         self.outputs = output(s, self.inputs.table if s.tied else None)
-        if s.tied and asked(s) == NEXT:
+        if s.tied and word_asked(s) == NEXT:
             parts.init_tied(self.decoder)
 
     def read(
@@ -131,7 +131,7 @@ class ReadingGPT(Decoder):
 
 def output(spec: DecoderSpec, table: nn.Embedding | None = None) -> nn.Module:
     """What the decoder is asked; the next token is read off a table, where one is given."""
-    return heads_asked.output(spec, part_tables.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)
+    return heads_asked.output(spec, output_tables.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)
 
 
 FAMILY = Family(GPTSpec, GPT, {"vocab": 11}, Continuations, reading=ReadingGPT)

@@ -13,7 +13,7 @@ from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.part_words import said
+from heedful.models.part_words import with_arguments
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
 from heedful.outputs import NextToken
 
@@ -61,7 +61,7 @@ def dropping(spec: Blueprint) -> Blueprint:
     """Blocks with their dropout everywhere, as T5 has it: of what is added, of weights, and within the feed-forward."""
     if not spec.dropout:
         return spec
-    scores, hidden = (said(word, dropout=spec.dropout) for word in (spec.mechanism, spec.feedforward))
+    scores, hidden = (with_arguments(word, dropout=spec.dropout) for word in (spec.mechanism, spec.feedforward))
     return replace(spec, mechanism=scores, feedforward=hidden)
 
 

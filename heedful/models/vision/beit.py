@@ -41,8 +41,8 @@ class BEiTSpec(PatchSpec, ClassifierSpec):
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
-        part_words.named("bias", self.bias, dict.fromkeys(("own", "shared", "none")))
-        part_words.named("pool", self.pool, dict.fromkeys(("mean", "first")))
+        part_words.entry_named("bias", self.bias, dict.fromkeys(("own", "shared", "none")))
+        part_words.entry_named("pool", self.pool, dict.fromkeys(("mean", "first")))
         if (self.classes and self.vocab) or (self.tokenizer_width and not self.vocab):
             raise ValueError("a beit tells classes or visual tokens; leave the others out")
         with torch.device("meta"):

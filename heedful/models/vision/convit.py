@@ -35,7 +35,7 @@ class ConViTSpec(PatchSpec, ClassifierSpec, Groups):
 
     @model_validator(mode="after")
     def _layers_are_left_for_the_class_token(self) -> Self:
-        part_words.named("pool", self.pool, dict.fromkeys(("first", "mean", "both")))
+        part_words.entry_named("pool", self.pool, dict.fromkeys(("first", "mean", "both")))
         if self.local_up_to_layer >= self.depth:
             said = f"model.local_up_to_layer={self.local_up_to_layer}"
             raise ValueError(f"{said} leaves no layer of {self.depth} to the class token; make it less")

@@ -36,7 +36,7 @@ class DINOSpec(PooledSpec, Stacked):
     koleo_weight: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
 
 
-def plain(spec: DINOSpec) -> ViTSpec:
+def as_vit_spec(spec: DINOSpec) -> ViTSpec:
     """The spec of the vision transformer that is left when all is learned."""
     kept = {name: value for name, value in spec if name in ViTSpec.model_fields and name != "family"}
     return ViTSpec(**kept)
@@ -138,7 +138,7 @@ class DINO(Viewer):
 
     def left(self) -> ViT:
         """The teacher alone, as a vision transformer."""
-        model = ViT(plain(self.spec)).to(self.centre.device)
+        model = ViT(as_vit_spec(self.spec)).to(self.centre.device)
         own = self.state_dict()
         model.load_state_dict({name: own[name] for name in model.state_dict()})
         return model

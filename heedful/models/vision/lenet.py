@@ -21,13 +21,13 @@ class LeNetSpec(ClassifierSpec):
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
-        if min(left(self.high), left(self.wide)) < 1:
+        if min(side_left(self.high), side_left(self.wide)) < 1:
             raise ValueError(f"a LeNet wants images of 12 x 12 pixels or more, not {self.high} x {self.wide}")
         standard(self)
         return self
 
 
-def left(side: int) -> int:
+def side_left(side: int) -> int:
     """What two convolutions of 5 pixels and two halvings leave of a side; the first keeps its size, as MNIST wants."""
     return (side // 2 - 4) // 2
 
@@ -44,7 +44,7 @@ class LeNet(nn.Module):
             nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2),
         )  # fmt: skip
         self.matrices = nn.Sequential(
-            nn.Linear(16 * left(s.high) * left(s.wide), 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh()
+            nn.Linear(16 * side_left(s.high) * side_left(s.wide), 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh()
         )
         self.outputs = s.head(84)
 

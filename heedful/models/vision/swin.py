@@ -50,12 +50,12 @@ class SwinSpec(ClassifierSpec, Attends):
                 block(self, at, shape, shifted=True)
             standard(self)
         if part_words.parse(self.mechanism)[0] != "softmax":
-            tried(self)
+            check_mechanism(self)
         return self
 
 
 @torch.no_grad()
-def tried(spec: SwinSpec) -> None:
+def check_mechanism(spec: SwinSpec) -> None:
     """Refuses a mechanism that cannot do what windows ask of it: numbers added to scores, and parts that are apart."""
     side = 2 * spec.window
     small = spec.model_copy(update={"mlp_ratio": 1.0})

@@ -12,7 +12,7 @@ from heedful.attention import GridSight
 from heedful.errors import Refusal
 from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import blueprint as parts
-from heedful.models import part_tables, part_words
+from heedful.models import output_tables, part_tables, part_words
 from heedful.models.cases import Pictures
 from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
@@ -71,7 +71,7 @@ class PooledSpec(PatchSpec, Projects):
 
     @model_validator(mode="after")
     def _tokens_can_be_pooled(self) -> Self:
-        part_words.named("pool", self.pool, part_tables.IMAGE_POOLS)
+        part_words.entry_named("pool", self.pool, output_tables.IMAGE_POOLS)
         if self.pool in ("first", "both") and not self.first:
             raise ValueError(
                 f"model.pool={self.pool} wants a class token, and model.leading is 0; leave one of them out"
@@ -132,7 +132,7 @@ def position(spec: PatchSpec, first: int | None = None) -> GridPosition:
 
 def pool(spec: PatchSpec, word: str) -> FirstPool:
     """What makes one vector of all tokens."""
-    return part_words.named("pool", word, part_tables.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
+    return part_words.entry_named("pool", word, output_tables.IMAGE_POOLS)(spec.width, spec.heads, spec.first)
 
 
 class ViT(ImageEncoder):

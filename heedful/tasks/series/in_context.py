@@ -12,7 +12,7 @@ from torch import nn
 
 from heedful.data.collate import Batch, Collate
 from heedful.data.readers.number_series import Maps
-from heedful.data.toys.linear_maps import Prompt, drawn, least_squares
+from heedful.data.toys.linear_maps import Prompt, draw_prompts, least_squares
 from heedful.errors import Refusal
 from heedful.looking.page import Curve, Curves, Figures, Samples
 from heedful.metrics.map_errors import MapErrors, MapSkill, errors_of
@@ -34,7 +34,7 @@ class PromptCollate(Collate[MapsLearned]):
         return 2 * learned.examples
 
     def augmented(self, samples: Sequence[Prompt], epoch: int, learned: MapsLearned) -> Sequence[Prompt]:
-        return drawn(learned.seed, epoch, [one.place for one in samples], learned.examples, learned.dimensions)
+        return draw_prompts(learned.seed, epoch, [one.place for one in samples], learned.examples, learned.dimensions)
 
     def batch(self, samples: Sequence[Prompt], learned: MapsLearned) -> Batch:
         answers = np.stack([one.answers for one in samples])

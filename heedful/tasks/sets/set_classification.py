@@ -60,7 +60,7 @@ class SetLearned(Classes):
         return cls(cls.words_of(state, "labels"), int(state["channels"]))
 
 
-def checked(splits: Splits[Labelled], learned: SetLearned) -> Splits[Labelled]:
+def check_sets(splits: Splits[Labelled], learned: SetLearned) -> Splits[Labelled]:
     """The same sets, where all of them can be read and answered."""
     for sample in (*splits.train, *splits.valid, *splits.test):
         learned.check(sample.label)
@@ -78,7 +78,7 @@ class SetCollate(Collate[SetLearned]):
 
     def batch(self, samples: Sequence[Labelled], learned: SetLearned) -> Batch:
         answer = torch.tensor([learned.labels.index(sample.label) for sample in samples])
-        return padded([sample.vectors for sample in samples]) | {"answer": answer}
+        return pad_sets([sample.vectors for sample in samples]) | {"answer": answer}
 
     def contents(self, sample: Labelled) -> dict[str, Content]:
         return {"sets": sample.vectors.tobytes()}
@@ -97,7 +97,7 @@ class SetPipeline(Classifying[SetLearned]):
         return Labelled(rows_of(given, learned.channels, self.input), "")
 
     def inputs(self, samples: Sequence[Labelled], learned: SetLearned) -> Batch:
-        return padded([sample.vectors for sample in samples])
+        return pad_sets([sample.vectors for sample in samples])
 
     @torch.no_grad()
     def look(self, model: nn.Module, given: Any, learned: SetLearned) -> Example:
@@ -110,7 +110,7 @@ class SetPipeline(Classifying[SetLearned]):
         return Example(f"{len(rows)} vectors → {answer}", maps_of_seen(seen, lambda path: (rows, rows)))
 
 
-def padded(sets: Sequence[Numbers]) -> Batch:
+def pad_sets(sets: Sequence[Numbers]) -> Batch:
     """Sets of unequal size as one tensor (B T C), zeros at the end, and how many members each has."""
     lengths = torch.tensor([len(vectors) for vectors in sets])
     vectors = torch.zeros(len(sets), int(lengths.max()), sets[0].shape[1])
@@ -125,7 +125,7 @@ TASK = Task(
     readers={"clouds": Clouds, "files": VectorSets},
     fit=SetLearned.fit,
     learned=SetLearned,
-    encode=checked,
+    encode=check_sets,
     collate=COLLATE,
     objective=Classification(reads=READS),
     metrics=(Accuracy(),),

@@ -35,7 +35,7 @@ def fit(splits: Splits[Dialogue], reader: Any, seed: int) -> ChatLearned:
     return ChatLearned.speaking(tokenizer_for(reader.tokenizer, said, tuple(KNOWN[0].names)))
 
 
-def spoken(splits: Splits[Dialogue], learned: ChatLearned) -> Splits[Spoken]:
+def encode_dialogues(splits: Splits[Dialogue], learned: ChatLearned) -> Splits[Spoken]:
     """Conversations as tokens; as long as the model reads, where it is known."""
     made = ([tokens_of(one, learned) for one in part] for part in (splits.train, splits.valid, splits.test))
     if not learned.longest:
@@ -95,7 +95,7 @@ COLLATE = ChatCollate()
 
 
 @torch.no_grad()
-def judged(model: nn.Module, samples: Sequence[Spoken], learned: ChatLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Spoken], learned: ChatLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens of answers, and of how many the likeliest one is right."""
     model.eval()
     sums = TokenSums()
@@ -119,10 +119,10 @@ TASK = Task(
     readers=READERS,
     fit=fit,
     learned=ChatLearned,
-    encode=spoken,
+    encode=encode_dialogues,
     collate=COLLATE,
     objective=AnswerTokens(),
-    metrics=(LogLikelihood(source=judged), Perplexity(source=judged), WrittenTokens(source=judged)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), WrittenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=Chatting(),
     table=table,

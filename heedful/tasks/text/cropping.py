@@ -110,12 +110,12 @@ def hidden_share(given: float | None, usual: float, task: str) -> float:
     return usual if given is None else given
 
 
-def strided(reader: Any, learned: CropLearned) -> tuple[Any, CropLearned]:
+def with_stride(reader: Any, learned: CropLearned) -> tuple[Any, CropLearned]:
     """Other texts are scored in crops as far apart as they say."""
     return reader, replace(learned, stride=reader.stride)
 
 
-def cropped(splits: Splits[Text], learned: CropLearned) -> Splits[Crop]:
+def crop_texts(splits: Splits[Text], learned: CropLearned) -> Splits[Crop]:
     """Texts to learn from as crops side by side, others as crops that judge each token once."""
     window, stride = learned.window, learned.stride
     if stride > window:

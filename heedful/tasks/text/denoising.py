@@ -31,7 +31,7 @@ from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq, TextSource
 from heedful.results import Text as Written
 from heedful.tasks.task import Task
-from heedful.tasks.text.cropping import CropCollate, CropLearned, cropped, hidden_share, strided
+from heedful.tasks.text.cropping import CropCollate, CropLearned, crop_texts, hidden_share, with_stride
 
 SIZE = 64  # crops that are scored at once
 SHOWN = 24  # tokens of a crop that is shown
@@ -139,7 +139,7 @@ COLLATE = GapsCollate()
 
 
 @torch.no_grad()
-def judged(model: nn.Module, samples: Sequence[Crop], learned: GapsLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: GapsLearned, heard: Heard) -> TokenSums:
     """The losses of all tokens that are to be written, and of how many that were hidden the likeliest one is right."""
     model.eval()
     sums = TokenSums()
@@ -178,14 +178,14 @@ class FillGaps(Seq2Seq[GapsLearned]):
     source: TextSource = GapSource()
 
     def results(self, model: nn.Module, samples: Sequence[Any], learned: GapsLearned, heard: Heard) -> list[Written]:
-        given = [shown(one, learned) if isinstance(one, Crop) else one for one in samples]
+        given = [beginning_of(one, learned) if isinstance(one, Crop) else one for one in samples]
         return super().results(model, given, learned, heard)
 
     def said(self, sample: Encoded, tokens: Sequence[int], learned: GapsLearned) -> str:
         return learned.whole(sample.source, tokens)
 
 
-def shown(crop: Crop, learned: GapsLearned) -> Encoded:
+def beginning_of(crop: Crop, learned: GapsLearned) -> Encoded:
     """The beginning of a crop, as the model reads it."""
     read, write, _ = learned.first(crop)
     return Encoded(read, write, Pair("", ""))
@@ -206,11 +206,11 @@ INFILLING = Task(
     readers=readers_of_texts(Keys),
     fit=Fitting(InfillingLearned, "infilling", 0.3),
     learned=InfillingLearned,
-    encode=cropped,
-    again=strided,
+    encode=crop_texts,
+    again=with_stride,
     collate=COLLATE,
     objective=TeacherForcing(),
-    metrics=(LogLikelihood(source=judged), Perplexity(source=judged), HiddenTokens(source=judged)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), HiddenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=FillGaps("a text with <mask> in it"),
     table=table,

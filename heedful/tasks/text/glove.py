@@ -20,7 +20,7 @@ from heedful.data.texts_on_disk import Text
 from heedful.metrics.vector_skill import CountSkill, Moments
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
-from heedful.objectives.word_vector_losses import LogCounts, directions, logged, weighed
+from heedful.objectives.word_vector_losses import LogCounts, directions, log_counts, pair_weights
 from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.word_neighbours import NearestWords
 from heedful.tasks.task import Task
@@ -84,7 +84,7 @@ def fit(splits: Splits[Text], reader: Any, seed: int) -> CountsLearned:
     return CountsLearned.of_words(splits, reader, seed, longest=CONTEXT)
 
 
-def paired(splits: Splits[Text], learned: CountsLearned) -> Splits[Chunk]:
+def pair_words(splits: Splits[Text], learned: CountsLearned) -> Splits[Chunk]:
     """The pairs of words of each part, some at a time."""
     return Splits(*([] if one is None else chunks(one, learned) for one in streams(splits, learned)))
 
@@ -104,7 +104,7 @@ class CountsCollate(WordCollate):
 
     def batch(self, samples: Sequence[Chunk], learned: WordLearned) -> Batch:
         pairs = samples[0].pairs
-        order = ordered(len(pairs.counts), learned.seed, samples[0].epoch)
+        order = order_of_pairs(len(pairs.counts), learned.seed, samples[0].epoch)
         chosen = [order[one.start : one.start + CHUNK] for one in samples]
         made: dict[str, NDArray[Any]] = {"words": pairs.words, "others": pairs.others, "counts": pairs.counts}
         rows = {name: np.zeros((len(samples), CHUNK), dtype=array.dtype) for name, array in made.items()}
@@ -124,8 +124,8 @@ def moments(model: nn.Module, samples: Sequence[Chunk], learned: WordLearned, he
     sums = torch.zeros(6, dtype=torch.float64)
     for some in several(samples, SIZE):
         batch = to(COLLATE.batch(some, learned), device_of(model))
-        weights = weighed(batch["counts"]).double()
-        told, wanted = model(batch["words"], batch["others"]).double(), logged(batch["counts"]).double()
+        weights = pair_weights(batch["counts"]).double()
+        told, wanted = model(batch["words"], batch["others"]).double(), log_counts(batch["counts"]).double()
         parts = (torch.ones_like(told), told, wanted, told.square(), wanted.square(), told * wanted)
         sums += torch.stack([(weights * part).sum() for part in parts]).cpu()
         heard(len(some))
@@ -133,7 +133,7 @@ def moments(model: nn.Module, samples: Sequence[Chunk], learned: WordLearned, he
 
 
 @lru_cache(maxsize=4)
-def ordered(count: int, seed: int, epoch: int | None) -> Whole:
+def order_of_pairs(count: int, seed: int, epoch: int | None) -> Whole:
     """The order of pairs in an epoch; of what is scored, their own."""
     return np.arange(count) if epoch is None else np.random.default_rng([seed, epoch, 7]).permutation(count)
 
@@ -143,7 +143,7 @@ TASK = Task(
     readers=readers_of_texts(Neighbourly),
     fit=fit,
     learned=CountsLearned,
-    encode=paired,
+    encode=pair_words,
     collate=COLLATE,
     objective=LogCounts(),
     metrics=(CountSkill(source=moments),),

@@ -27,7 +27,7 @@ from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.text_generation import One, TextGeneration
 from heedful.results import Text as Written
 from heedful.tasks.task import Task
-from heedful.tasks.text.cropping import CropCollate, CropLearned, cropped, strided
+from heedful.tasks.text.cropping import CropCollate, CropLearned, crop_texts, with_stride
 
 SCORES = 1 << 26  # scores of tokens that are made at once where nothing is learned
 GIVEN, AHEAD = 48, 48  # tokens of a text that are shown, and that are written then
@@ -49,7 +49,7 @@ def fit(splits: Splits[Text], reader: Any, seed: int) -> CropLearned:
 def again(reader: Any, learned: CropLearned) -> tuple[Any, CropLearned]:
     """Other texts; apart or not where they say it, so that a kind can be scored that cannot keep texts apart."""
     apart = reader.apart if "apart" in reader.model_fields_set else learned.apart
-    return strided(reader, replace(learned, apart=apart))
+    return with_stride(reader, replace(learned, apart=apart))
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ COLLATE = NextTokenCollate()
 
 
 @torch.no_grad()
-def judged(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens that crops judge, each given what stands before it."""
     assert isinstance(model, GPT)
     model.eval()
@@ -134,16 +134,16 @@ def table(samples: Sequence[Crop], results: Sequence[Written], learned: CropLear
     given = given_of(learned)
     rows = tuple(
         (
-            plain(learned.text(one, 0, given)),
-            plain(learned.text(one, given, given + AHEAD)),
-            plain(written.text),
+            in_one_line(learned.text(one, 0, given)),
+            in_one_line(learned.text(one, given, given + AHEAD)),
+            in_one_line(written.text),
         )
         for one, written in zip(samples, results, strict=True)
     )
     return Samples("Texts it never saw", ("text", "goes on", "written"), rows)
 
 
-def plain(text: str) -> str:
+def in_one_line(text: str) -> str:
     """A text in one line; ends of lines are signs, and so is that there is none."""
     return text.replace("\n", " ⏎ ").strip() or "∅"
 
@@ -153,11 +153,11 @@ TASK = Task(
     readers=readers_of_texts(Keys),
     fit=fit,
     learned=CropLearned,
-    encode=cropped,
+    encode=crop_texts,
     again=again,
     collate=COLLATE,
     objective=NextToken(),
-    metrics=(LogLikelihood(source=judged), Perplexity(source=judged), BitsPerCharacter(source=judged)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), BitsPerCharacter(source=judge)),
     watch="log_likelihood",
     pipeline=Continuation(),
     table=table,

@@ -20,13 +20,13 @@ from heedful.metrics.perplexity import HiddenTokens, LogLikelihood, Perplexity, 
 from heedful.models import Spec
 from heedful.models.numerics import device_of
 from heedful.objectives.cross_entropy import cross_entropy
-from heedful.objectives.masked_tokens import MaskedTokens, framed, hidden
+from heedful.objectives.masked_tokens import MaskedTokens, frame_crops, hide_as_learned
 from heedful.pipelines.fill_mask import FillMask, MaskedText
 from heedful.pipelines.pipeline import Heard
 from heedful.results import Result
 from heedful.results import Text as Found
 from heedful.tasks.task import Task
-from heedful.tasks.text.cropping import CropCollate, CropLearned, cropped, hidden_share, strided
+from heedful.tasks.text.cropping import CropCollate, CropLearned, crop_texts, hidden_share, with_stride
 
 MASK = "<mask>"
 USUAL = 0.15  # of tokens, which are hidden
@@ -93,13 +93,13 @@ COLLATE = MaskedCollate()
 
 
 @torch.no_grad()
-def judged(model: nn.Module, samples: Sequence[Crop], learned: MaskedCrops, heard: Heard) -> TokenSums:
+def judge(model: nn.Module, samples: Sequence[Crop], learned: MaskedCrops, heard: Heard) -> TokenSums:
     """The losses of the tokens that are hidden in crops, and of how many the likeliest one is right."""
     model.eval()
     sums = TokenSums()
     for some in several(samples, SIZE):
-        tokens, answer = hidden(to(COLLATE.batch(some, learned), device_of(model)), learned)
-        logits = model(*framed(tokens))[:, 1:-1]
+        tokens, answer = hide_as_learned(to(COLLATE.batch(some, learned), device_of(model)), learned)
+        logits = model(*frame_crops(tokens))[:, 1:-1]
         loss, count = cross_entropy(logits.flatten(0, 1), answer.flatten(), PAD), int((answer != PAD).sum())
         sums += TokenSums(float(loss), count, int(((logits.argmax(-1) == answer) & (answer != PAD)).sum()), count)
         heard(len(some))
@@ -115,8 +115,8 @@ class FillHidden(FillMask[MaskedCrops]):
         if not all(isinstance(one, Crop) for one in samples):
             return super().results(model, samples, learned, heard)
         model.eval()
-        tokens, answer = hidden(to(COLLATE.batch(samples, learned), device_of(model)), learned)
-        found = torch.where(answer != PAD, model(*framed(tokens))[:, 1:-1].argmax(-1), tokens).tolist()
+        tokens, answer = hide_as_learned(to(COLLATE.batch(samples, learned), device_of(model)), learned)
+        found = torch.where(answer != PAD, model(*frame_crops(tokens))[:, 1:-1].argmax(-1), tokens).tolist()
         heard(len(samples))
         return [Found(learned.shown(ids), None, tuple(ids)) for ids in found]
 
@@ -124,7 +124,7 @@ class FillHidden(FillMask[MaskedCrops]):
 def table(samples: Sequence[Crop], results: Sequence[Found], learned: MaskedCrops) -> Samples:
     """Texts with what is hidden in them, and what was found."""
     batch = COLLATE.batch(samples, learned)
-    read, wanted = hidden(batch, learned)[0].tolist(), batch["tokens"].tolist()
+    read, wanted = hide_as_learned(batch, learned)[0].tolist(), batch["tokens"].tolist()
     rows = tuple((learned.shown(ids), found.text) for ids, found in zip(read, results, strict=True))
     right = tuple(list(one.tokens[:SHOWN]) == ids[:SHOWN] for one, ids in zip(results, wanted, strict=True))
     return Samples("Texts it never saw", ("read", "found"), rows, right)
@@ -135,11 +135,11 @@ TASK = Task(
     readers=readers_of_texts(Keys),
     fit=fit,
     learned=MaskedCrops,
-    encode=cropped,
-    again=strided,
+    encode=crop_texts,
+    again=with_stride,
     collate=COLLATE,
     objective=MaskedTokens(),
-    metrics=(LogLikelihood(source=judged), Perplexity(source=judged), HiddenTokens(source=judged)),
+    metrics=(LogLikelihood(source=judge), Perplexity(source=judge), HiddenTokens(source=judge)),
     watch="log_likelihood",
     pipeline=FillHidden("a text with <mask> in it"),
     table=table,

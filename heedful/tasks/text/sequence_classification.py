@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch, Collate, stack
 from heedful.data.formats.labelled_line import Line
 from heedful.data.near_duplicates import Content, Overlap, digests, overlaps
-from heedful.data.readers.labelled_sequences import MADE, PIXELS, numbered, renumbered
+from heedful.data.readers.labelled_sequences import MADE, PIXELS, renumber, word_numbers
 from heedful.data.readers.word_sequences import ListOps, Pixels, WordSequences, WordSplits
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
@@ -79,9 +79,9 @@ class SequenceLearned(Classes):
         return cls(cls.words_of(state, "labels"), cls.words_of(state, "words"), int(state["longest"]))
 
 
-def checked(splits: WordSplits, learned: SequenceLearned) -> Splits[Line]:
+def check_lines(splits: WordSplits, learned: SequenceLearned) -> Splits[Line]:
     """The same sequences by the words that were learned, where all of them can be answered."""
-    found = renumbered(splits, splits.words, learned.words)
+    found = renumber(splits, splits.words, learned.words)
     for line in (*found.train, *found.valid, *found.test):
         learned.check(line.label, f"{line.where}: ")
     return found
@@ -130,7 +130,7 @@ class SequencePipeline(Classifying[SequenceLearned]):
     at_once: ClassVar[int] = 50
 
     def accepts(self, given: Any, learned: SequenceLearned) -> Line:
-        return Line(numbered(nonempty(given, self.input).split(), learned.number), "")
+        return Line(word_numbers(nonempty(given, self.input).split(), learned.number), "")
 
     def inputs(self, samples: Sequence[Line], learned: SequenceLearned) -> Batch:
         return {"tokens": tokens_of(samples, learned)}
@@ -153,10 +153,10 @@ class SequencePipeline(Classifying[SequenceLearned]):
             weights = seen.weights(path, rows=rows)[0].detach().float().cpu()
             who = fitting(words[: len(rows)], weights.shape[-2])
             maps.append(Map(path, weights, who, fitting(words, weights.shape[-1])))
-        return Example(f"{shortened(given)} → {answer}", tuple(maps))
+        return Example(f"{shorten(given)} → {answer}", tuple(maps))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """A sequence as a table has room for it."""
     return text if len(text) <= TOLD else f"{text[: TOLD - 4]} ..."
 
@@ -167,14 +167,14 @@ TASK = Task(
     readers={MADE: ListOps, PIXELS: Pixels, "files": WordSequences},
     fit=SequenceLearned.fit,
     learned=SequenceLearned,
-    encode=checked,
+    encode=check_lines,
     collate=COLLATE,
     objective=Classification(reads=SequencePipeline.reads),
     metrics=(Accuracy(),),
     watch="accuracy",
     pipeline=SequencePipeline("words with blanks between them: [MAX 2 [MIN 4 7 ] 0 ]"),
     table=LabelledSamples(
-        "Sequences it never saw", "sequence", lambda line, learned: shortened(COLLATE.as_input(line, learned))
+        "Sequences it never saw", "sequence", lambda line, learned: shorten(COLLATE.as_input(line, learned))
     ),
     families=("predictor",),
 )

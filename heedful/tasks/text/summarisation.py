@@ -53,7 +53,7 @@ class SummaryLearned(PairsLearned):
 
     @classmethod
     def read(cls, folder: Path, state: dict[str, Any]) -> Self:
-        return cls(hf_folders.needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
+        return cls(hf_folders.read_needed(folder), search=Decoding.model_validate(state.get("decoding", {})))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from heedful.views.written_samples import WrittenSamples
 COLLATE = TranslationCollate()
 
 
-def scored(reader: type[Reader]) -> type[Reader]:
+def scored_reader(reader: type[Reader]) -> type[Reader]:
     """The reader of translations, which are scored by BLEU too."""
     bases: Any = (Scored, reader)
     made: type[Reader] = create_model(reader.__name__, __base__=bases)
@@ -46,7 +46,7 @@ def again(reader: Any, learned: TranslationLearned) -> tuple[Any, TranslationLea
 
 TASK = Task(
     name="translation",
-    readers={name: scored(reader) for name, reader in READERS.items()},
+    readers={name: scored_reader(reader) for name, reader in READERS.items()},
     fit=fit,
     learned=TranslationLearned,
     encode=as_ids,

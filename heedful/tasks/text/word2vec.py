@@ -22,7 +22,7 @@ from heedful.objectives.word_vector_losses import SkipGram, staying
 from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.word_neighbours import NearestWords
 from heedful.tasks.task import Task
-from heedful.tasks.text.cropping import cropped, strided
+from heedful.tasks.text.cropping import crop_texts, with_stride
 from heedful.tasks.text.word_counts import Negatives, WordCollate, WordLearned
 from heedful.views.nearest_words import nearest_words
 
@@ -60,7 +60,7 @@ COLLATE, OBJECTIVE = SkipGramCollate(), SkipGram()
 
 
 @torch.no_grad()
-def judged(model: nn.Module, samples: Sequence[Crop], learned: WordLearned, heard: Heard) -> TokenSums:
+def judge_pairs(model: nn.Module, samples: Sequence[Crop], learned: WordLearned, heard: Heard) -> TokenSums:
     """The losses of pairs of words in texts, by the counts of those that were learned from."""
     model = cast(WordVectors, model)
     model.eval()
@@ -81,11 +81,11 @@ TASK = Task(
     readers=readers_of_texts(Keys),
     fit=fit,
     learned=SkipGramLearned,
-    encode=cropped,
-    again=strided,
+    encode=crop_texts,
+    again=with_stride,
     collate=COLLATE,
     objective=OBJECTIVE,
-    metrics=(SkipGramSkill(source=judged), SkipGramLoss(source=judged)),
+    metrics=(SkipGramSkill(source=judge_pairs), SkipGramLoss(source=judge_pairs)),
     watch="skill",
     pipeline=NearestWords(),
     table=nearest_words,

@@ -18,7 +18,7 @@ from heedful.views.finding import Finding
 from heedful.views.image_classes import taken_for
 
 
-def chosen(model: nn.Module, samples: Sequence[Picture], results: Sequence[Label], learned: SearchLearned) -> Finding:
+def choose(model: nn.Module, samples: Sequence[Picture], results: Sequence[Label], learned: SearchLearned) -> Finding:
     """The network that was chosen, the best of each generation, and what it takes for what."""
     made = taken_for(model, samples, results, learned)
     if learned.found is None:
@@ -37,6 +37,6 @@ TASK = replace(
     learned=SearchLearned,
     collate=ImageCollateOneByOne(),
     objective=Supernet(),
-    views=(chosen,),
+    views=(choose,),
     families=("autoformer",),
 )

@@ -57,11 +57,11 @@ class ImageCollate(Collate[ImageLearned]):
 
     def batch(self, samples: Sequence[Picture | Varied], learned: ImageLearned) -> Batch:
         varied = [one for one in samples if isinstance(one, Varied)]
-        made = shown([one.picture if isinstance(one, Varied) else one for one in samples], learned)
+        made = batch_of_pictures([one.picture if isinstance(one, Varied) else one for one in samples], learned)
         if varied:
             made["dice"] = torch.tensor([one.dice for one in varied])
         if varied and learned.augment.mixes:
-            others = shown([one.other for one in varied], learned)
+            others = batch_of_pictures([one.other for one in varied], learned)
             made |= {f"other_{name}": tensor for name, tensor in others.items()}
             made["other_dice"] = torch.tensor([one.other_dice for one in varied])
         return made
@@ -73,7 +73,7 @@ class ImageCollateOneByOne(ImageCollate):
     even: ClassVar[bool] = False
 
 
-def shown(pictures: Sequence[Picture], learned: ImageLearned) -> Batch:
+def batch_of_pictures(pictures: Sequence[Picture], learned: ImageLearned) -> Batch:
     """Pictures in levels from 0 to 255, and their answers."""
     answers = torch.tensor([learned.number[one.label] for one in pictures])
     return {"images": torch.from_numpy(pixels_of(pictures)), "answer": answers}

@@ -12,14 +12,14 @@ from torch import Tensor, nn
 
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
-from heedful.data.images.decode import coloured
+from heedful.data.images.decode import as_hwc
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
 from heedful.metrics.skill import Pair, ReconstructionSkill, skill_of
 from heedful.models.numerics import finite, precise
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_tokenizer import DrawnTokens
-from heedful.pipelines.image_learned import ImageLearned, again, checked
+from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
 from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import ImageTokens
@@ -79,11 +79,11 @@ def side_by_side(
     model = cast(DVAE, model)
     some = pick(samples, SIDE_BY_SIDE)
     images = images_of(some, model)
-    made = model.eval()(images) * shaped(learned.deviation, images) + shaped(learned.mean, images)
+    made = model.eval()(images) * per_channel(learned.deviation, images) + per_channel(learned.mean, images)
     pixels = made.clamp(0, 1).mul(255).byte().cpu().numpy()
     skills = [f"drawn, skill {skill_of([pair]):.2f}" for pair in drawing_errors(model, some, learned, unheard)]
     each = [pair for at, one in enumerate(some) for pair in (("image", one.pixels), (skills[at], pixels[at]))]
-    pictures = tuple((words, coloured(one)) for words, one in each)
+    pictures = tuple((words, as_hwc(one)) for words, one in each)
     shown = Pictures("Images, and what is drawn of their tokens", pictures, along=8)
     counts = torch.tensor([one.tokens for one in results]).flatten().bincount(minlength=model.spec.vocab).float()
     shares = counts / counts.sum()
@@ -92,7 +92,7 @@ def side_by_side(
     return Finding(Figures("Visual tokens", cards), "", "mean", (shown,))
 
 
-def shaped(numbers: Sequence[float], like: Tensor) -> Tensor:
+def per_channel(numbers: Sequence[float], like: Tensor) -> Tensor:
     """A number for each channel as it goes with images."""
     return torch.tensor(numbers, device=like.device)[None, :, None, None]
 
@@ -102,7 +102,7 @@ TASK = Task(
     readers=READERS,
     fit=ImageLearned.fit,
     learned=ImageLearned,
-    encode=checked,
+    encode=check_pictures,
     again=again,
     collate=ImageCollate(),
     objective=DrawnTokens(),

@@ -12,7 +12,7 @@ from torch import nn
 
 from heedful.data.collate import pick, several
 from heedful.data.images import Picture
-from heedful.data.images.decode import coloured
+from heedful.data.images.decode import as_hwc
 from heedful.data.sample_dice import steady_dice
 from heedful.errors import Refusal
 from heedful.looking import look
@@ -23,10 +23,10 @@ from heedful.models import Spec
 from heedful.models.numerics import device_of, finite
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import PatchSpec, stem
-from heedful.objectives.masked_patches import STEADY, MaskedPixels, rebuilt
+from heedful.objectives.masked_patches import STEADY, MaskedPixels, rebuild
 from heedful.pipelines.attention_over_image import maps_seen
-from heedful.pipelines.image_inputs import called
-from heedful.pipelines.image_learned import ImageLearned, again, checked
+from heedful.pipelines.image_inputs import picture_name
+from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
 from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import Score
@@ -58,7 +58,7 @@ def pixel_errors(model: nn.Module, samples: Sequence[Picture], learned: ImageLea
     model.eval()
     made: list[Pair] = []
     for some in several(samples, AT_ONCE):
-        found = rebuilt(model, images_of(some, model), steady_dice(len(made), len(some), device_of(model)))
+        found = rebuild(model, images_of(some, model), steady_dice(len(made), len(some), device_of(model)))
         made += zip(finite(found.made).tolist(), found.plain.tolist(), strict=True)
         heard(len(some))
     return made
@@ -77,11 +77,11 @@ class Rebuilding(VisionPipeline[MaskedLearned]):
     def look(self, model: nn.Module, given: Any, learned: MaskedLearned) -> Example:
         picture = self.accepts(given, learned)
         images = images_of([picture], model)
-        seen_at = rebuilt(model.eval(), images, steady_dice(0, 1, images.device)).seen
+        seen_at = rebuild(model.eval(), images, steady_dice(0, 1, images.device)).seen
         with look(model) as seen:
             model(images, seen_at)
         shown = maps_seen(model, seen, seen_at[0].tolist(), images)
-        return Example(called(given, learned), shown, sections=(triples(model, [picture]),))
+        return Example(picture_name(given, learned), shown, sections=(triples(model, [picture]),))
 
 
 @torch.no_grad()
@@ -89,7 +89,7 @@ def triples(model: nn.Module, pictures: Sequence[Picture]) -> Pictures:
     """What is shown, what was made of it, and what it was, side by side."""
     model = cast(MAE, model)
     images = images_of(pictures, model)
-    _, _, seen, made = rebuilt(model.eval(), images, steady_dice(0, len(images), images.device))
+    _, _, seen, made = rebuild(model.eval(), images, steady_dice(0, len(images), images.device))
     patches = model.patches(images)
     mean, deviation = patches.mean(-1, keepdim=True), patches.var(-1, keepdim=True).add(STEADY).sqrt()
     shown = torch.zeros_like(patches[..., :1]).scatter(1, seen[:, :, None], 1.0)
@@ -97,7 +97,7 @@ def triples(model: nn.Module, pictures: Sequence[Picture]) -> Pictures:
     shape = model.inputs.shape(images)
     kinds = {"shown": patches * shown + 0.5 * (1 - shown), "rebuilt": drawn, "image": patches}
     rows = {name: model.whole(kind, shape).clamp(0, 1).mul(255).byte() for name, kind in kinds.items()}
-    each = [(name, coloured(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
+    each = [(name, as_hwc(rows[name][at].cpu().numpy())) for at in range(len(images)) for name in kinds]
     note = "What is hidden is grey; the rebuilt patches have the mean and the deviation of the true ones."
     return Pictures("Shown, rebuilt, and the image", tuple(each), note, along=2 * len(kinds))
 
@@ -121,7 +121,7 @@ TASK = Task(
     readers=READERS,
     fit=MaskedLearned.fit,
     learned=MaskedLearned,
-    encode=checked,
+    encode=check_pictures,
     again=again,
     collate=ImageCollate(thrown=True),
     objective=MaskedPixels(),

@@ -11,17 +11,17 @@ from torch import Tensor, nn
 
 from heedful.data.collate import pick
 from heedful.data.images import Picture
-from heedful.data.images.decode import coloured
+from heedful.data.images.decode import as_hwc
 from heedful.data.readers.labelled_images import ImageReader
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Figures, Samples
-from heedful.metrics.knn import NEIGHBOURS, NeighbourAccuracy, neighbours, voted
+from heedful.metrics.knn import NEIGHBOURS, NeighbourAccuracy, neighbours, vote_of_nearest
 from heedful.objectives.self_distillation import SelfDistillation
 from heedful.pipelines.attention_over_image import overlays
-from heedful.pipelines.image_learned import ImageLearned, again, checked
-from heedful.pipelines.vision_pipeline import ImageVectors, image_vectors, looked
+from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
+from heedful.pipelines.vision_pipeline import ImageVectors, image_vectors, look_at
 from heedful.results import Vector
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate
@@ -49,7 +49,7 @@ class ViewsLearned(ImageLearned):
 
 def table(samples: Sequence[Picture], results: Sequence[Vector], learned: ImageLearned) -> Samples:
     """Images, and what their nearest neighbours are."""
-    said = voted(vectors_of(results), [one.label for one in samples], learned.labels)
+    said = vote_of_nearest(vectors_of(results), [one.label for one in samples], learned.labels)
     return replace(CLASSES(samples, said, learned), header=("image", "class", "neighbours", "share"))
 
 
@@ -64,11 +64,11 @@ def nearest(model: nn.Module, samples: Sequence[Picture], results: Sequence[Vect
     rows = [samples[at] for one in range(min(SHOWN, len(near))) for at in (one, *near[one].tolist())]
     shown = Pictures(
         "Nearest neighbours",
-        tuple((one.label, coloured(one.pixels)) for one in rows),
+        tuple((one.label, as_hwc(one.pixels)) for one in rows),
         "First in each row an image, then those that it is taken to be like, the nearest first; each by its class.",
         along=1 + near.shape[1],
     )
-    examples = [looked(model, one.as_input, learned) for one in pick(samples[:AMONG], 3)]
+    examples = [look_at(model, one.as_input, learned) for one in pick(samples[:AMONG], 3)]
     figures = Figures("What nobody named", (("neighbours", f"{NEIGHBOURS}", "vote on what an image is"), GOES_ON))
     more = [shown, *overlays(examples), *learned_of(model, [example.maps for example in examples])]
     return Finding(figures, "", "mean", tuple(more))
@@ -79,7 +79,7 @@ TASK = Task(
     readers=READERS,
     fit=ViewsLearned.fit,
     learned=ViewsLearned,
-    encode=checked,
+    encode=check_pictures,
     again=again,
     collate=ImageCollate(thrown=True),
     objective=SelfDistillation(),

@@ -10,7 +10,7 @@ from tokenizers import models, pre_tokenizers, trainers
 
 from heedful.errors import Refusal
 from heedful.tokenizers.pieces import LETTERS
-from heedful.tokenizers.rust_engines import BYTE_LETTERS, BYTE_NAMES, CONTINUED, UNKNOWN, numbered
+from heedful.tokenizers.rust_engines import BYTE_LETTERS, BYTE_NAMES, CONTINUED, UNKNOWN, number_tokens
 from heedful.tokenizers.tokenizer_json import SPECIAL
 from heedful.tokenizers.trainer_config import Plan
 from heedful.tokenizers.training.counts import Counts
@@ -28,14 +28,14 @@ def alphabet_of(plan: Plan, characters: Mapping[str, int]) -> list[str]:
 
 def words(plan: Plan, counts: Counts, said: Said) -> models.Model:
     """Whole words, the most frequent of them."""
-    return models.WordLevel(numbered(plan.special, list(counts.words)[: plan.room(1) + 1]), UNKNOWN)
+    return models.WordLevel(number_tokens(plan.special, list(counts.words)[: plan.room(1) + 1]), UNKNOWN)
 
 
 def bpe(plan: Plan, counts: Counts, said: Said) -> models.Model:
     """Pairs of bytes merged, the most frequent first (Sennrich et al., 2016; on bytes, Radford et al., 2019)."""
     plan.room(len(BYTE_LETTERS))
     seen = {"".join(LETTERS[byte] for byte in word.encode()): count for word, count in counts.words.items()}
-    return models.BPE(*merged(plan, seen, BYTE_LETTERS), unk_token=UNKNOWN)
+    return models.BPE(*learn_merges(plan, seen, BYTE_LETTERS), unk_token=UNKNOWN)
 
 
 def bpe_characters(plan: Plan, counts: Counts, said: Said) -> models.Model:
@@ -43,7 +43,7 @@ def bpe_characters(plan: Plan, counts: Counts, said: Said) -> models.Model:
     letters = alphabet_of(plan, counts.characters)
     plan.room(len(BYTE_NAMES) + len(letters))
     seen = counts.spelt_in(letters)
-    return models.BPE(*merged(plan, seen, [*BYTE_NAMES, *letters]), unk_token=UNKNOWN, byte_fallback=True)
+    return models.BPE(*learn_merges(plan, seen, [*BYTE_NAMES, *letters]), unk_token=UNKNOWN, byte_fallback=True)
 
 
 def wordpiece(plan: Plan, counts: Counts, said: Said) -> models.Model:
@@ -58,13 +58,13 @@ def wordpiece(plan: Plan, counts: Counts, said: Said) -> models.Model:
         min_frequency=SELDOM,
         show_progress=False,
     )
-    known = trained(models.WordPiece(unk_token=UNKNOWN), trainer, counts.spelt_in(letters)).get_vocab()
+    known = train_engine(models.WordPiece(unk_token=UNKNOWN), trainer, counts.spelt_in(letters)).get_vocab()
     return models.WordPiece(known, unk_token=UNKNOWN, continuing_subword_prefix=CONTINUED)
 
 
 def unigram(plan: Plan, counts: Counts, said: Said) -> models.Model:
     """Pieces by whose probabilities the text is most likely (Kudo, 2018)."""
-    from heedful.tokenizers.training.unigram import RESERVED, learnt, rows, share_of
+    from heedful.tokenizers.training.unigram import RESERVED, learn_pieces, rows, share_of
 
     letters = alphabet_of(plan, counts.characters)
     seen = counts.spelt_in(letter for letter in letters if letter not in RESERVED)
@@ -74,7 +74,7 @@ def unigram(plan: Plan, counts: Counts, said: Said) -> models.Model:
     given = rows(seen, share)
     own = sorted(set(letters).difference(*set(given)))  # what the trainer does not get to see
     plan.room(len(letters) + 1)
-    pieces = learnt(given, plan.room(len(own))) if given else []
+    pieces = learn_pieces(given, plan.room(len(own))) if given else []
     lowest = min((score for _, score in pieces), default=0.0)
     found = dict.fromkeys([*SPECIAL, *plan.special], 0.0) | dict(pieces) | dict.fromkeys(own, lowest)
     return models.Unigram(list(found.items()), SPECIAL.index(UNKNOWN), False)
@@ -89,7 +89,9 @@ LEARNERS: Mapping[str, Callable[[Plan, Counts, Said], models.Model]] = {
 }
 
 
-def merged(plan: Plan, seen: Mapping[str, int], letters: Sequence[str]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def learn_merges(
+    plan: Plan, seen: Mapping[str, int], letters: Sequence[str]
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """The vocabulary and the merges that the engine's trainer finds; letters come first, in the order given."""
     trainer = trainers.BpeTrainer(
         vocab_size=plan.size,
@@ -97,7 +99,7 @@ def merged(plan: Plan, seen: Mapping[str, int], letters: Sequence[str]) -> tuple
         min_frequency=SELDOM,
         show_progress=False,
     )
-    model = json.loads(trained(models.BPE(), trainer, seen).to_str())["model"]
+    model = json.loads(train_engine(models.BPE(), trainer, seen).to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]
     clash = {left + right for left, right in merges}.intersection(plan.special)
     if clash:
@@ -105,17 +107,17 @@ def merged(plan: Plan, seen: Mapping[str, int], letters: Sequence[str]) -> tuple
     return model["vocab"], merges
 
 
-def trained(model: models.Model, trainer: trainers.Trainer, seen: Mapping[str, int]) -> tokenizers.Tokenizer:
+def train_engine(model: models.Model, trainer: trainers.Trainer, seen: Mapping[str, int]) -> tokenizers.Tokenizer:
     """An engine trained on words, each given as often as it occurs."""
     used = {letter for word in seen for letter in word}
     apart = next(chr(code) for code in range(0x110000) if chr(code) not in used)
     engine = tokenizers.Tokenizer(model)
     engine.pre_tokenizer = pre_tokenizers.CharDelimiterSplit(apart)
-    engine.train_from_iterator(repeated(seen, apart), trainer)
+    engine.train_from_iterator(repeat_words(seen, apart), trainer)
     return engine
 
 
-def repeated(seen: Mapping[str, int], apart: str) -> Iterator[str]:
+def repeat_words(seen: Mapping[str, int], apart: str) -> Iterator[str]:
     """Words as often as they occur, in strings of a bounded length."""
     made: list[str] = []
     room = AT_ONCE

@@ -69,10 +69,10 @@ def counter(plan: Plan) -> Letters | Words:
 def learn(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -> Tokenizer:
     """The tokenizer, of what was counted; tells how long that takes."""
     with progress(f"a tokenizer learns its {plan.size:,} tokens"):
-        return learned(plan, counted, said)
+        return learn_tokenizer(plan, counted, said)
 
 
-def learned(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -> Tokenizer:
+def learn_tokenizer(plan: Plan, counted: Letters | Words, said: Callable[[str], object]) -> Tokenizer:
     """The tokenizer, of what was counted."""
     if isinstance(counted, Letters):
         known = alphabet_of(plan, counted.characters)

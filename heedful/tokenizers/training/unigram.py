@@ -17,7 +17,7 @@ THREADS = 4  # always as many, since they decide the order of sums
 ROOM = 30_000_000  # characters that the trainer gets: it takes some 30 bytes for each
 
 
-def learnt(rows: list[str], size: int) -> list[tuple[str, float]]:
+def learn_pieces(rows: list[str], size: int) -> list[tuple[str, float]]:
     """Pieces with their scores, `size` of them at most, every character of the rows among them."""
     model = io.BytesIO()
     try:

@@ -11,7 +11,7 @@ from torch.nn.utils import parametrize
 
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
-from heedful.models.ensemble import alone, within
+from heedful.models.ensemble import alone, in_member
 from heedful.training.spec.run_spec import Lora, TrainingSpec
 
 OUTPUTS = ("outputs", "distilled")  # what answers, and begins anew: it learns whatever else does not
@@ -34,7 +34,7 @@ class Low(nn.Module):
 def adapt(model: nn.Module, training: TrainingSpec) -> None:
     """Lets only those weights learn that a run asks for."""
     for path in training.freeze:
-        frozen(model, path)
+        freeze_path(model, path)
     if training.lora is not None:
         lower(model, training.lora)
     if not any(parameter.requires_grad for parameter in model.parameters()):
@@ -48,19 +48,19 @@ def others(model: nn.Module) -> list[str]:
 
 def tops(model: nn.Module) -> list[str]:
     """The paths of a model's parts, or of those of each of its members."""
-    return [*dict.fromkeys(within(name).split(".")[0] for name, _ in model.named_parameters())]
+    return [*dict.fromkeys(in_member(name).split(".")[0] for name, _ in model.named_parameters())]
 
 
 def lies_under(name: str, path: str) -> bool:
     """Whether a weight lies under a path, which may be one within each member."""
-    return any(f"{told}.".startswith(f"{path}.") for told in (name, within(name)))
+    return any(f"{told}.".startswith(f"{path}.") for told in (name, in_member(name)))
 
 
-def frozen(model: nn.Module, path: str) -> None:
+def freeze_path(model: nn.Module, path: str) -> None:
     """Has what lies under a path stay as it is."""
     under = [p for name, p in model.named_parameters(remove_duplicate=False) if lies_under(name, path)]
     if not under:
-        blocks = [within(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
+        blocks = [in_member(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
         known = ", ".join((*tops(model), *blocks[:1], *(["..."] if len(blocks) > 1 else [])))
         raise Refusal(f"training.freeze: the model has no {path!r}; known: {known}")
     for parameter in under:
@@ -71,7 +71,7 @@ def lower(model: nn.Module, lora: Lora) -> None:
     """Puts a small product beside each linear map of the parts that are named; all else but the outputs stays."""
     chosen = [one for member in alone(model) for one in maps(member, lora.parts)]
     for path in others(model):
-        frozen(model, path)
+        freeze_path(model, path)
     for part in chosen:
         low = Low(part.weight, lora.rank, lora.alpha / lora.rank)
         parametrize.register_parametrization(part, "weight", low)

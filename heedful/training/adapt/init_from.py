@@ -14,9 +14,9 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.formats.file_names import TOKENIZER
 from heedful.formats.weights import state
-from heedful.models import FAMILIES, Spec, imagined, part_words
+from heedful.models import FAMILIES, Spec, imagine, part_words
 from heedful.models import spec as spec_of
-from heedful.models.ensemble import within
+from heedful.models.ensemble import in_member
 from heedful.models.heads_asked import CHOICES, NEXT
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import OUTPUTS, lies_under, others
@@ -30,7 +30,7 @@ NO_SIZE = ("dropout", "classes", "labels", "vocab", "channels", "mean", "deviati
 ASKED = ("output", "classes", "labels", "multi_label")  # of a model, which the task says anew
 
 
-def inherited(run: RunSpec, task: Work) -> dict[str, Any]:
+def inherit(run: RunSpec, task: Work) -> dict[str, Any]:
     """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
     other = native.load(run.whole_start, check=False)  # as `begin` does
     spec = other.spec
@@ -47,7 +47,7 @@ def check_tokens(run: RunSpec, task: Work) -> None:
     from heedful.tokenizers import hf_folders
 
     place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
-    if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read(place)):
+    if own is not None and hf_folders.is_there(place) and not own.continues(hf_folders.read_folder(place)):
         cure = "leave data.tokenizer out" if task.inherits else f"set data.tokenizer={place / TOKENIZER}"
         raise Refusal(
             f"start={run.start} has learned other tokens than those of data.tokenizer={run.data.tokens_of}; {cure}, "
@@ -107,7 +107,7 @@ def whole_part(part: nn.Module, path: str, folder: str) -> dict[str, Tensor]:
             f"start.{path}={folder}: a part begins with a folder; train the recipe first, and name its folder"
         )
     spec: Any = part.spec
-    given = {str(dict(one.spec)["family"]): one for one in offered(native.load(folder))}  # type: ignore[arg-type]
+    given = {str(dict(one.spec)["family"]): one for one in models_within(native.load(folder))}  # type: ignore[arg-type]
     if spec.family not in given:
         some = " or ".join(reversed(given))
         raise Refusal(f"start.{path}={folder} gives a {some}, and this part is a {spec.family}; name the folder of one")
@@ -130,10 +130,10 @@ def said_start(run: RunSpec) -> str:
     return " ".join(f"start.{key}={value}" for key, value in run.part_starts.items()) or f"start={run.whole_start}"
 
 
-def offered(model: nn.Module) -> Iterator[nn.Module]:
+def models_within(model: nn.Module) -> Iterator[nn.Module]:
     """The models that a trained one gives to parts of others: those within it, and itself."""
     for one in FAMILIES[model.spec.family].gives(model):  # type: ignore[union-attr, index]
-        yield from offered(one)
+        yield from models_within(one)
     yield model
 
 
@@ -159,7 +159,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
     from heedful.models.vision.image_spec import ImageSpec
 
     own, there = model.spec, other.spec
-    names = [name for name in fresh if within(name).split(".")[0] not in OUTPUTS]
+    names = [name for name in fresh if in_member(name).split(".")[0] not in OUTPUTS]
     if not names or not isinstance(own, ImageSpec) or not isinstance(there, ImageSpec):
         return ""
     shapes = {name: tensor.shape for name, tensor in state(other).items()}
@@ -168,7 +168,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
         said = [f"data.channels={there.channels}"] * channels + [f"data.pixels={pixels}"] * size
         keys = ["channels", "mean", "deviation"] * channels + ["high", "wide"] * size
         try:
-            made = state(imagined(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
+            made = state(imagine(spec_of(**dict(own) | {key: getattr(there, key) for key in keys})))
         except Refusal:
             continue  # such images are none for this model
         if all(name in made and made[name].shape == shapes.get(name) for name in names):
@@ -182,8 +182,9 @@ def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
     from heedful.inputs import LearnedGrid
 
     own, there = state(model), state(other)
-    there |= {within(name): tensor for name, tensor in reversed(there.items()) if within(name) != name}  # the first's
-    there |= {name: there[within(name)] for name in own if name not in there and within(name) in there}
+    # Of several members, the first one's weights.
+    there |= {in_member(name): tensor for name, tensor in reversed(there.items()) if in_member(name) != name}
+    there |= {name: there[in_member(name)] for name in own if name not in there and in_member(name) in there}
     found = {name: there[name] for name in own if name in there and there[name].shape == own[name].shape}
     for name in own.keys() & there.keys() - found.keys():  # more tokens are known now: those before keep their rows
         rows, (before, *wide) = len(own[name]), there[name].shape

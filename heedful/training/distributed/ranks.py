@@ -144,12 +144,12 @@ def alive(pid: int) -> bool:
         return True
 
 
-def launched() -> bool:
+def is_launched() -> bool:
     """Whether torchrun, or something like it, started this process as one of several."""
     return all(name in os.environ for name in TOLD)
 
 
-def restarted() -> bool:
+def is_restarted() -> bool:
     """Whether torchrun started this process again after a failure: what was begun goes on."""
     return attempt() > 0
 
@@ -161,7 +161,7 @@ def attempt() -> int:
 
 def own_device(place: torch.device) -> torch.device:
     """The device of this process, of the kind that was asked for."""
-    if place.type != "cuda" or not launched():
+    if place.type != "cuda" or not is_launched():
         return place
     local, count = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local >= count:
@@ -174,12 +174,12 @@ def own_device(place: torch.device) -> torch.device:
 
 
 @contextlib.contextmanager
-def joined(cpu: bool = False) -> Iterator[Ranks]:
+def join_processes(cpu: bool = False) -> Iterator[Ranks]:
     """All processes of this run, met and ready to talk; a lone process where nobody started more.
 
     What stops one of them is said once, and who is missing is named.
     """
-    if not launched():
+    if not is_launched():
         yield ONE
         return
     shared, rank, size = next(iter(rendezvous("env://", timeout=PATIENCE)))

@@ -11,61 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import Bias
 from heedful.blocks import Stack
 from heedful.data.collate import Batch
 from heedful.engines.training_engines import Learning
-from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
-from heedful.looking import attends
-from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
 from heedful.training.distributed.ranks import Ranks
-from heedful.training.spec.run_spec import Parallel, RunSpec, TrainingSpec
+from heedful.training.distributed.sharded_tensors import together
+from heedful.training.spec.run_spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
-
-
-def local(tensor: Tensor) -> Tensor:
-    """The part of a weight that lies in this process: all of it, where it is not in parts."""
-    return tensor.to_local() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
-
-
-def in_parts(tensor: Tensor) -> bool:
-    """Whether a weight lies in parts, one in each process."""
-    if type(tensor) in (Tensor, nn.Parameter):  # nearly always, and what is imported below takes its time
-        return False
-    from torch.distributed.tensor import DTensor
-
-    return isinstance(tensor, DTensor)
-
-
-def gathered(tensor: Tensor) -> Tensor:
-    """A weight in one piece; where it lies in parts, all processes must ask for it together."""
-    return tensor.full_tensor() if in_parts(tensor) else tensor  # type: ignore[attr-defined]
-
-
-def parted(tensor: Tensor, like: Tensor) -> Tensor:
-    """A tensor in one piece, in parts as those of a weight of its shape, where that lies in parts."""
-    if not in_parts(like) or tensor.shape != like.shape:
-        return tensor
-    from torch.distributed.tensor import distribute_tensor
-
-    return distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)  # type: ignore[attr-defined]
-
-
-def parted_all(tensors: dict[str, Tensor], like: dict[str, Tensor], device: torch.device) -> dict[str, Tensor]:
-    """Tensors in one piece, each in parts as the weight of its name, on a device."""
-    return {name: parted(t.to(device), like[name]) if name in like else t for name, t in tensors.items()}
-
-
-def together(tensors: dict[str, Tensor], first: bool) -> dict[str, Tensor]:
-    """Tensors in one piece, on the first process; the others help and keep nothing."""
-    made = {}
-    for name, tensor in tensors.items():
-        whole = gathered(tensor)
-        if first:
-            made[name] = whole
-    return made
 
 
 def blocks(model: nn.Module) -> Iterator[nn.Module]:
@@ -85,7 +39,7 @@ class Recomputed(nn.Module):
         return made
 
 
-def recomputed(model: nn.Module) -> None:
+def recompute_blocks(model: nn.Module) -> None:
     """Makes every block of a model one that is recomputed, as fully_shard does: by its class, under the same names."""
     for block in blocks(model):
         kind = type(block)
@@ -139,7 +93,7 @@ class Replicated(Lone):
             self.engine = nn.parallel.DistributedDataParallel(
                 judge, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
             )
-        self.engine.register_comm_hook(None, lambda _, bucket: summed(bucket))
+        self.engine.register_comm_hook(None, lambda _, bucket: sum_bucket(bucket))
 
     def __call__(self, batch: Batch) -> Losses:
         return self.engine(batch)
@@ -148,7 +102,7 @@ class Replicated(Lone):
         return contextlib.nullcontext() if last else self.engine.no_sync()
 
 
-def summed(bucket: Any) -> torch.futures.Future[Tensor]:
+def sum_bucket(bucket: Any) -> torch.futures.Future[Tensor]:
     """The sum of a bucket's gradients over all processes, where torch would take the mean: the loop divides."""
     work = torch.distributed.all_reduce(bucket.buffer(), async_op=True)
     assert work is not None
@@ -226,7 +180,7 @@ def layout(
     else:
         made = Lone(model, judged)
     if training.recompute:
-        recomputed(model)
+        recompute_blocks(model)
     return made
 
 
@@ -237,69 +191,14 @@ def run_by(training: TrainingSpec, model: nn.Module) -> Learning:
 
 def kind_of(training: TrainingSpec) -> str:
     """Which layout a run asks for: none, ddp or fsdp."""
-    return training.parallel if training.parallel != "auto" else "ddp" if distributed() else "none"
+    return training.parallel if training.parallel != "auto" else "ddp" if is_distributed() else "none"
 
 
 def still(parallel: Parallel) -> Parallel:
     """The layout that a run was begun with, where it can go on so: on one process or on several, as there are now."""
-    return parallel if (parallel in ("ddp", "fsdp")) == distributed() else "auto"
+    return parallel if (parallel in ("ddp", "fsdp")) == is_distributed() else "auto"
 
 
-def distributed() -> bool:
+def is_distributed() -> bool:
     """Whether processes have met."""
     return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def check(model: nn.Module, run: RunSpec) -> None:
-    """Refuses layouts that cannot work with the processes that there are, or at all."""
-    kind = kind_of(run.training)
-    if kind != "none" and not distributed():
-        raise Refusal(
-            f"training.parallel={kind} needs several processes; "
-            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
-        )
-    if kind == "none" and distributed():
-        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    check_layout(model, run, kind)
-
-
-def exchanges(model: nn.Module) -> bool:
-    """Whether layers of a model exchange something."""
-    from heedful.blocks import Exchange
-
-    return any(isinstance(part, Exchange) for part in model.modules())
-
-
-def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
-    """Refuses what does not go with a layout, however many processes there are."""
-    training, heads, looking = run.training, HeadTerms.of(run.objective), looks(run.objective)
-    if (training.recompute or kind == "fsdp") and exchanges(model):
-        key = "training.recompute" if training.recompute else "training.parallel=fsdp"
-        raise Refusal(f"{key} takes blocks one by one, and those of this model.stack exchange something; leave one out")
-    if training.recompute and looking:
-        raise Refusal(
-            f"objective.{looking} looks into blocks that training.recompute goes through twice; leave one out"
-        )
-    if heads.policy:
-        from heedful.objectives.head_losses.policy_gradient import choosers
-
-        choosers(model)
-    if heads.span:
-        from heedful.objectives.head_losses.span_loss import farness
-
-        farness(model)
-    if looking in LOOKING and not attends(model):
-        raise Refusal(f"objective.{looking} is for heads, and this model has none; leave it out")
-    if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
-        raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
-    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
-        key = "dtype" if training.dtype == "float16" else "optimiser"
-        cure = "bfloat16" if key == "dtype" else "adamw"
-        told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
-        raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
-    if kind == "fsdp" and training.lora is not None:
-        raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
-    if kind == "fsdp" and getattr(getattr(model, "spec", None), "searched", False):
-        raise Refusal("an autoformer learns by parts of its weights, and fsdp has them in parts; use ddp")
-    if training.compile and kind == "fsdp":
-        raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")

@@ -19,7 +19,7 @@ LEARNING = ("forward", "backward", "forward and backward")  # these take less of
 
 
 @contextlib.contextmanager
-def answered(part: str, run: RunSpec) -> Iterator[None]:
+def name_what_lacked(part: str, run: RunSpec) -> Iterator[None]:
     """Says in one sentence what a part of a run lacked, where that is memory."""
     try:
         yield

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from heedful.training.observe.out_of_memory import answered
+from heedful.training.observe.out_of_memory import name_what_lacked
 from heedful.training.spec.run_spec import RunSpec
 
 WARM, TRACED = 10, 3  # steps: first those that are not looked at, then those of the trace, then those that are timed
@@ -28,7 +28,7 @@ class Stages:
 
     @contextlib.contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        with answered(name, self.run), self.watch.timed(name) if self.watch else contextlib.nullcontext():
+        with name_what_lacked(name, self.run), self.watch.timed(name) if self.watch else contextlib.nullcontext():
             yield
 
     def stepped(self, samples: int) -> None:

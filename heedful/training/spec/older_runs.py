@@ -8,7 +8,7 @@ from typing import Any
 from heedful.models import FAMILIES
 from heedful.models.former_keys import brought_up_to_date
 from heedful.tasks import FORMER
-from heedful.training.spec.run_spec import MOVED, RunSpec, read, reader_of, reading_of, validated
+from heedful.training.spec.run_spec import MOVED, RunSpec, read_yaml, reader_of, reading_of, validate_spec
 
 DATA = frozenset({  # one class held the keys of all data, and each run wrote all of them
     "name", "train", "valid", "test", "samples", "held_out", "longest", "shortest", "horizon", "dimensions",
@@ -24,9 +24,9 @@ def begun_spec(path: Path) -> RunSpec:
     A key of all data that the run's own reader does not have meant nothing, and is left out; so is a number of a loss
     that the task's objective does not have.
     """
-    values = read(path)
+    values = read_yaml(path)
     if not isinstance(values.get("task"), str) or not isinstance(values.get("data"), dict):
-        return validated(values, str(path))
+        return validate_spec(values, str(path))
     values["task"] = FORMER.get(values["task"], values["task"])
     known = reader_of(values["task"], values["data"]).model_fields
     data = {key: value for key, value in values["data"].items() if key in known or key not in DATA}
@@ -35,7 +35,7 @@ def begun_spec(path: Path) -> RunSpec:
     model = values.get("model")
     if isinstance(model, dict) and (family := str(model.get("family"))) in FAMILIES:
         values = values | {"model": brought_up_to_date(model, FAMILIES[family].spec.model_fields)}
-    return validated(values, str(path))
+    return validate_spec(values, str(path))
 
 
 def numbers_moved(values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from heedful.models.specs import Spec
 from heedful.registry import Registry
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
-from heedful.training.spec.run_spec import RunSpec, read, reader_of, validated
+from heedful.training.spec.run_spec import RunSpec, read_yaml, reader_of, validate_spec
 
 HOME = Path(__file__).parents[2] / "recipes"
 TOY = ("data", "toy")
@@ -71,7 +71,7 @@ def names() -> list[str]:
 def values(recipe: str) -> dict[str, Any]:
     """The values of a recipe by name, or of a YAML file."""
     path = Path(recipe) if recipe.endswith((".yaml", ".yml")) else RECIPES.named(recipe)
-    return whole(read(path), f"{path}: ")
+    return whole(read_yaml(path), f"{path}: ")
 
 
 def whole(values: dict[str, Any], where: str) -> dict[str, Any]:
@@ -105,18 +105,18 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
             raise Refusal(f"{recipe} has no toy version; give it data of your own: data=FILE")
         if known != TOY:
             put(base, *known)
-        base = versioned({**base, "expected": None}, version)
+        base = with_version({**base, "expected": None}, version)
     elif others and any(
-        key.startswith(FILES) or (key == "data" and value != named(base["data"])) for key, value in pairs
+        key.startswith(FILES) or (key == "data" and value != data_name(base["data"])) for key, value in pairs
     ):
-        base = versioned(base, others)
+        base = with_version(base, others)
     whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
     for key, value in sorted(pairs, key=lambda pair: rank(pair[0])):
         if (key, value) != known:
             put(base, key, value)
-    run = validated(base, "" if pairs or recipe in names() else recipe)
+    run = validate_spec(base, "" if pairs or recipe in names() else recipe)
     if run.whole_start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
         return run.model_copy(update={"data": run.data.with_tokens_of(run.whole_start)})
     return run
@@ -126,7 +126,7 @@ def toy_data(name: str) -> dict[str, Any] | None:
     """The small version of a set that is made on the fly, as the recipe that makes it says."""
     for base in map(values, names()):
         if base["data"]["name"] == name:
-            return dict(versioned(base, base["toy"])["data"])
+            return dict(with_version(base, base["toy"])["data"])
     return None
 
 
@@ -155,7 +155,7 @@ def rank(key: str) -> int:
     return ranks.index(True) if any(ranks) else len(ranks)
 
 
-def named(data: Any) -> Any:
+def data_name(data: Any) -> Any:
     """The name of data that are told by their name alone, or by keys."""
     return data.get("name") if isinstance(data, dict) else data
 
@@ -163,14 +163,7 @@ def named(data: Any) -> Any:
 def put(base: dict[str, Any], key: str, value: Any) -> None:
     """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
     *path, last = key.split(".")
-    place = base
-    for at, part in enumerate(path):
-        inner = place.get(part)
-        if not isinstance(inner, dict):
-            if inner not in (None, "") and path[0] != "data":
-                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
-            inner = place[part] = {} if inner in (None, "") or at else {"name": inner}
-        place = inner
+    place = place_of(base, key, path)
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
         known = reader_of(base["task"], str(value)).model_fields
@@ -181,18 +174,36 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
             del base["data"][lost]
         base["data"]["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
-        if value and ":" not in str(value) and not Path(str(value)).is_dir():  # recipe:NAME and hub:NAME are no folders
-            fault = "is a file" if Path(str(value)).exists() else "does not exist"
-            raise Refusal(f"{value} {fault}; name a run folder or the model/ in it")
-        kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(str(value)))]
-        base["model"] = {name: base["model"][name] for name in kept}
-        base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
-        base["data"] |= {"tokenizer": str(value)}
+        start_from(base, str(value))
     if path[:1] == ["model"] and last in ("family", "size"):
         left = of_family(place, str(value), len(path) > 1) if last == "family" else of_size(place, str(value))
         place.clear()
         place |= left
     place[last] = value
+
+
+def place_of(base: dict[str, Any], key: str, path: Sequence[str]) -> dict[str, Any]:
+    """The values in which the last part of a dotted key stands; they are made where they are not there."""
+    place = base
+    for at, part in enumerate(path):
+        inner = place.get(part)
+        if not isinstance(inner, dict):
+            if inner not in (None, "") and path[0] != "data":
+                raise Refusal(f"{key} cannot be set, for {'.'.join(path[: at + 1])} is {inner}; leave one of them out")
+            inner = place[part] = {} if inner in (None, "") or at else {"name": inner}
+        place = inner
+    return place
+
+
+def start_from(base: dict[str, Any], start: str) -> None:
+    """Leaves of a recipe's model what a trained one does not say itself, and takes that one's tokenizer."""
+    if start and ":" not in start and not Path(start).is_dir():  # recipe:NAME and hub:NAME are no folders
+        fault = "is a file" if Path(start).exists() else "does not exist"
+        raise Refusal(f"{start} {fault}; name a run folder or the model/ in it")
+    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(start))]
+    base["model"] = {name: base["model"][name] for name in kept}
+    base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
+    base["data"] |= {"tokenizer": start}
 
 
 def of_size(keys: Mapping[str, Any], size: str) -> dict[str, Any]:
@@ -220,21 +231,21 @@ def decodes(folder: str) -> bool:
         return False
 
 
-def versioned(base: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
+def with_version(base: dict[str, Any], version: dict[str, Any]) -> dict[str, Any]:
     """The values of a recipe with the version that it has of other data, which may not have all keys of the first."""
-    made, data = merged(base, version), version.get("data")
+    made, data = merge_values(base, version), version.get("data")
     if isinstance(data, dict) and "name" in data:
         known = {*reader_of(base["task"], data).model_fields, *data}
         made["data"] = {key: value for key, value in made["data"].items() if key in known}
     return made
 
 
-def merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge_values(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Nested values laid over others."""
     made = dict(base)
     for key, value in over.items():
         both = isinstance(value, dict) and isinstance(made.get(key), dict)
         if both and made[key].get("family", value.get("family")) != value.get("family", made[key].get("family")):
             both = False  # what was said of another family says nothing of this one
-        made[key] = merged(made[key], value) if both else value
+        made[key] = merge_values(made[key], value) if both else value
     return made

@@ -197,7 +197,7 @@ def objective_of(task: Task, numbers: Any) -> type:
     return kind_of(task.objective, numbers.get("name") if isinstance(numbers, dict) else None)
 
 
-def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
+def validate_spec(values: dict[str, Any], where: str = "", kind: type[RunSpec] | None = None) -> RunSpec:
     """The spec of values as read from YAML, or a refusal that names the key, and the file where that is to blame."""
     kind = kind or reading_of(values)
     training = values.get("training")
@@ -212,7 +212,7 @@ def validated(values: dict[str, Any], where: str = "", kind: type[RunSpec] | Non
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     """The values of a YAML file."""
     try:
         values = yaml_of(content(path, LARGEST).decode("utf-8"))

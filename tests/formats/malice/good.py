@@ -20,7 +20,7 @@ from heedful.tasks.work import Work
 from heedful.tokenizers import Tokenizer
 from heedful.training import record, run, table, trained_run
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import RunSpec, read, validated
+from heedful.training.spec.run_spec import RunSpec, read_yaml, validate_spec
 from tests.training.runs import killed_at
 
 SMALL = {"width": 8, "depth": 1, "heads": 2, "length": 16}
@@ -115,7 +115,7 @@ def resume(folder: Path) -> None:
 
 
 def recipe(folder: Path) -> None:
-    validated(read(folder / "run.yaml"))
+    validate_spec(read_yaml(folder / "run.yaml"))
 
 
 def lines(folder: Path) -> None:
@@ -126,9 +126,9 @@ def lines(folder: Path) -> None:
 WAYS: dict[str, Callable[[Path], object]] = {
     "load": load,
     "beside": beside,
-    "trained": trained_run.trained,
+    "trained": trained_run.load_trained,
     "tokenizer": tokenizer,
-    "begun": trained_run.begun,
+    "begun": trained_run.begun_run,
     "recipe": recipe,
     "resume": resume,
     "table": table.row,

@@ -7,28 +7,29 @@ from typing import TypeVar
 
 import torch
 
-from heedful.attention.mask_and_bias import Mask, signature
+from heedful.attention.mask_and_bias import Mask
+from heedful.attention.mask_signature import signature
 
 Made = TypeVar("Made")
 MOST = 64  # lists of blocks, orders and parts that last, a few megabytes each where sequences are very long
 LASTING: dict[Hashable, object] = {}
 
 
-def kept(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:
+def once(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:
     """What `make` gave when first asked for; torch.compile can follow it, and not a cached_property, which locks."""
     if key not in made:
         made[key] = make()
     return made[key]  # type: ignore[return-value]
 
 
-def lasting(key: Hashable, mask: Mask, length: int, device: torch.device, make: Callable[[], Made]) -> Made:
+def across_forwards(key: Hashable, mask: Mask, length: int, device: torch.device, make: Callable[[], Made]) -> Made:
     """The same for all forwards, where a mask is made of numbers alone; what was asked for least lately goes first."""
     told = signature(mask)
     if told is None or torch.compiler.is_compiling():
         return make()
     name = (key, told, length, str(device))
     with torch.inference_mode(False):  # or what is made while a text is written could not be learned with later
-        made = kept(LASTING, name, make)
+        made = once(LASTING, name, make)
     LASTING.pop(name, None)
     LASTING[name] = made
     while len(LASTING) > MOST:
