@@ -161,7 +161,8 @@ def test_what_is_not_obeyed_is_refused_by_its_key(key, keys, tmp_path):
     (tmp_path / image_processors.PROCESSOR).write_text(json.dumps(VIT | keys))
     with pytest.raises(Refusal, match=rf"{image_processors.PROCESSOR}: {key} is .*; \w"):
         image_processors.read(tmp_path, "vit", 3)
-    (tmp_path / image_processors.NESTED_PROCESSOR).write_text(json.dumps({"image_processor": VIT}))  # which goes before the other
+    nested = tmp_path / image_processors.NESTED_PROCESSOR  # which goes before the other
+    nested.write_text(json.dumps({"image_processor": VIT}))
     assert image_processors.read(tmp_path, "vit", 3)["processor"] == "transformers(high=16, wide=16, resample=2)"
 
 
