@@ -12,7 +12,7 @@ from heedful.terminal import say
 
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
-    from heedful.metrics.score_format import written
+    from heedful.metrics.score_format import score_text
     from heedful.tasks import task_of
     from heedful.training.spec import recipes
 
@@ -32,7 +32,7 @@ def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = 
         for word, version in {"": run, **versions[name]}.items():
             if version.expected:
                 metrics, scores = task_of(version.task).metrics, version.expected.score.items()
-                score = ", ".join(f"{key} {written(key, value, metrics)}" for key, value in scores)
+                score = ", ".join(f"{key} {score_text(key, value, metrics)}" for key, value in scores)
                 told_of = f"data={word}: " if word else ""
                 time = f"in about {version.expected.seconds:.0f} s on {version.expected.where}"
                 say(f"{'':{wide}s} {told_of}{score} {time}")

@@ -20,7 +20,7 @@ def is_share(name: str, metrics: Sequence[Metric[Any]]) -> bool:
     return found is not None and found.share
 
 
-def written(name: str, value: float, metrics: Sequence[Metric[Any]]) -> str:
+def score_text(name: str, value: float, metrics: Sequence[Metric[Any]]) -> str:
     """A score's value: shares in percent."""
     return f"{100 * value:.2f} %" if is_share(name, metrics) else f"{value:.2f}"
 

@@ -64,7 +64,7 @@ def check_class(name: str, part: type, tasks: list[Task]) -> None:
     elif issubclass(part, Bias):
         check_bias(name, part)
     elif issubclass(part, Reader):
-        check_reader(name, part, tasks or named(part.tasks))
+        check_reader(name, part, tasks or tasks_of(part.tasks))
     elif issubclass(part, Layout):
         check_layout(name, part())
     elif issubclass(part, Metric):
@@ -76,7 +76,7 @@ def check_class(name: str, part: type, tasks: list[Task]) -> None:
         raise Refusal(f"{name} is no part that has laws; give a mechanism, a mask, a task, a recipe's name, ...")
 
 
-def named(tasks: Iterable[str]) -> list[Task]:
+def tasks_of(tasks: Iterable[str]) -> list[Task]:
     """The tasks of these names."""
     return [task_of(name) for name in tasks]
 

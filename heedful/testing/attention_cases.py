@@ -47,7 +47,7 @@ class Case:
         """The case's sight, its bias large enough to matter."""
         torch.manual_seed(0)
         bias = BIASES[self.bias]()
-        return SIGHTS[self.sight](masks()[self.mask], bias if bias is None else stirred(bias).to(dtype))
+        return SIGHTS[self.sight](masks()[self.mask], bias if bias is None else stir(bias).to(dtype))
 
 
 def every() -> dict[str, list[Any]]:
@@ -61,7 +61,7 @@ def every() -> dict[str, list[Any]]:
     }
 
 
-def paired(every: list[tuple[Any, ...]], seed: str) -> Iterator[tuple[Any, ...]]:
+def pairwise(every: list[tuple[Any, ...]], seed: str) -> Iterator[tuple[Any, ...]]:
     """As many of a product's rows, in an order by chance, as it takes to see every two values of two axes together."""
     random.Random(seed).shuffle(every)
     met: set[Any] = set()
@@ -72,7 +72,7 @@ def paired(every: list[tuple[Any, ...]], seed: str) -> Iterator[tuple[Any, ...]]
             yield values
 
 
-def stirred(module: Part) -> Part:
+def stir(module: Part) -> Part:
     """The module, its parameters moved far enough from their start that each of them matters."""
     coins = torch.Generator().manual_seed(1)
     with torch.no_grad():
@@ -81,7 +81,7 @@ def stirred(module: Part) -> Part:
     return module
 
 
-def asked(case: Case, sight: Sight, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+def queries_keys_values(case: Case, sight: Sight, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
     """Queries, keys and values for a case, as leaves that take gradient."""
     coins = torch.Generator().manual_seed(2)
     rows, columns = sight.rows.shape[-1], sight.columns.shape[-1]
@@ -118,10 +118,10 @@ def agree(one: Tensor, two: Tensor, leaves: Sequence[Tensor], label: object, **t
         if a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, **(tolerance or EXACT)):
             continue  # most are, and it takes longer to say what is apart
         what = "value" if number == 0 else f"gradient of leaf {number - 1}"
-        torch.testing.assert_close(a, b, **(tolerance or EXACT), msg=partial(named, f"{label}, {what}"))
+        torch.testing.assert_close(a, b, **(tolerance or EXACT), msg=partial(describe, f"{label}, {what}"))
 
 
-def named(what: str, said: str) -> str:
+def describe(what: str, said: str) -> str:
     """What is said of a difference, behind what differs."""
     return f"{what}: {said}"
 
@@ -134,13 +134,13 @@ def refusals(make: Make) -> dict[str, str]:
             case = Case(**{part: value})
             try:
                 sight = case.seen()
-                make()(*asked(case, sight), sight)
+                make()(*queries_keys_values(case, sight), sight)
             except Refusal as refused:
                 found[f"{part} {value}"] = str(refused)
     return found
 
 
-def obeyed(axes: Mapping[str, Iterable[Any]], refused: Collection[str]) -> Iterator[Case]:
+def cases_not_refused(axes: Mapping[str, Iterable[Any]], refused: Collection[str]) -> Iterator[Case]:
     """The cases of a product of axes of which nothing is refused."""
     open_axes = {part: [value for value in values if f"{part} {value}" not in refused] for part, values in axes.items()}
     for values in itertools.product(*open_axes.values()):
@@ -176,7 +176,7 @@ def stack_of(
     """Blocks of a mechanism, in float64."""
     torch.manual_seed(4)
     blocks = (kind(WIDTH, attention_of(make, groups, position), FeedForward(WIDTH, 11)) for _ in range(depth))
-    return stirred(Stack(blocks, nn.LayerNorm(WIDTH))).double()
+    return stir(Stack(blocks, nn.LayerNorm(WIDTH))).double()
 
 
 def states(batch: int = BATCH, length: int = LENGTH) -> Tensor:

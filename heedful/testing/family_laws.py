@@ -12,7 +12,7 @@ from heedful.errors import Refusal
 from heedful.models import FAMILIES
 from heedful.models.family import Family
 from heedful.tasks.checks import checks
-from heedful.testing.attention_cases import stirred
+from heedful.testing.attention_cases import stir
 from heedful.testing.broken_law import BrokenLaw, law
 
 SMALL = {"width": 24, "heads": 2, "depth": 2, "depths": [1, 1], "out_dim": 16, "hidden_dim": 16, "bottleneck_dim": 8}
@@ -68,7 +68,7 @@ def check_family(name: str, family: Family) -> None:
         spec = models.spec(word, **toy_keys(word))
         assert models.spec_as_written(spec.model_dump(mode="json")) == spec
         torch.manual_seed(0)
-        model = stirred(models.assemble(spec))
+        model = stir(models.assemble(spec))
     with law(word, "the laws of `heedful check` can be measured on its cases"):
         found = list(checks(model))
     for one in found:

@@ -15,7 +15,7 @@ from heedful.testing.broken_law import BrokenLaw, law
 from heedful.testing.family_laws import toy_keys
 
 
-def drawn(spec: Spec) -> nn.Module:
+def draw_model(spec: Spec) -> nn.Module:
     """A model whose every number is another."""
     torch.manual_seed(0)
     model = models.assemble(spec)
@@ -27,7 +27,7 @@ def drawn(spec: Spec) -> nn.Module:
 
 def bijection(layout: Layout, spec: Spec) -> None:
     """Each tensor has one rule and goes there and back as it is; together they are as many numbers as before."""
-    own = state(drawn(spec))
+    own = state(draw_model(spec))
     rules = rules_of(own, layout.table(spec))  # one rule each, and no name twice
     for name, rule in rules.items():
         theirs = rule.write(own[name])

@@ -12,7 +12,7 @@ from heedful.attention import Bias, Everything, Mask
 from heedful.attention.card import Card
 from heedful.attention.mechanisms import Softmax
 from heedful.models import part_words
-from heedful.testing.attention_cases import stirred
+from heedful.testing.attention_cases import stir
 from heedful.testing.broken_law import BrokenLaw, law
 from heedful.testing.toy_masks import BATCH, EXACT, HEADS, KEY, LENGTH, LONGEST
 
@@ -39,7 +39,7 @@ def pair_by_pair(one: Mask | Bias) -> None:
             assert torch.equal(alone, whole[:, :, i, j]), f"row {i} and column {j} alone are not as among all"
 
 
-def taken(mask: Mask) -> None:
+def take_sequences(mask: Mask) -> None:
     """A mask taken speaks of the sequences taken, as when beams are reordered."""
     index = torch.tensor([2, 0, 0, 1])
     one = mask.take(index).over(torch.empty(4, LENGTH)).dense.expand(4, HEADS, LENGTH, LENGTH)
@@ -88,7 +88,7 @@ def check_mask(name: str, kind: type[Mask]) -> None:
     with law(name, "it says of a pair what it says of that pair among all"):
         pair_by_pair(mask)
     with law(name, "a mask taken speaks of the sequences taken"):
-        taken(mask)
+        take_sequences(mask)
     with law(name, "what helps speed alone is true"):
         near_and_order(mask)
     with law(name, "softmax within it is its own definition"):
@@ -98,7 +98,7 @@ def check_mask(name: str, kind: type[Mask]) -> None:
 def check_bias(name: str, kind: type[Bias]) -> None:
     """Holds a bias to every law."""
     with law(name, "a model makes it of its word, with 3 for each number that it needs"):
-        bias: Bias = stirred(toy_part(kind, "bias")).double()
+        bias: Bias = stir(toy_part(kind, "bias")).double()
     with law(name, "it says of a pair what it says of that pair among all"):
         pair_by_pair(bias)
     with law(name, "softmax with it is its own definition"):

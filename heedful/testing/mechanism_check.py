@@ -17,12 +17,12 @@ from heedful.attention.mechanisms import Mechanism
 from heedful.testing.attention_cases import (
     Case,
     Make,
+    cases_not_refused,
     every,
-    obeyed,
-    paired,
+    pairwise,
     refusals,
     stack_of,
-    stirred,
+    stir,
     toy_mechanism,
 )
 from heedful.testing.broken_law import BrokenLaw, law
@@ -114,8 +114,8 @@ LAWS = (
 
 def few_cases(axes: Mapping[str, Iterable[Any]], refused: Mapping[str, str]) -> Iterator[Case]:
     """As many cases as it takes to ask every two values together, of those of which nothing is refused."""
-    rows = [tuple(vars(case).items()) for case in obeyed(axes, refused)]
-    return (Case(**dict(row)) for row in paired(rows, "few"))
+    rows = [tuple(vars(case).items()) for case in cases_not_refused(axes, refused)]
+    return (Case(**dict(row)) for row in pairwise(rows, "few"))
 
 
 def check_mechanism(name: str, kind: type[Mechanism]) -> None:
@@ -124,8 +124,8 @@ def check_mechanism(name: str, kind: type[Mechanism]) -> None:
         raise BrokenLaw(f"{name} has no card; say whose it is and what it costs: card = Card(paper, year, cost)")
     make: Make = partial(toy_mechanism, kind)
     with law(name, "it answers queries, keys and values"):
-        m = stirred(make()).double()
-        refused = refusals(lambda: stirred(make()).double())
+        m = stir(make()).double()
+        refused = refusals(lambda: stir(make()).double())
     plain = refused.keys() & Case().parts()
     if plain:
         raise BrokenLaw(f"{name} breaks a law: it answers the plainest case ({refused[min(plain)]})")

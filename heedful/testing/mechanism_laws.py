@@ -15,10 +15,10 @@ from heedful.blocks import Stack
 from heedful.testing.attention_cases import (
     Case,
     agree,
-    asked,
     gradients,
     parameters,
     probe,
+    queries_keys_values,
     states,
 )
 from heedful.testing.toy_masks import BATCH, BIASES, EXACT, HEADS, LENGTH, masks
@@ -28,7 +28,7 @@ FEW_ROWS = torch.tensor([2, 0, -1, 2])
 CHUNKS = (3, 1, 1, 2)  # as which a sequence is read with a memory
 
 
-def defined(m: Mechanism, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
+def by_definition(m: Mechanism, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:
     """What a mechanism's definition makes of values."""
     return m.weights(q, k, sight) @ repeat_kv(v, HEADS)
 
@@ -36,14 +36,14 @@ def defined(m: Mechanism, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tens
 def equation(m: Mechanism, case: Case) -> None:
     """Forward is weights times values, and so are its gradients."""
     sight = case.seen()
-    q, k, v = asked(case, sight)
-    agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
+    q, k, v = queries_keys_values(case, sight)
+    agree(m(q, k, v, sight), by_definition(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
 
 
 def few_rows(m: Mechanism, case: Case) -> None:
     """The weights of a few rows are those rows of all weights."""
     sight = case.seen()
-    q, k, _ = asked(case, sight)
+    q, k, _ = queries_keys_values(case, sight)
     leaves = [q, k, *parameters(m, sight.bias)]
     agree(m.rows(q, k, sight, FEW_ROWS), m.weights(q, k, sight)[:, :, FEW_ROWS], leaves, case)
 
@@ -51,7 +51,7 @@ def few_rows(m: Mechanism, case: Case) -> None:
 def hidden_keys(m: Mechanism, case: Case) -> None:
     """Hidden keys weigh nothing, and neither they nor their values have a gradient."""
     sight = case.seen()
-    q, k, v = asked(case, sight)
+    q, k, v = queries_keys_values(case, sight)
     weights, y = m.weights(q, k, sight), m(q, k, v, sight)
     hidden = ~sight.dense.expand_as(weights)
     assert not weights[hidden].any(), case
@@ -64,7 +64,7 @@ def hidden_keys(m: Mechanism, case: Case) -> None:
 def hidden_values(m: Mechanism, case: Case) -> None:
     """A row sees no hidden key or value, however large."""
     sight = case.seen()
-    q, k, v = (x.detach() for x in asked(case, sight))
+    q, k, v = (x.detach() for x in queries_keys_values(case, sight))
     before = m(q, k, v, sight)
     seen = sight.dense.expand(BATCH, HEADS, LENGTH, LENGTH)
     for column in range(LENGTH):
@@ -80,7 +80,7 @@ def blind_rows(m: Mechanism, case: Case, length: int = LENGTH, dtype: torch.dtyp
     seen[0], seen[1, :, 3], seen[2, 2, -1] = False, False, False
     made = BIASES[case.bias]()
     sight = Given(seen).over(torch.empty(BATCH, length), bias=made if made is None else made.to(dtype))
-    q, k, v = asked(case, sight, dtype)
+    q, k, v = queries_keys_values(case, sight, dtype)
     y = m(q, k, v, sight)
     blind = ~seen.any(-1)
     leaves = [q, k, v, *parameters(m, sight.bias)]
@@ -96,7 +96,7 @@ def blind_rows(m: Mechanism, case: Case, length: int = LENGTH, dtype: torch.dtyp
 def one_by_one(m: Mechanism, case: Case) -> None:
     """Many sequences are answered as each of them alone."""
     sight = case.seen()
-    q, k, v = asked(case, sight)
+    q, k, v = queries_keys_values(case, sight)
     whole, mask = m(q, k, v, sight), masks()[case.mask]
     singles = []
     for b in range(BATCH):

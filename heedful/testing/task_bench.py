@@ -36,10 +36,10 @@ class Bench:
     def batch(self) -> Batch:
         """A few samples to learn from, as tensors."""
         samples = self.work.augmented([self.train[at] for at in range(TOGETHER)], 1)
-        return doubled(self.work.batch(samples))
+        return to_float64(self.work.batch(samples))
 
 
-def doubled(batch: Batch) -> Batch:
+def to_float64(batch: Batch) -> Batch:
     """A batch whose numbers are in float64."""
     return {name: one.double() if one.is_floating_point() else one for name, one in batch.items()}
 

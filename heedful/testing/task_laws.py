@@ -51,7 +51,7 @@ def learned_again(bench: Bench) -> None:
 
 
 @torch.no_grad()
-def judged(bench: Bench, batch: Batch, seed: int = 0) -> dict[str, Loss]:
+def losses_of(bench: Bench, batch: Batch, seed: int = 0) -> dict[str, Loss]:
     """The losses of a batch, with dice of their own."""
     torch.manual_seed(seed)
     return bench.work.losses(bench.model, batch)
@@ -60,14 +60,14 @@ def judged(bench: Bench, batch: Batch, seed: int = 0) -> dict[str, Loss]:
 def losses_are_sums(bench: Bench) -> None:
     """The losses of a batch are those of its samples, summed; unless they are drawn by dice or look at others."""
     batch, names = bench.batch, bench.work.objective.names
-    found = judged(bench, batch)
+    found = losses_of(bench, batch)
     assert tuple(found) == names, f"it names {names} and gives {tuple(found)}"
     for name, loss in found.items():
         assert loss.sum.ndim == 0 and loss.sum.isfinite(), f"{name} is no finite number"
         assert loss.count.ndim == 0 and loss.count.isfinite() and loss.count > 0, f"{name} counts {loss.count}"
-    if not torch.equal(total(judged(bench, batch, 1)), total(found)):
+    if not torch.equal(total(losses_of(bench, batch, 1)), total(found)):
         return  # by dice
-    parts = [judged(bench, {key: one[at : at + 1] for key, one in batch.items()}) for at in range(TOGETHER)]
+    parts = [losses_of(bench, {key: one[at : at + 1] for key, one in batch.items()}) for at in range(TOGETHER)]
     for name, loss in found.items():
         counts = float(sum(float(one[name].count) for one in parts))
         said = f"{name} counts {float(loss.count):g} in a batch and {counts:g} in its parts"
@@ -83,12 +83,12 @@ def total(losses: Mapping[str, Loss]) -> Tensor:
 
 def counts_are_of_the_batch(bench: Bench) -> None:
     """How many there are of a loss is known of the batch alone: other weights do not change it."""
-    batch, before = bench.batch, judged(bench, bench.batch)
+    batch, before = bench.batch, losses_of(bench, bench.batch)
     other = copy.deepcopy(bench.model)
     with torch.no_grad():
         for weight in other.parameters():
             weight.mul_(0.5)
-    after = judged(replace(bench, model=other), batch)
+    after = losses_of(replace(bench, model=other), batch)
     said = bench.work.loss_counts(batch)
     for name, loss in before.items():
         assert torch.equal(loss.count, after[name].count), f"the count of {name} depends on the weights"

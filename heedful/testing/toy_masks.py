@@ -119,13 +119,13 @@ def another(mask: Mask, bias: Bias | None) -> Sight:
     return mask.across(torch.empty(BATCH, LENGTH), torch.tensor([[2, 0, 6, 4, 4]]), bias)
 
 
-def scattered(mask: Mask, bias: Bias | None) -> Sight:
+def scattered_sight(mask: Mask, bias: Bias | None) -> Sight:
     """Rows and columns that stand elsewhere in each sequence, some columns not written."""
     places = torch.stack([torch.randperm(LENGTH, generator=torch.Generator().manual_seed(b)) for b in range(BATCH)])
     return Sight(mask, places[:, 2:], places.flip(0).masked_fill(places == 3, -1), BATCH, bias)
 
 
-def remembered(mask: Mask, bias: Bias | None) -> Sight:
+def sight_on_memory(mask: Mask, bias: Bias | None) -> Sight:
     """Rows on what a KV cache of fixed shape holds, and on themselves."""
     memory = FixedMemory(LENGTH + 2)
     memory.sight(mask, torch.empty(BATCH, 4), bias)
@@ -135,6 +135,6 @@ def remembered(mask: Mask, bias: Bias | None) -> Sight:
 SIGHTS: dict[str, Callable[[Mask, Bias | None], Sight]] = {
     "itself": itself,
     "another": another,
-    "scattered": scattered,
-    "remembered": remembered,
+    "scattered": scattered_sight,
+    "remembered": sight_on_memory,
 }

@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
 from heedful.metrics.metric import Metric
-from heedful.metrics.score_format import is_share, meaning, written
+from heedful.metrics.score_format import is_share, meaning, score_text
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
@@ -55,7 +55,7 @@ def figure(name: str, value: float, count: int, metrics: Sequence[Metric[Any]]) 
     """A score as a card shows it."""
     means = f"{meaning(name, metrics)}; ".removeprefix("; ")
     among = "those of it among " if name.startswith(OF_ONE) else ""
-    return name.replace("_", " "), written(name, value, metrics), f"{means}on {among}{count:,} unseen samples"
+    return name.replace("_", " "), score_text(name, value, metrics), f"{means}on {among}{count:,} unseen samples"
 
 
 def overlapping(overlaps: Sequence[Overlap]) -> Figures:

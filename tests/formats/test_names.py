@@ -19,7 +19,7 @@ from heedful.formats.layout_registry import LAYOUTS, layout_for
 from heedful.formats.name_rules import Row, Rule, Same, Stacked, Transposed, rules_of
 from heedful.formats.weights import state
 from heedful.models.canonical import meaning
-from heedful.testing.format_laws import bijection, drawn
+from heedful.testing.format_laws import bijection, draw_model
 from heedful.training.prepare import prepare
 from tests.formats.layouts import CONFIGS
 from tests.training.runs import CPU, short
@@ -65,7 +65,7 @@ def test_a_config_becomes_a_spec_and_the_same_config_again(kind, number):
 
 @ALL
 def test_a_folder_is_written_and_read_and_written_the_same(kind, number, tmp_path):
-    model = drawn(spec_of(config_of(kind, number)))
+    model = draw_model(spec_of(config_of(kind, number)))
     heedful.save(model, tmp_path / "one", layout="hf")
     again = heedful.load(tmp_path / "one")
     assert meaning(again.spec) | {"processor": None} == meaning(model.spec) | {"processor": None}  # which a file tells
@@ -80,7 +80,7 @@ def test_a_folder_is_written_and_read_and_written_the_same(kind, number, tmp_pat
 
 @ALL
 def test_each_missing_and_each_unexpected_tensor_is_named(kind, number, tmp_path):
-    heedful.save(drawn(spec_of(config_of(kind, number))), tmp_path / "whole", layout="hf")
+    heedful.save(draw_model(spec_of(config_of(kind, number))), tmp_path / "whole", layout="hf")
     tensors = saved(tmp_path / "whole")
     for name in [name for name in tensors if not LAYOUTS[kind].is_ignored(name)][:: max(1, len(tensors) // 3)]:
         place = tmp_path / name
@@ -207,7 +207,7 @@ def test_a_table_that_is_no_bijection_is_found_out():
 
 def test_a_prefix_may_be_left_away(tmp_path):
     config = config_of("gpt2", 0)
-    model = drawn(spec_of(config))
+    model = draw_model(spec_of(config))
     heedful.save(model, tmp_path / "one", layout="hf")
     bare = {name.removeprefix("transformer."): tensor for name, tensor in saved(tmp_path / "one").items()}
     bare |= {"h.0.attn.bias": torch.zeros(1, 1, 8, 8), "h.1.attn.masked_bias": torch.zeros(())}  # of older files
@@ -218,7 +218,7 @@ def test_a_prefix_may_be_left_away(tmp_path):
 
 
 def test_a_tied_tensor_that_is_there_too_must_be_the_same(tmp_path):
-    model = drawn(spec_of(config_of("gpt2", 0)))
+    model = draw_model(spec_of(config_of("gpt2", 0)))
     heedful.save(model, tmp_path / "one", layout="hf")
     tensors = saved(tmp_path / "one")
     save_file(
@@ -246,7 +246,7 @@ def index(folder: Path, where: dict[str, Any]) -> None:
 
 
 def test_weights_in_several_files_are_read_by_their_index(tmp_path):
-    model = drawn(spec_of(config_of("gpt2", 0)))
+    model = draw_model(spec_of(config_of("gpt2", 0)))
     heedful.save(model, tmp_path / "one", layout="hf")
     folder, tensors = tmp_path / "one", saved(tmp_path / "one")
     where = parted(folder, tensors)
@@ -272,14 +272,14 @@ def test_weights_in_several_files_are_read_by_their_index(tmp_path):
 
 
 def test_pickles_are_refused_with_the_way_to_convert_them(tmp_path):
-    heedful.save(drawn(spec_of(config_of("gpt2", 0))), tmp_path / "one", layout="hf")
+    heedful.save(draw_model(spec_of(config_of("gpt2", 0))), tmp_path / "one", layout="hf")
     (tmp_path / "one" / "model.safetensors").rename(tmp_path / "one" / "pytorch_model.bin")
     with pytest.raises(Refusal, match=r"pytorch_model.bin is never opened, .* and save the weights as safetensors"):
         heedful.load(tmp_path / "one")
 
 
 def test_what_ends_a_text_is_known_best_by_the_config_of_generation(tmp_path):
-    heedful.save(drawn(spec_of(config_of("llama", 0))), tmp_path / "one", layout="hf")
+    heedful.save(draw_model(spec_of(config_of("llama", 0))), tmp_path / "one", layout="hf")
     for said, ends in (({"eos_token_id": [7, 8], "odd": 1}, (7, 8)), ({"eos_token_id": 9}, (9,)), ({}, (2,))):
         (tmp_path / "one" / "generation_config.json").write_text(json.dumps(said))
         assert heedful.load(tmp_path / "one").spec.ends == ends

@@ -19,14 +19,14 @@ from heedful.testing import attention_cases
 from heedful.testing.attention_cases import (
     Case,
     agree,
-    asked,
     every,
     gradients,
-    paired,
+    pairwise,
     parameters,
     probe,
+    queries_keys_values,
     states,
-    stirred,
+    stir,
 )
 from heedful.testing.toy_masks import (
     BATCH,
@@ -45,8 +45,26 @@ from heedful.testing.toy_masks import (
 )
 
 __all__ = [
-    "BATCH", "BIASES", "EXACT", "FEW", "HEADS", "KEY", "LENGTH", "SIGHTS", "VALUE", "WIDTH", "Case", "agree", "asked",
-    "every", "gradients", "masks", "parameters", "probe", "states", "stirred",
+    "BATCH",
+    "BIASES",
+    "EXACT",
+    "FEW",
+    "HEADS",
+    "KEY",
+    "LENGTH",
+    "SIGHTS",
+    "VALUE",
+    "WIDTH",
+    "Case",
+    "agree",
+    "every",
+    "gradients",
+    "masks",
+    "parameters",
+    "probe",
+    "queries_keys_values",
+    "states",
+    "stir",
 ]  # fmt: skip
 GOLDEN = Path(__file__).with_name("refusals.json")
 MECHANISMS = sorted(part_tables.MECHANISMS)
@@ -72,7 +90,7 @@ def cases(word: str, **chosen: Iterable) -> Iterator[Case]:
     axes = {part: [value for value in values if obeys(word, f"{part} {value}")] for part, values in chosen.items()}
     every = itertools.product(*axes.values())
     chosen_ones = (
-        every if word == "softmax" else itertools.islice(paired(list(every), word), 20 if alike(word) else None)
+        every if word == "softmax" else itertools.islice(pairwise(list(every), word), 20 if alike(word) else None)
     )
     for values in chosen_ones:
         case = Case(**dict(zip(axes, values, strict=True)))
@@ -122,7 +140,7 @@ def plain(word: str) -> Mechanism:
 
 
 def mechanism(word: str, width: int = KEY, dtype: torch.dtype = torch.float64) -> Mechanism:
-    return stirred(part_tables.mechanism(toy(word), HEADS, width, LONGEST)).to(dtype)
+    return stir(part_tables.mechanism(toy(word), HEADS, width, LONGEST)).to(dtype)
 
 
 def attention(word: str, groups: int = 2, position: Rotary | None = None) -> Attention:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from heedful import models
 from heedful.models import part_tables
 from tests.laws import cases
-from tests.laws.cases import MECHANISMS, stirred
+from tests.laws.cases import MECHANISMS, stir
 
 VOCAB, CHANNELS, LENGTHS = 11, 3, (7, 4, 1)
 FAMILIES: dict[str, tuple[str, dict]] = {
@@ -78,7 +78,7 @@ def model(name: str, word: str = "softmax", **numbers: object) -> nn.Module:
         "length": 16,
         "mechanism": cases.toy(word),
     }
-    return stirred(models.build(family, **small | needed | numbers)).double()
+    return stir(models.build(family, **small | needed | numbers)).double()
 
 
 def tokens(length: int, seed: int) -> Tensor:

@@ -24,14 +24,14 @@ from tests.laws.cases import (
     VALUE,
     WIDTH,
     agree,
-    asked,
     gradients,
     mechanism,
     parameters,
     probe,
+    queries_keys_values,
     stack,
     states,
-    stirred,
+    stir,
 )
 
 
@@ -65,7 +65,7 @@ def test_padding_of_a_context_changes_nothing_and_a_context_taken_is_the_same(wo
         across, part_tables.mechanism(cases.toy(word), HEADS, KEY, cases.LONGEST), Join(HEADS * VALUE, WIDTH)
     )
     block = kind(WIDTH, cases.attention(word), cross, FeedForward(WIDTH, 11))
-    blocks, lengths = stirred(Stack([block])).double(), torch.tensor([LENGTH, 4, 0])
+    blocks, lengths = stir(Stack([block])).double(), torch.tensor([LENGTH, 4, 0])
     x, y = states(), torch.randn(BATCH, LENGTH, 5, dtype=torch.float64, requires_grad=True)
     context = Context(y, Padding(lengths))
     whole = blocks(x, Everything().over(x), context)
@@ -116,7 +116,7 @@ def test_a_batch_with_an_empty_sequence_has_finite_answers_and_gradients(name):
 def looks(word):
     """Whether the weights of a mechanism depend on its queries and keys at all."""
     case = cases.Case()
-    q, k, _ = asked(case, case.seen())
+    q, k, _ = queries_keys_values(case, case.seen())
     return any(g.any() for g in gradients(mechanism(word).weights(q, k, case.seen()), (q, k)))
 
 

@@ -32,7 +32,18 @@ from heedful.attention.mechanisms import Softmax, softmax
 from heedful.attention.order import Order
 from heedful.models import part_tables
 from tests.laws import cases
-from tests.laws.cases import BATCH, EXACT, HEADS, LENGTH, MECHANISMS, Case, agree, asked, mechanism, parameters
+from tests.laws.cases import (
+    BATCH,
+    EXACT,
+    HEADS,
+    LENGTH,
+    MECHANISMS,
+    Case,
+    agree,
+    mechanism,
+    parameters,
+    queries_keys_values,
+)
 
 BLOCK_BIASES = ["none", "buckets", "table of two axes", "alibi of one head for all"]
 LONG, SIDE = 300, 128  # three blocks of flex attention's size, the last one ragged
@@ -122,7 +133,7 @@ def test_forward_in_blocks_is_weights_times_values(word):
         sight = case.seen()
         if case.sight == "itself":
             sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
-        q, k, v = asked(case, sight)
+        q, k, v = queries_keys_values(case, sight)
         defined = m.weights(q, k, sight) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
 
@@ -184,7 +195,7 @@ def test_forward_in_parts_is_weights_times_values(name, ordered):
         sight = case.seen()
         if ordered:
             sight.order = Order(torch.tensor([3, 1, 0, 6, 2, 5, 4]))
-        q, k, v = asked(case, sight)
+        q, k, v = queries_keys_values(case, sight)
         defined = m.weights(q, k, sight) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, sight), defined, [q, k, v, *parameters(m, sight.bias)], case)
 
@@ -204,7 +215,7 @@ def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_number
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight, bias = case.seen(), case.seen().bias
         defining, looking = (Sight(sight.mask, places, places.clone(), BATCH, bias) for _ in range(2))
-        q, k, v = asked(case, sight)
+        q, k, v = queries_keys_values(case, sight)
         defined = m.weights(q, k, defining) @ repeat_kv(v, HEADS)
         agree(m(q, k, v, looking), defined, [q, k, v, *parameters(m, bias)], case)
         assert "dense" not in looking._made
@@ -215,7 +226,7 @@ def test_a_bias_of_tasks_stays_with_its_sequence_where_they_look_one_by_one(monk
     monkeypatch.setattr(per_sequence, "LONG", 4)
     here = torch.arange(LENGTH)
     places = torch.stack((here, here - 2, here - 1)).clamp(min=-1)
-    bias = cases.stirred(TaskBlocks(LENGTH, tasks=2)).of(torch.tensor([1, 0, 1]))
+    bias = cases.stir(TaskBlocks(LENGTH, tasks=2)).of(torch.tensor([1, 0, 1]))
     q, k, v = (torch.randn(BATCH, HEADS, LENGTH, 4, generator=torch.Generator().manual_seed(0)) for _ in range(3))
     defining, looking = (Sight(Causal(), places, places, BATCH, bias) for _ in range(2))
     torch.testing.assert_close(Softmax()(q, k, v, looking), Softmax().weights(q, k, defining) @ v)
@@ -291,6 +302,6 @@ def test_flex_attention_itself_takes_what_it_is_handed(monkeypatch, groups):
     sight = case.seen()
     sight.order = Order(torch.randperm(LENGTH, generator=torch.Generator().manual_seed(0)))
     with torch.no_grad():
-        q, k, v = (x.detach() for x in asked(case, sight))
+        q, k, v = (x.detach() for x in queries_keys_values(case, sight))
         y = softmax.blockwise(q, k, v, sight, 0.5)  # a head's width is 4, and 0.5 the inverse of its root
         torch.testing.assert_close(y, Softmax().weights(q, k, sight) @ repeat_kv(v, HEADS), **EXACT)

@@ -9,7 +9,7 @@ from heedful.attention.mechanisms import Softmax
 from heedful.blocks import CrossBlock, FeedForward, Stack
 from heedful.models import part_tables
 from tests.laws import cases
-from tests.laws.cases import HEADS, LENGTH, MECHANISMS, WIDTH, agree, parameters, stack, states, stirred
+from tests.laws.cases import HEADS, LENGTH, MECHANISMS, WIDTH, agree, parameters, stack, states, stir
 
 LENGTHS = torch.tensor([LENGTH, 4, 0])
 
@@ -56,6 +56,6 @@ def test_a_compiled_stack_is_one_graph_with_the_same_numbers(word):
 
 
 def test_a_compiled_decoder_is_one_graph_with_the_same_numbers():
-    model, x, source = stirred(Decoder()).double(), states(), states(length=LENGTH + 2)
+    model, x, source = stir(Decoder()).double(), states(), states(length=LENGTH + 2)
     compiled = torch.compile(model, backend="eager", fullgraph=True)
     agree(compiled(x, source), model(x, source), [x, source, *parameters(model)], "decoder")

@@ -33,7 +33,7 @@ from heedful.blocks import (
 )
 from heedful.blocks.stacks.bp import LEVEL
 from heedful.looking import look
-from tests.laws.cases import EXACT, stirred
+from tests.laws.cases import EXACT, stir
 
 LENGTH, WIDTH, HEADS, SIZE, DEPTH = 5, 4, 2, 2, 3
 
@@ -52,7 +52,7 @@ def blocks():
 
 def made(part):
     torch.manual_seed(0)
-    return stirred(part()).double()
+    return stir(part()).double()
 
 
 # ------------------------------------------------------------- by hand: x is a list of vectors, one for each position

@@ -16,7 +16,7 @@ from heedful.attention import Memory
 from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.models import attention_kinds
 from tests.laws import families
-from tests.laws.cases import EXACT, GOLDEN, agree, gradients, parameters, stirred
+from tests.laws.cases import EXACT, GOLDEN, agree, gradients, parameters, stir
 from tests.laws.test_refusals import sentence
 
 COMPOUNDS = [name for name, kind in attention_kinds.every().items() if kind.role not in attention_kinds.DRAWN]
@@ -29,7 +29,7 @@ def model(name, compound, **more):
     torch.manual_seed(0)
     family, needed = families.FAMILIES[name]
     small = {"width": 24, "heads": 6, "depth": 3, "hidden": 20, "length": 16}
-    return stirred(models.build(family, **small | needed | chosen | more)).double()
+    return stir(models.build(family, **small | needed | chosen | more)).double()
 
 
 def hides(compound):

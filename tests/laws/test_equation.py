@@ -12,9 +12,9 @@ from torch.utils._pytree import tree_leaves
 from heedful.attention import Blocks, Causal, Everything, Mask, Padding, Prefix, Sight, Window
 from heedful.attention.mechanisms import dpfp, running, softmax, talking
 from heedful.testing import mechanism_laws as laws
-from heedful.testing.mechanism_laws import defined
+from heedful.testing.mechanism_laws import by_definition
 from tests.laws import cases
-from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, asked, everywhere, mechanism, parameters
+from tests.laws.cases import HEADS, KEY, MECHANISMS, Case, agree, everywhere, mechanism, parameters, queries_keys_values
 
 
 @pytest.mark.parametrize("word", MECHANISMS)
@@ -29,8 +29,8 @@ def test_forward_is_weights_times_values_in_the_precision_of_training(word):
     m = mechanism(word, dtype=torch.float32)
     for case in cases.cases(word, mask=cases.masks(), bias=["none", "buckets"], groups=[2], value=[KEY, cases.VALUE]):
         sight = case.seen(torch.float32)
-        q, k, v = asked(case, sight, torch.float32)
-        one, two = m(q, k, v, sight), defined(m, q, k, v, sight)
+        q, k, v = queries_keys_values(case, sight, torch.float32)
+        one, two = m(q, k, v, sight), by_definition(m, q, k, v, sight)
         assert one.dtype == two.dtype == torch.float32
         agree(one, two, [q, k, v, *parameters(m, sight.bias)], case, rtol=1e-4, atol=1e-4)
 
@@ -41,8 +41,8 @@ def test_pieces_of_a_long_sequence_are_the_whole(word, monkeypatch):
     m = mechanism(word)
     for case in cases.cases(word, mask=["everything", "causal", "padding", "causal & padding"], groups=[HEADS, 2]):
         sight = case.seen()
-        q, k, v = asked(case, sight)
-        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
+        q, k, v = queries_keys_values(case, sight)
+        agree(m(q, k, v, sight), by_definition(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -54,19 +54,19 @@ def test_fast_weights_are_the_same_in_chunks_one_by_one_and_in_pairs(paired, cou
     m = mechanism("dpfp")
     for case in cases.cases("dpfp", **cases.every() | {"sight": ["itself", "scattered"]}):
         sight = case.seen()
-        q, k, v = asked(case, sight)
-        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
+        q, k, v = queries_keys_values(case, sight)
+        agree(m(q, k, v, sight), by_definition(m, q, k, v, sight), [q, k, v, *parameters(m)], case)
 
 
 def test_talking_heads_are_the_same_some_rows_at_a_time(monkeypatch):
     m = mechanism("talking_heads")
     for case in everywhere("talking_heads"):
         sight = case.seen()
-        q, k, v = asked(case, sight)
+        q, k, v = queries_keys_values(case, sight)
         monkeypatch.setattr(talking, "AT_ONCE", 3 * sight.batch * HEADS * k.shape[2])  # 3 rows in 7
-        agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
+        agree(m(q, k, v, sight), by_definition(m, q, k, v, sight), [q, k, v, *parameters(m, sight.bias)], case)
         with torch.no_grad():
-            torch.testing.assert_close(m(q, k, v, sight), defined(m, q, k, v, sight), **cases.EXACT)
+            torch.testing.assert_close(m(q, k, v, sight), by_definition(m, q, k, v, sight), **cases.EXACT)
 
 
 def test_talking_heads_neither_make_nor_keep_all_weights_where_they_are_many(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_row_of_softmax_sums_to_one(word):
     m = mechanism(word)
     for case in cases.cases(word, mask=cases.masks(), bias=cases.FEW, groups=[2], sight=cases.SIGHTS):
         sight = case.seen()
-        q, k, _ = asked(case, sight)
+        q, k, _ = queries_keys_values(case, sight)
         weights = m.weights(q, k, sight)
         expected = (~sight.blind).double().squeeze(-1).expand(weights.shape[:-1])
         torch.testing.assert_close(
@@ -140,5 +140,5 @@ def test_the_law_holds_for_any_expression_of_masks(word, given):
     case = Case(groups=groups, value=cases.VALUE)
     hypothesis.assume(cases.obeys(word, *case.parts()))
     sight = Sight(mask, torch.arange(rows)[None], torch.arange(columns)[None], batch)
-    m, (q, k, v) = mechanism(word), asked(case, sight)
-    agree(m(q, k, v, sight), defined(m, q, k, v, sight), [q, k, v, *parameters(m)], mask)
+    m, (q, k, v) = mechanism(word), queries_keys_values(case, sight)
+    agree(m(q, k, v, sight), by_definition(m, q, k, v, sight), [q, k, v, *parameters(m)], mask)

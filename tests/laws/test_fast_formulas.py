@@ -15,7 +15,7 @@ from heedful.attention.mechanisms import (
     Sinkhorn,
     TalkingHeads,
 )
-from tests.laws.cases import EXACT, stirred
+from tests.laws.cases import EXACT, stir
 
 HEADS, LENGTH, WIDTH = 2, 6, 4
 
@@ -31,7 +31,7 @@ def over():
 
 def made(part, *given, **more):
     torch.manual_seed(0)
-    return stirred(part(*given, **more)).double()
+    return stir(part(*given, **more)).double()
 
 
 def same(m, said):

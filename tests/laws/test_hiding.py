@@ -12,10 +12,10 @@ from tests.laws.cases import (
     HEADS,
     LENGTH,
     MECHANISMS,
-    asked,
     gradients,
     mechanism,
     parameters,
+    queries_keys_values,
     stack,
 )
 
@@ -55,7 +55,7 @@ def test_no_mask_makes_a_number_that_is_none(word, dtype):
     m = mechanism(word, dtype=dtype)
     for case in cases.cases(word, mask=cases.masks(), bias=cases.FEW, groups=[2], sight=["itself", "remembered"]):
         sight = case.seen(dtype)
-        q, k, v = asked(case, sight, dtype)
+        q, k, v = queries_keys_values(case, sight, dtype)
         y = m(q, k, v, sight)
         assert y.dtype == dtype
         given = gradients(y, [q, k, v, *parameters(m, sight.bias)])

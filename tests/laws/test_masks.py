@@ -84,7 +84,7 @@ def test_a_mask_sees_what_it_says(name):
 
 @pytest.mark.parametrize("name", masks())
 def test_a_mask_taken_speaks_of_the_sequences_taken(name):
-    laws.taken(masks()[name])
+    laws.take_sequences(masks()[name])
 
 
 @pytest.mark.parametrize("name", masks())

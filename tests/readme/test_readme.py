@@ -19,7 +19,7 @@ from PIL import Image
 
 from heedful.cli import main
 from heedful.data.toys.invented_language import sentences
-from heedful.metrics.score_format import written
+from heedful.metrics.score_format import score_text
 from heedful.tasks import task_of
 
 ROOT = Path(__file__).parents[2]
@@ -138,7 +138,7 @@ def test_the_table_names_every_recipe_with_the_score_it_expects() -> None:
             assert expected is not None
             row = next(line for line in README.splitlines() if line.endswith(f"| `{command}` |"))
             assert row.startswith(f"| `{name}` |")
-            for value in (written(*score, task_of(spec.task).metrics) for score in expected.score.items()):
+            for value in (score_text(*score, task_of(spec.task).metrics) for score in expected.score.items()):
                 assert value in row, f"{command}: the README does not say {value}"
             time = f"about {expected.seconds:.0f} s"
             assert time in row, f"{command}: the README does not say {time}"
