@@ -8,7 +8,6 @@ from typing import TypeVar
 import torch
 
 from heedful.attention.mask_and_bias import Mask
-from heedful.attention.mask_signature import signature
 
 Made = TypeVar("Made")
 MOST = 64  # lists of blocks, orders and parts that last, a few megabytes each where sequences are very long
@@ -24,6 +23,8 @@ def once(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) 
 
 def across_forwards(key: Hashable, mask: Mask, length: int, device: torch.device, make: Callable[[], Made]) -> Made:
     """The same for all forwards, where a mask is made of numbers alone; what was asked for least lately goes first."""
+    from heedful.attention.mask_signature import signature  # which is asked of long sequences alone
+
     told = signature(mask)
     if told is None or torch.compiler.is_compiling():
         return make()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
-if TYPE_CHECKING:
-    pass
 from heedful.attention.mask_and_bias import Everything, Mask
 
 NUMBERS = (int, tuple, type(None), type(torch.logical_and))  # or what is made of them

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from heedful.attention.lowering_cache import Made, across_forwards, once
 from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask
-from heedful.attention.mask_signature import numbers, signature
 from heedful.attention.order import Order
 from heedful.errors import Refusal
 
@@ -43,9 +42,8 @@ class Sight:
     ) -> None:
         for what, told in (("mask", mask.batch), ("bias", 1 if bias is None else bias.batch)):
             if told not in (1, batch):
-                raise Refusal(
-                    f"the {what} speaks of {told} sequences and the batch has {batch}; make it for this batch"
-                )
+                said = f"the {what} speaks of {told} sequences and the batch has {batch}"
+                raise Refusal(f"{said}; make it for this batch")
         if bias is not None and mask.heads > 1 < bias.heads != mask.heads:
             said = f"the mask speaks of {mask.heads} heads and the bias of {bias.heads}"
             raise Refusal(f"{said}; make both for the same heads")
@@ -181,6 +179,8 @@ class Sight:
 
     def _laid(self, mask: Mask) -> tuple[Order | None, Order | None, bool]:
         """The orders that a mask asks for, and whether numbers alone say them; then they are found once for all."""
+        from heedful.attention.mask_signature import numbers
+
         length, device, told = self.rows.shape[-1], self.rows.device, numbers(mask)
 
         def orders(mask: Mask) -> tuple[Order | None, Order | None]:
@@ -210,6 +210,8 @@ class Sight:
     @property
     def signature(self) -> Hashable:
         """All that the mask is made of, where that is numbers; else None."""
+        from heedful.attention.mask_signature import signature
+
         return self.once("signature", lambda: signature(self.mask))
 
     def plus(self, bias: Bias) -> Sight:

@@ -20,9 +20,9 @@ from heedful.outputs import NextToken
 from heedful.tasks import TASKS
 from heedful.terminal import say
 from heedful.training import memory_estimate
+from heedful.training.allocation_counter import count_memory
 from heedful.training.distributed.ranks import ONE
 from heedful.training.loop import Loop
-from heedful.training.observe.allocation_counter import count_memory
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.spec_for_task import suit_spec

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention import Attention, Context, CrossAttention, Memory, Sight
-from heedful.blocks.dropout import Dropout
 
 Norm = Callable[[int], nn.Module]
 Attend = Callable[[Tensor, Sight, Memory | None], Tensor]  # as a block attends to itself: B T M -> B T M
@@ -95,3 +94,10 @@ class PostNormCrossBlock(CrossBlock):
         x = self.norm1(x + self.drop((attend or self.attention)(x, sight, memory)))
         x = self.norm2(x + self.drop(self.cross(x, context.sight(sight), context)))
         return self.norm3(x + self.drop(self.feedforward(x)))
+
+
+class Dropout(nn.Dropout):
+    """A share of all numbers is left out, others each time (Srivastava et al., 2014); who does not learn never asks."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) if self.training else x

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 
 
 class FeedForward(nn.Module):

@@ -58,9 +58,7 @@ def bench(
     cases = [(name, *one) for name in names for one in measure_cases(name, rounds, changes)]
     found = [{"bench": name, **told} for name, _, told in cases]
     if plot is not None:
-        from heedful.bench.growth import Growth
-
-        draw_cases([case for _, case, _ in cases if isinstance(case, Growth)], plot)
+        draw_growth([case for _, case, _ in cases], plot)
     if file is not None:
         where = {"threads": torch.get_num_threads(), "versions": versions(names)}
         outfile.write(file, json.dumps({**where, "cases": found}, indent=1) + "\n")
@@ -104,10 +102,13 @@ def versions(names: list[str]) -> dict[str, str]:
     return {package: metadata.version(package) for package in packages if is_installed(package)}
 
 
-def draw_cases(cases: list[Any], path: Path) -> None:
-    """The cases that draw themselves, side by side in one picture."""
+def draw_growth(cases: list[Any], path: Path) -> None:
+    """How times grow, of the cases that say it, side by side in one picture."""
     from matplotlib.figure import Figure
 
+    from heedful.bench.growth import Growth
+
+    cases = [case for case in cases if isinstance(case, Growth)]
     figure = Figure(figsize=(8 * len(cases), 6), layout="constrained")
     for axes, case in zip(figure.subplots(1, len(cases), squeeze=False)[0], cases, strict=True):
         case.draw(axes)

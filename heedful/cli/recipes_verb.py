@@ -12,7 +12,7 @@ from heedful.terminal import say
 
 def recipes(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List what can be trained, with the score and the time to expect."""
-    from heedful.metrics.score_format import score_text
+    from heedful.metrics.metric import score_text
     from heedful.tasks import task_of
     from heedful.training.spec import recipes
 

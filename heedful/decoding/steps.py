@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from heedful.attention import Memory
-from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.decoding.generated_answer import Answer
 from heedful.decoding.logits_rules import FREE, Rules
 from heedful.engines import Weights, runner
-from heedful.engines.tree import Model
+from heedful.engines.engine import Model
 from heedful.errors import Failure, Refusal
 from heedful.models.writer import Beginning, Writer, longest
+
+if TYPE_CHECKING:
+    from heedful.attention.kv_cache_tree import TreeMemory
 
 BEYOND = 50  # an answer may be this much longer than its source, where not told (Vaswani et al., 2017)
 # The log-probabilities of the next tokens (B V), the place of each target among all, and the step -> tokens (B).

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from heedful.attention.kv_cache import FixedMemory
 from heedful.engines import decode_kernel
-from heedful.engines.engine import Engine
-from heedful.engines.tree import shallow_copy
+from heedful.engines.engine import Engine, shallow_copy
 from heedful.models.writer import Writer
 from heedful.outputs import Rounded
 

@@ -15,8 +15,7 @@ from heedful.attention.mask_and_bias import Causal
 from heedful.attention.mechanisms import Mechanism, Softmax
 from heedful.attention.projections import MultiHead, split
 from heedful.attention.sight import Sight
-from heedful.engines.engine import InferenceEngine
-from heedful.engines.tree import Model, beside, shallow_copy
+from heedful.engines.engine import InferenceEngine, Model, beside, shallow_copy
 
 LONG, MANY = 1024, 128  # columns up to which one program for each group will do; and programs that fill a GPU anyway
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)

@@ -16,9 +16,8 @@ from heedful.blocks import Block, FeedForward, GatedFeedForward
 from heedful.blocks.block import Attend
 from heedful.blocks.norms import LayerNorm, RMSNorm
 from heedful.engines import gemv
-from heedful.engines.engine import InferenceEngine
+from heedful.engines.engine import InferenceEngine, Model, beside, shallow_copy
 from heedful.engines.prepacked import possible
-from heedful.engines.tree import Model, beside, shallow_copy
 
 INTEGER, POINTER, FLOAT = ctypes.c_int64, ctypes.c_void_p, ctypes.c_double
 RELU, GELU_TANH, SILU = range(3)

@@ -13,8 +13,7 @@ from torch.nn.functional import linear
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from heedful.engines import gemv
-from heedful.engines.engine import InferenceEngine, Weights
-from heedful.engines.tree import Model, beside, shallow_copy
+from heedful.engines.engine import InferenceEngine, Model, Weights, beside, shallow_copy
 
 WORTHWHILE = 2**17  # numbers in a matrix; calling oneDNN costs 10 us more, and the matrix must be read to gain them
 ROWS = 32  # packed for this many rows at a time, a matrix serves few rows and hundreds; packed for one, one alone

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.inputs.grids import GridPosition, Shape
 from heedful.inputs.patches import Patches
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
 
 from heedful.attention import Sight
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.errors import Refusal
 from heedful.inputs.positions import Position
 

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from heedful.attention import Sight
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.inputs.positions import Position
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from heedful.attention import Sight
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.inputs.positions import Position
 
 

@@ -81,6 +81,10 @@ class Curve:
     log: bool = False
     along: str = "step"
 
+    def drawn(self) -> list[tuple[float, float]]:
+        """The points that can be drawn, to six digits."""
+        return [(x, float(f"{y:.6g}")) for x, y in self.points if math.isfinite(x) and math.isfinite(y)]
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -96,9 +100,8 @@ class Curves:
 
     def _chart(self, label: str) -> str:
         curves = [curve for curve in self.curves if curve.label == label]
-        lines = [{"name": curve.name, "points": _points(curve)} for curve in curves]
-        log = any(curve.log for curve in curves)
-        return _island("chart", {"label": label, "along": curves[0].along, "log": log, "curves": lines})
+        said = {"label": label, "along": curves[0].along, "log": any(one.log for one in curves)}
+        return _island("chart", said | {"curves": [{"name": one.name, "points": one.drawn()} for one in curves]})
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,8 @@ class Confusion:
         row, whole = self.counts[at], max(1, sum(self.counts[at]))
         cells = ""
         for to, count in enumerate(row):
-            colour = "var(--right)" if to == at else "var(--wrong)"
-            share = 60 * (count / whole) ** 0.5  # so that the number can be read on it
-            shade = f"background: color-mix(in srgb, {colour} {share:.0f}%, transparent)"
+            colour = f"var(--{'right' if to == at else 'wrong'}) {60 * (count / whole) ** 0.5:.0f}%"  # still to be read
+            shade = f"background: color-mix(in srgb, {colour}, transparent)"
             cells += f'<td style="{shade}">{count:,}</td>' if count else "<td></td>"
         return f'<tr><th scope="row">{escape(self.labels[at])}</th>{cells}</tr>'
 
@@ -222,8 +224,8 @@ class Alignment:
 def page(title: str, sections: Sequence[Section]) -> str:
     """The whole page as HTML."""
     template = files("heedful.looking").joinpath("page.html").read_text(encoding="utf-8")
-    body = "".join(f"<section><h2>{escape(s.title)}</h2>{s.html()}</section>\n" for s in sections)
-    parts = {"{{title}}": escape(title), "{{sections}}": body}
+    body = (f"<section><h2>{escape(one.title)}</h2>{one.html()}</section>\n" for one in sections)
+    parts = {"{{title}}": escape(title), "{{sections}}": "".join(body)}
     whole = re.sub("|".join(map(re.escape, parts)), lambda found: parts[found[0]], template)
     return whole.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair becomes a question mark
 
@@ -239,11 +241,6 @@ def _island(kind: str, value: dict[str, Any]) -> str:
     for sign in "<>&":  # so that no word of a user's can end the script or begin a comment
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return f'<div class="{kind}"><script type="application/json">{text}</script></div>'
-
-
-def _points(curve: Curve) -> list[tuple[float, float]]:
-    """What can be drawn, the values to six digits."""
-    return [(x, float(f"{y:.6g}")) for x, y in curve.points if math.isfinite(x) and math.isfinite(y)]
 
 
 def _compact(map: Map) -> dict[str, Any]:

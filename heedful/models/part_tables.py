@@ -29,7 +29,7 @@ from heedful.models.part_words import Part, choose, entry_named, parse
 from heedful.registry import Registry
 
 if TYPE_CHECKING:
-    from heedful.inputs import GridPosition, Patches, Position, Processor
+    from heedful.inputs import GridPosition, Patches, Position
 
 MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism",
@@ -167,14 +167,6 @@ STEMS: Registry[type[Patches]] = Registry(
         "matrix": "heedful.inputs.patches:Patches",
         "overlapping": "heedful.inputs.patches:OverlappingPatches",
         "resnet": "heedful.inputs.patches:ResNetPatches",
-    },
-)
-PROCESSORS: Registry[type[Processor]] = Registry(
-    "processor",
-    "heedful.processors",
-    {
-        "transformers": "heedful.inputs.image_input:TransformersProcessor",
-        "timm": "heedful.inputs.image_input:TimmProcessor",
     },
 )
 NORMS: dict[str, type[nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm, "batch": BatchNorm}

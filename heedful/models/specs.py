@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar, Self
 
 import torch
@@ -154,3 +154,26 @@ class LanguageSpec(ReadsInOrder):
     def _table_is_as_wide_as_the_model(self) -> Self:
         parts.check_tied(self.blueprint, self.tied)
         return self
+
+
+@dataclass(frozen=True)
+class Special:
+    """What fills rows up, what a target begins with, and what ends it; ids that no model may write, or must first.
+
+    An id of -1 is no token: the model has none of that kind.
+    """
+
+    pad: int
+    begin: int
+    end: int
+    never: tuple[int, ...] = ()  # is written
+    first: int | None = None  # what every target has to begin with, after `begin`
+    others: tuple[int, ...] = ()  # that end a target too
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All that ends a target."""
+        return (*((self.end,) if self.end >= 0 else ()), *self.others)
+
+
+SPECIAL = Special(PAD, BEGIN, END, never=(PAD, BEGIN))  # of models that are made here

@@ -9,11 +9,10 @@ from typing import Any, TypeGuard
 from torch import Tensor, nn
 
 from heedful.attention import Context, Memory
-from heedful.attention.kv_cache_tree import TreeMemory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
 from heedful.models.heads_asked import NEXT, word_asked
-from heedful.models.special_tokens import Special
+from heedful.models.specs import Special
 
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
 
@@ -118,7 +117,11 @@ def memory_for(model: nn.Module, beams: int) -> Memory:
     must be copied for each target.
     """
     sums = any(part.sums for part in model.modules() if isinstance(part, Mechanism))
-    return Memory(ROOM) if beams == 1 or sums or beams > longest(model) else TreeMemory(ROOM * beams)
+    if beams == 1 or sums or beams > longest(model):
+        return Memory(ROOM)
+    from heedful.attention.kv_cache_tree import TreeMemory
+
+    return TreeMemory(ROOM * beams)
 
 
 def longest(model: nn.Module) -> int:

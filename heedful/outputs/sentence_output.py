@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 
 Activation = Callable[[], nn.Module]
 

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
 
+from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Example
-from heedful.results import Result
+from heedful.pipelines.learned import Learned
+from heedful.results import Result, Text
 
 if TYPE_CHECKING:
     from heedful.looking.alignment import Alignment
@@ -83,3 +85,37 @@ def read_all(inputs: Iterable[Given], read: Callable[[Given], Read]) -> list[Rea
         except Refusal as refused:
             raise Refusal(f"input {len(made) + 1}: {refused}") from None
     return made
+
+
+Writing = TypeVar("Writing", bound=Learned)
+
+
+@dataclass(frozen=True)
+class Generation(Pipeline[Writing]):
+    """Pipeline of a model that writes token by token, so that its answers are searched for."""
+
+    writes: ClassVar[bool] = True
+
+    @abstractmethod
+    def best(
+        self,
+        model: nn.Module,
+        inputs: Iterable[Any],
+        learned: Writing,
+        decoding: Decoding,
+        best: int = 1,
+        seed: int = 0,
+        heard: Heard = unheard,
+    ) -> Iterator[list[Text]]:
+        """The n best answers to each input (n-best list), with their scores; all inputs are read first."""
+
+    @abstractmethod
+    def stream(
+        self, model: nn.Module, given: Any, learned: Writing, decoding: Decoding, seed: int = 0, number: int = 0
+    ) -> Iterator[str]:
+        """The answer to one input in pieces, as they are written; `number` is its place among several."""
+
+    def predict(
+        self, model: nn.Module, inputs: Iterable[Any], learned: Writing, heard: Heard = unheard
+    ) -> Iterator[Result]:
+        return (found[0] for found in self.best(model, inputs, learned, learned.decoding, heard=heard))

@@ -19,10 +19,9 @@ from heedful.looking import look
 from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of
-from heedful.models.special_tokens import Special
+from heedful.models.specs import Special
 from heedful.models.writer import Writer, longest, teacher_forced
-from heedful.pipelines.generation import Generation
-from heedful.pipelines.pipeline import Heard, nonempty, read_all, unheard
+from heedful.pipelines.pipeline import Generation, Heard, nonempty, read_all, unheard
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 

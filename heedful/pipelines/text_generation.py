@@ -17,8 +17,7 @@ from heedful.decoding.prompts import Asked
 from heedful.looking import look
 from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
-from heedful.pipelines.generation import Generation
-from heedful.pipelines.pipeline import Heard, read_all, unheard
+from heedful.pipelines.pipeline import Generation, Heard, read_all, unheard
 from heedful.pipelines.use import Usage
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text

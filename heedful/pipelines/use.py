@@ -14,9 +14,8 @@ from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.numerics import unit
-from heedful.pipelines.generation import Generation
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Heard, Pipeline, unheard
+from heedful.pipelines.pipeline import Generation, Heard, Pipeline, unheard
 from heedful.results import Result, Text
 
 if TYPE_CHECKING:

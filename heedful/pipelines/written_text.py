@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from heedful.data.collate import Ids
 from heedful.decoding.search_spec import Decoding
-from heedful.models.special_tokens import Special
+from heedful.models.specs import Special
 from heedful.models.text.transformer import SPECIAL
 from heedful.pipelines.learned import Learned
 from heedful.tokenizers import Tokenizer

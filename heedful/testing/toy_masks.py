@@ -72,9 +72,15 @@ def masks(length: int = LENGTH) -> dict[str, Mask]:
         "given for each sequence": Given(some(BATCH, 1, length, length)),
         "given for each head": Given(some(1, HEADS, length, length)),
         "given for all": Given(some(BATCH, HEADS, length, length)) & Causal(),
+        "window | documents": Window(2) | Documents(ids),
+    } | other_masks(lengths, size)
+
+
+def other_masks(lengths: Tensor, size: int) -> dict[str, Mask]:
+    """The same of what is turned over and combined, and of the masks of papers on sparse attention."""
+    return {
         "~causal": ~Causal(),
         "~padding": ~Padding(lengths),
-        "window | documents": Window(2) | Documents(ids),
         "(~blocks & causal) | prefix": (~Blocks(size) & Causal()) | Prefix(1),
         "turns": Turns(HEADS, Window(2), Padding(lengths), Causal()) & Prefix(5),
         "strided": Strided(HEADS, 3),

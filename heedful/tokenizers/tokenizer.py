@@ -15,8 +15,8 @@ from heedful.safe import outfile
 from heedful.tokenizers import length_bounds, rust_engines
 from heedful.tokenizers.batches import ahead, batches
 from heedful.tokenizers.encoding import Joined, as_input, frame_texts, group_by_word, join
-from heedful.tokenizers.engine_errors import refusing, unfit
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
+from heedful.tokenizers.rust_engines import refusing, unfit
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from heedful.models import Spec
 from heedful.tasks import TASKS
 from heedful.tasks.work import Work
 from heedful.training.adapt.freeze_and_lora import adapt
+from heedful.training.allocation_counter import Memory, count_memory, size_of
 from heedful.training.distributed.check_layout import check_layout
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharded_tensors import local
 from heedful.training.distributed.sharding import Sharded
 from heedful.training.loop import Loop
-from heedful.training.observe.allocation_counter import Memory, count_memory, size_of
 from heedful.training.prepare import teach
 from heedful.training.pretraining_stages import settle, write_unlearned
 from heedful.training.spec.run_spec import RunSpec

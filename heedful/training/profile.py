@@ -8,7 +8,7 @@ import torch
 
 from heedful.training.cost import operations_a_step
 from heedful.training.loop import Loop
-from heedful.training.observe.stages import TRACE, Watch
+from heedful.training.stages import TRACE, Watch
 
 SIDES = {"cuda": 8192, "cpu": 1024}  # of the matrices by which the peak is measured
 SECONDS = 0.5  # for which it is

@@ -14,8 +14,7 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
-from heedful.metrics.metric import Metric
-from heedful.metrics.score_format import is_share, meaning, score_text
+from heedful.metrics.metric import Metric, is_share, meaning, score_text
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows

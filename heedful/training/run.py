@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,7 +19,6 @@ from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
-from heedful.training.callbacks import Callback
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
 from heedful.training.distributed.check_layout import check
@@ -33,6 +32,9 @@ from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, samples, usable
+
+if TYPE_CHECKING:
+    from heedful.training.callbacks import Callback
 
 
 def device(name: str | None = None) -> torch.device:
@@ -77,13 +79,8 @@ def train(
         return came_to(out)
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
-    whole = run
-    if run.stages:
-        from heedful.training.pretraining_stages import foresee, settle
-
-        if not begun and given.model is None and given.task is None:
-            foresee(run, out, place)
-        whole = settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+    foreseeable = not begun and given.model is None and given.task is None
+    whole = train_stages(run, out, place, ranks, foreseeable) if run.stages else run
     ready = prepare(whole, place, out if begun else None, given)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
@@ -97,6 +94,15 @@ def train(
 
             train(vary(ready, word), out / word, (out / word).exists(), place, None, ranks)
         return train_ready(ready, out, resume, place, ranks, given.callbacks)
+
+
+def train_stages(run: RunSpec, out: Path, place: torch.device, ranks: Ranks, foreseeable: bool) -> RunSpec:
+    """The run once what it begins with, such as a teacher, is trained beside it."""
+    from heedful.training.pretraining_stages import foresee, settle
+
+    if foreseeable:
+        foresee(run, out, place)
+    return settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
 
 
 def train_ready(

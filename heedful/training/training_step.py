@@ -20,11 +20,11 @@ from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.distributed.sharded_tensors import local
 from heedful.training.distributed.sharding import Losses, layout, run_by
 from heedful.training.microbatches import Portion, Portions
-from heedful.training.observe.stages import Stages
 from heedful.training.optimiser import Average, optimiser_of
 from heedful.training.precision import Precision
 from heedful.training.schedule import rate
 from heedful.training.spec.run_spec import RunSpec
+from heedful.training.stages import Stages
 
 if TYPE_CHECKING:
     from heedful.engines.buckets import Shape

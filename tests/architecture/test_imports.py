@@ -25,7 +25,7 @@ ORDER = (
     ("objectives/head_losses",),
     ("tasks",),
     ("tasks/text", "tasks/vision", "tasks/series", "tasks/sets", "training/spec"),
-    ("training/distributed", "training/adapt", "training/observe"),
+    ("training/distributed", "training/adapt"),
     ("training",),
     ("bench", "testing"),
     ("cli",),

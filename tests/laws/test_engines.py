@@ -13,8 +13,7 @@ from heedful.decoding import Answer, begin, steps
 from heedful.decoding.beam import beam as search_by_beams
 from heedful.decoding.greedy import greedy as search_greedily
 from heedful.engines import ENGINES, InferenceEngine, prepacked, refusals
-from heedful.engines.engine import RUNNERS
-from heedful.engines.tree import shallow_copy
+from heedful.engines.engine import RUNNERS, shallow_copy
 from heedful.inputs.patches import ConvolvedPatches
 from heedful.models import FAMILIES
 from heedful.models.writer import Writer

@@ -12,8 +12,7 @@ from heedful.attention.mechanisms.additive import Additive
 from heedful.models.docked_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
-from heedful.models.special_tokens import SPECIAL
-from heedful.models.specs import Count, Spec
+from heedful.models.specs import SPECIAL, Count, Spec
 from heedful.models.writer import Decoder
 from heedful.tasks.text.translation import TASK as TRANSLATION
 

@@ -8,7 +8,7 @@ from heedful.decoding import Decoding, begin, search
 from heedful.decoding.beam import beam
 from heedful.decoding.greedy import greedy
 from heedful.decoding.sample import sample
-from heedful.models.special_tokens import SPECIAL
+from heedful.models.specs import SPECIAL
 
 VOCAB, NEW = 12, 8
 EYE = {"family": "resnet", "channels": 3, "high": 8, "wide": 12, "width": 4, "depths": [1, 1], "stem": "small"}

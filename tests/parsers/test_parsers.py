@@ -13,7 +13,7 @@ from heedful.models import part_tables
 from heedful.safe import plain_data
 from heedful.tasks import TASKS
 from heedful.training import record, table
-from heedful.training.observe.out_of_memory import check_batch
+from heedful.training.out_of_memory import check_batch
 from heedful.training.spec import recipes
 from tests.parsers.attack import DOORS, Attack
 

@@ -19,7 +19,7 @@ from PIL import Image
 
 from heedful.cli import main
 from heedful.data.toys.invented_language import sentences
-from heedful.metrics.score_format import score_text
+from heedful.metrics.metric import score_text
 from heedful.tasks import task_of
 
 ROOT = Path(__file__).parents[2]

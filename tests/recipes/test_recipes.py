@@ -23,7 +23,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
 from heedful.metrics.alignment_error import Gaze
-from heedful.metrics.score_format import is_share
+from heedful.metrics.metric import is_share
 from heedful.models import BEiT
 from heedful.models.specs import PAD
 from heedful.pipelines.translation_pipeline import TranslationLearned

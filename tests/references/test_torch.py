@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from heedful.attention import Causal, Context, Everything, Given, Padding
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.looking import look
 from tests.references import copying
 from tests.references.copying import copied, same

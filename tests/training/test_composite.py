@@ -17,8 +17,7 @@ from heedful.models import FAMILIES
 from heedful.models.cases import Cases
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
-from heedful.models.special_tokens import SPECIAL
-from heedful.models.specs import Count, Spec
+from heedful.models.specs import SPECIAL, Count, Spec
 from heedful.models.writer import Decoder
 from heedful.tasks.checks import checks
 from heedful.training.prepare import prepare

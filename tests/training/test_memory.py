@@ -14,7 +14,7 @@ from heedful.errors import Failure
 from heedful.tasks.work import Work
 from heedful.training.loop import Loop
 from heedful.training.microbatches import Portions
-from heedful.training.observe.out_of_memory import name_what_lacked, room
+from heedful.training.out_of_memory import name_what_lacked, room
 from heedful.training.precision import Precision
 from tests.training.runs import CHANGES, short, train
 

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
-from heedful.attention.mask_signature import structure
 from heedful.attention.mechanism import Mechanism, repeat_kv, safe_softmax
 from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
@@ -209,6 +208,8 @@ def blockwise(q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float) -> Te
     if (gathered := sight.gathered or sight.order) is not None:
         k, v = gathered(k), gathered(v)
     grouped = q.shape[1] != k.shape[1]
+    from heedful.attention.mask_signature import structure
+
     kind = sight.once("structure", lambda: sight.signature or structure(sight.mask))
     look = flex(kind, gathered is None, sight.counted, str(type(sight.bias)))
     y: Tensor = look(q, k, v, score_mod=sight.score_mod, block_mask=sight.blocks, scale=scale, enable_gqa=grouped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.models.special_tokens import Special
+from heedful.models.specs import Special
 
 
 def generation(special: Special) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from heedful.models.docked_cases import Docked
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family, itself
 from heedful.models.refusals import refusal
-from heedful.models.special_tokens import Special
-from heedful.models.specs import Spec
+from heedful.models.specs import Spec, Special
 from heedful.models.writer import Beginning, Decoder, Writer, longest
 
 

@@ -20,8 +20,7 @@ from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
-from heedful.models.special_tokens import Special
-from heedful.models.specs import Count, Id
+from heedful.models.specs import Count, Id, Special
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec, decoder, encoder
 from heedful.outputs import Classes
 

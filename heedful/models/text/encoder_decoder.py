@@ -15,8 +15,7 @@ from heedful.blocks import Stack
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
-from heedful.models.special_tokens import Special
-from heedful.models.specs import BEGIN, DECODER, END, PAD, Count, Id, LanguageSpec, Stacked
+from heedful.models.specs import BEGIN, DECODER, END, PAD, Count, Id, LanguageSpec, Special, Stacked
 from heedful.models.writer import Beginning, Writer, memory_for
 
 

@@ -10,15 +10,14 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Context, Documents, Everything, Memory
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Continuations
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
-from heedful.models.special_tokens import Special
-from heedful.models.specs import Share, Stacked
+from heedful.models.specs import Share, Special, Stacked
 from heedful.models.writer import Beginning, Writer, longest
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}

@@ -12,8 +12,7 @@ from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.cases import Pairs
 from heedful.models.family import Family
-from heedful.models.special_tokens import SPECIAL
-from heedful.models.specs import BEGIN, END, PAD, UNKNOWN, Count, ReadsInOrder, Spec
+from heedful.models.specs import BEGIN, END, PAD, SPECIAL, UNKNOWN, Count, ReadsInOrder, Spec
 from heedful.models.text.encoder_decoder import EncoderDecoder, TwoStacks, decoder, encoder
 from heedful.outputs import NextToken
 

@@ -15,8 +15,7 @@ from heedful.models import blueprint as parts
 from heedful.models.docked_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
-from heedful.models.special_tokens import SPECIAL
-from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
+from heedful.models.specs import PAD, SPECIAL, Count, ReadsInOrder, Stacked
 from heedful.models.writer import Decoder, memory_for
 from heedful.outputs import NextToken
 

@@ -8,9 +8,18 @@ from pydantic import model_validator
 from torch import nn
 
 from heedful.inputs import Processor, Standard
-from heedful.models import part_tables
 from heedful.models.part_words import choose
 from heedful.models.specs import Count, Spec
+from heedful.registry import Registry
+
+PROCESSORS: Registry[type[Processor]] = Registry(
+    "processor",
+    "heedful.processors",
+    {
+        "transformers": "heedful.inputs.image_input:TransformersProcessor",
+        "timm": "heedful.inputs.image_input:TimmProcessor",
+    },
+)
 
 
 class ImageSpec(Spec):
@@ -60,7 +69,7 @@ def processor(spec: ImageSpec) -> Processor | None:
     """What brings pictures to the shape that a model from elsewhere reads; without one they are scaled to fill it."""
     if spec.processor is None:
         return None
-    made: Processor = choose("processor", spec.processor, part_tables.PROCESSORS)
+    made: Processor = choose("processor", spec.processor, PROCESSORS)
     return made
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.attention import GridSight, Join, MultiHead, WindowAttention
 from heedful.blocks import Block, Stack
-from heedful.blocks.dropout import Dropout
+from heedful.blocks.block import Dropout
 from heedful.errors import Refusal
 from heedful.inputs import ConvolvedPatches
 from heedful.models import blueprint as parts

@@ -9,7 +9,7 @@ from heedful.errors import Refusal
 from heedful.looking import attends
 from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
 from heedful.training.distributed.sharding import is_distributed, kind_of
-from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec.run_spec import RunSpec, TrainingSpec
 
 
 def check(model: nn.Module, run: RunSpec) -> None:
@@ -54,14 +54,20 @@ def check_layout(model: nn.Module, run: RunSpec, kind: str) -> None:
         raise Refusal(f"objective.{looking} is for heads, and this model has none; leave it out")
     if training.recompute and any(isinstance(part, Bias) and list(part.parameters()) for part in model.modules()):
         raise Refusal("training.recompute needs a model.bias that does not learn; leave one of the two out")
-    if kind == "fsdp" and (training.dtype == "float16" or training.optimiser == "adafactor"):
+    if kind == "fsdp":
+        check_parts(model, training)
+
+
+def check_parts(model: nn.Module, training: TrainingSpec) -> None:
+    """Refuses what needs each weight in one piece, which FSDP has in parts."""
+    if training.dtype == "float16" or training.optimiser == "adafactor":
         key = "dtype" if training.dtype == "float16" else "optimiser"
         cure = "bfloat16" if key == "dtype" else "adamw"
         told = f"training.{key}={getattr(training, key)} needs each weight in one piece, and fsdp has them in parts"
         raise Refusal(f"{told}; use training.{key}={cure}, or training.parallel=ddp")
-    if kind == "fsdp" and training.lora is not None:
+    if training.lora is not None:
         raise Refusal("training.lora adds to whole matrices, and fsdp has them in parts; use training.parallel=ddp")
-    if kind == "fsdp" and getattr(getattr(model, "spec", None), "searched", False):
+    if getattr(getattr(model, "spec", None), "searched", False):
         raise Refusal("an autoformer learns by parts of its weights, and fsdp has them in parts; use ddp")
-    if training.compile and kind == "fsdp":
+    if training.compile:
         raise Refusal("training.compile does not go with training.parallel=fsdp; set training.compile=false")

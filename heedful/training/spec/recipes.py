@@ -113,9 +113,8 @@ def resolve(recipe: str, changes: Iterable[str] = ()) -> RunSpec:
     whole(base, f"{recipe}: ")
     if any(pair != known for pair in pairs):
         base.pop("expected", None)  # it was measured without these changes
-    for key, value in sorted(pairs, key=lambda pair: rank(pair[0])):
-        if (key, value) != known:
-            put(base, key, value)
+    for key, value in sorted((pair for pair in pairs if pair != known), key=lambda pair: rank(pair[0])):
+        put(base, key, value)
     run = validate_spec(base, "" if pairs or recipe in names() else recipe)
     if run.whole_start and task_of(run.task).inherits and "tokenizer" not in run.data.model_fields_set:
         return run.model_copy(update={"data": run.data.with_tokens_of(run.whole_start)})
@@ -244,8 +243,8 @@ def merge_values(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Nested values laid over others."""
     made = dict(base)
     for key, value in over.items():
-        both = isinstance(value, dict) and isinstance(made.get(key), dict)
-        if both and made[key].get("family", value.get("family")) != value.get("family", made[key].get("family")):
-            both = False  # what was said of another family says nothing of this one
-        made[key] = merge_values(made[key], value) if both else value
+        old: Any = made.get(key)
+        both = isinstance(value, dict) and isinstance(old, dict)  # of one family: another's keys say nothing of it
+        both = both and old.get("family", value.get("family")) == value.get("family", old.get("family"))
+        made[key] = merge_values(old, value) if both else value
     return made

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from heedful.training.observe.out_of_memory import name_what_lacked
+from heedful.training.out_of_memory import name_what_lacked
 from heedful.training.spec.run_spec import RunSpec
 
 WARM, TRACED = 10, 3  # steps: first those that are not looked at, then those of the trace, then those that are timed

@@ -1,1 +1,0 @@
-"""Observing a run: the stages of a step, and what to do where memory is short."""
