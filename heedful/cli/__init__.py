@@ -32,6 +32,8 @@ VERBS = {
     "verify-resume": "verify_resume_verb:verify_resume",
     "table": "table_verb:table",
     "recipes": "recipes_verb:recipes",
+    "keys": "keys_verb:keys",
+    "doctor": "doctor_verb:doctor",
     "plan": "plan_verb:plan",
     "convert": "convert_verb:convert",
     "bench": "bench_verb:bench",

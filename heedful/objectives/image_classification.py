@@ -29,7 +29,8 @@ class Distilled(Protocol):
 class ImageClassification(Objective[ImageClasses]):
     """Classification of images; of two that are mixed, each class counts as much as its share."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
     teacher: nn.Module | None = None  # which sees the very images, varied and mixed
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageClasses) -> dict[str, Loss]:

@@ -22,7 +22,8 @@ NONE = -1  # what stands where nothing is learned
 class Written(Objective[Any]):
     """An objective of a decoder, whose tokenizer goes with it."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def on_train_begin(self, model: nn.Module, learned: Any) -> None:
         vars(model)["tokenizer"] = learned.tokenizer  # as one that is loaded has it
@@ -32,7 +33,8 @@ class Written(Objective[Any]):
 class NextToken(Written):
     """Language modelling; where data have noise, so many tokens that are read are unknown (Xie et al., 2017)."""
 
-    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer = batch["answer"].flatten()

@@ -18,8 +18,10 @@ from heedful.objectives.objective import Loss, Objective, Share, Weight
 class TeacherForcing(Objective[Any]):
     """Teacher forcing: what a model says after each token of the right target is judged by the token that comes."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
-    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
+    consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer, pad = batch["answer"].flatten(), learned.special.pad

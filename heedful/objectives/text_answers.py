@@ -24,8 +24,10 @@ Scores = Callable[[Tensor, Batch], Tensor]  # of what may be answered, last, of 
 class TextAnswers(Objective[Any]):
     """Cross-entropy of the class of a text, or of the tags of its words."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
-    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
+    consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         wanted = batch["answer"].flatten() - 1
@@ -37,7 +39,9 @@ class SpanAnswers(Objective[Any]):
     """Cross-entropy of the first and of the last token of an answer, among those of the text."""
 
     smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
     consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:
@@ -60,6 +64,7 @@ class TaskAnswers(Objective[Among]):
     """Cross-entropy of classes among those of a text's task; smoothing would give to classes of other tasks."""
 
     consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Among) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:

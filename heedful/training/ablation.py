@@ -10,7 +10,8 @@ from heedful.looking.page import Curve, Curves, Figures, Section
 from heedful.training.adapt.freeze_and_lora import others
 from heedful.training.prepare import Ready
 from heedful.training.record import result, rows
-from heedful.training.spec.run_spec import RunSpec, TrainingSpec
+from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference

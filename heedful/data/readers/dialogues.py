@@ -21,7 +21,7 @@ class SmallTalk(Bounded, Tokenized, Made):
 
 
 class Dialogues(Bounded, Tokenized, Divided, Files):
-    """A user's own conversations: a line each."""
+    """Your own conversations: JSONL with a list of messages, each with its role and content, on each line."""
 
     def sample(self, given: Any) -> Dialogue:
         """The turns of a conversation: who speaks, and what is said."""

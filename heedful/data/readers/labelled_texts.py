@@ -18,7 +18,8 @@ from heedful.data.toys import reviews
 class EncoderTexts(Bounded, Tokenized):
     """The keys of texts that an encoder is fitted to."""
 
-    noise: Share | None = None  # of tokens that are hidden while learning
+    noise: Share | None = None
+    """The share of input tokens that are hidden in training, as regularisation; none if unset."""
 
 
 class Opinions(EncoderTexts, Made):
@@ -38,14 +39,15 @@ class AskedOfOpinions(EncoderTexts, Made):
 class SST(EncoderTexts, Reader):
     """The Stanford Sentiment Treebank: sentences, phrases of them too, or as GLUE divides it."""
 
-    form: str | None = None  # sentences, phrases or glue
+    form: str | None = None
+    """Which version of SST-2 to read: `sentences`, `phrases` (the phrases of training sentences too) or `glue`."""
 
     def read(self, seed: int) -> Splits[Sentence]:
         return of_rows(sst(self.form or "phrases"))
 
 
 class LabelledTexts(EncoderTexts, Divided, Files):
-    """Texts of a user's own: one file, one for each split, or folders of classes, perhaps divided already."""
+    """Your own labelled texts: TSV, CSV or JSONL of a text (or two) and a class, or a folder for each class."""
 
     def sample(self, given: Any) -> Sentence:
         """A text, or two, and its class, last."""
