@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from heedful import terminal
 from heedful.cli.arguments import Asking, is_text
+from heedful.cli.examples import epilog
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
 from heedful.terminal import note, say
 
@@ -53,9 +54,11 @@ class Commands(Mapping[str, Any]):
         if isinstance(verb, typer.Typer):  # a group of verbs
             command: Any = typer.main.get_group(verb)
             command.name = name
+            for inner in command.commands.values():
+                inner.epilog = epilog(f"{name} {inner.name}")
             return command
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name, cls=Asking if name in ASKING else None)(verb)
+        alone.command(name, cls=Asking if name in ASKING else None, epilog=epilog(name))(verb)
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
@@ -80,6 +83,7 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     cls=Verbs,
     help="Train attention models on your own files with one command, and see where they look.",
+    epilog="Begin with `heedful recipes`, train with `heedful train NAME`; `heedful VERB --help` has examples.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -39,8 +39,6 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
     """Check this machine: Python, torch, GPU, threads, optional parts and data sets, and what to install.
 
     Status 1 if something that heedful needs is missing; optional parts that are missing are only listed.
-
-    Example: `heedful doctor`.
     """
     findings = [*python(), *needed(), *devices(), *compiler(), *optional(), *data_sets()]
     if as_json:

@@ -23,8 +23,6 @@ def keys(
     """List every key that can be set for a task, with its type, default and meaning.
 
     A key stands in a recipe, or is set as KEY=VALUE behind `heedful train`.
-
-    Examples: `heedful keys classify`, `heedful keys translation dropout`, `heedful keys vit training.rate`.
     """
     from heedful.tasks import TASKS
     from heedful.training.spec import keys as reference

@@ -17,10 +17,7 @@ def recipes(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="One recipe, to be told all about it.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List the recipes, grouped by what they are for, with the score and the time to expect; or tell all of one.
-
-    Examples: `heedful recipes`, `heedful recipes translate`, `heedful recipes --json`.
-    """
+    """List the recipes, grouped by what they are for, with the score and the time to expect; or tell all of one."""
     from heedful.training.spec import recipe_groups
     from heedful.training.spec.recipes import names
 

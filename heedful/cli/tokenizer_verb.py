@@ -50,8 +50,6 @@ def train(
 
     Ids 0 to 3 are <pad>, <begin>, <end> and <unknown>; then come the special tokens, then what is learnt. bpe works on
     bytes and bpe_characters writes as bytes what it does not know: any text comes back as it was, but for --lower.
-
-    For instance: heedful tokenizer train corpus.txt more.txt.gz --kind bpe --size 8000 --special '<User:>'
     """
     from heedful.safe import outfile
     from heedful.tokenizers import train_files
@@ -74,10 +72,7 @@ def encode(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: text, ids and pieces.")] = False,
     longest: Annotated[int | None, typer.Option(min=1, metavar="N", help="Keep only so many tokens of a text.")] = None,
 ) -> None:
-    """Turn texts into ids: a line for each, in order, ids with blanks between.
-
-    For instance: heedful tokenizer encode tokenizer.json 'A man sleeps.' --pieces
-    """
+    """Turn texts into ids: a line for each, in order, ids with blanks between."""
     from heedful.tokenizers.explain import join_pieces
 
     made = open_tokenizer(tokenizer)
@@ -100,10 +95,7 @@ def decode(
         ),
     ] = None,
 ) -> None:
-    """Turn ids into text, special tokens left out.
-
-    For instance: heedful tokenizer decode tokenizer.json 35 1021 7
-    """
+    """Turn ids into text, special tokens left out."""
     made = open_tokenizer(tokenizer)
     for batch in batches([" ".join(ids)] if ids else lines()):
         for text in made.decode_all([numbers(line) for line in batch]):
@@ -114,8 +106,8 @@ def decode(
 def explain(tokenizer: Given, texts: Texts = None) -> None:
     """Show how texts become tokens: the pieces, their ids and, for BPE, merge by merge how each word's pieces arose.
 
-    The number before a merge says the how manyth it is of all that were learnt: the first of those that can be done is
-    done first. For instance: heedful tokenizer explain tokenizer.json lower
+    The number before a merge is its rank among all merges that were learned: of those that apply, the one with the
+    lowest rank is done first.
     """
     made = open_tokenizer(tokenizer)
     for at, text in enumerate(texts if texts else lines()):

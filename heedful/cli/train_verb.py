@@ -25,9 +25,8 @@ def train(
 ) -> None:
     """Train a model by a recipe, on built-in data or on your own files.
 
-    Any key of a recipe can be changed: `heedful train reverse model.width=128 training.steps=4000`. Keys: `data` (a
-    path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
-    `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
+    Any key of a recipe can be changed with KEY=VALUE, such as `model.width=128`; `heedful keys RECIPE` lists them. The
+    run folder holds the report (`report.html`), the settings (`run.yaml`), the scores and the trained model.
     """
     from heedful.training import run, run_folder, signals
     from heedful.training.distributed import ranks as parallel

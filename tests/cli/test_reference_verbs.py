@@ -1,16 +1,19 @@
 """What heedful says of itself: every key has a meaning, every recipe a goal, and the doctor names what is missing."""
 
 import json
+import shlex
 from importlib import metadata
 
 import pytest
 import torch
 
 from heedful.cli import doctor_verb
+from heedful.cli.examples import EXAMPLES
 from heedful.tasks import TASKS
 from heedful.training.spec import keys, recipe_groups, recipes
 from heedful.training.spec.run_spec import RunSpec
 from tests.cli.conftest import Program
+from tests.cli.test_verbs import verbs
 
 # ---------------------------------------------------------------------- keys
 
@@ -110,3 +113,25 @@ def test_the_doctor_fails_where_something_needed_is_missing(heedful: Program, mo
 def test_the_doctor_knows_every_extra_that_users_install() -> None:
     extras = set(metadata.metadata("heedful").get_all("Provides-Extra") or ())
     assert doctor_verb.EXTRAS.keys() == extras - {"test", "docs"}
+
+
+# ---------------------------------------------------------------------- examples
+
+
+def test_every_verb_has_examples() -> None:
+    assert EXAMPLES.keys() == verbs().keys()
+
+
+@pytest.mark.parametrize("example", [line for lines in EXAMPLES.values() for line in lines])
+def test_an_example_is_a_call_that_the_program_understands(example: str) -> None:
+    program, *words = shlex.split(example.partition(" < ")[0])
+    assert program == "heedful"
+    name = " ".join(words[:2]) if " ".join(words[:2]) in verbs() else words[0]
+    verbs()[name].make_context(name, words[len(name.split()) :])
+
+
+def test_the_help_of_a_verb_ends_with_its_examples(heedful: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for verb, lines in EXAMPLES.items():
+        said = heedful(*verb.split(), "--help").out
+        assert all(line in said.partition("Examples:")[2] for line in lines), verb
