@@ -74,7 +74,7 @@ $(DOCS_SETUP): docs.lock $(SETUP)
 
 docs: $(DOCS_SETUP) ## build the documentation into build/site, and check every link of it
 	$(VENV)/python -m tools.docs_pages build/docs $(ARGS)
-	$(VENV)/python -m mkdocs build --quiet --config-file build/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build --quiet --config-file build/mkdocs.yml
 	$(VENV)/python tools/docs_check.py build/site
 
 pictures: $(SETUP) ## train the models of the README's pictures, and draw them anew (ten minutes)

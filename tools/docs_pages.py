@@ -1,6 +1,6 @@
 """The pages of the documentation, gathered in a folder: those that are written, and those that code and recipes make.
 
-`make docs` builds the site of them: `python -m tools.docs_pages build/docs` writes the pages, and mkdocs.yml beside them.
+`make docs` builds the site: `python -m tools.docs_pages build/docs` writes the pages, and mkdocs.yml beside them.
 """
 
 import argparse
@@ -19,12 +19,7 @@ from tools.docs_results import results
 ROOT = Path(__file__).parents[1]
 CHAPTERS = ROOT / "tools" / "chapters.py"
 LECTURES = "lectures"
-PROJECT = {  # documents at the root of the repository, as the site calls them
-    "CHANGELOG.md": "project/changelog.md",
-    "CONTRIBUTING.md": "project/contributing.md",
-    "CODE_OF_CONDUCT.md": "project/code_of_conduct.md",
-    "SECURITY.md": "project/security.md",
-}
+PROJECT = ("CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md")  # at the root of the repository
 RECORDS = {
     "heedful/bench/records/cpu.json": "results/bench_cpu.json",
     "heedful/bench/records/gpu.json": "results/bench_gpu.json",
@@ -34,9 +29,8 @@ RECORDS = {
 def assemble(folder: Path) -> None:
     """Writes all pages but the lectures into a new folder."""
     shutil.copytree(ROOT / "docs", folder)
-    for source, target in PROJECT.items():
-        page = (ROOT / source).read_text(encoding="utf-8").replace("](docs/", "](../")
-        write(folder / target, page)
+    for name in PROJECT:
+        write(folder / "project" / name, (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](../"))
     for source, target in RECORDS.items():
         shutil.copy(ROOT / source, folder / target)
     for name, text in {**reference(), **results()}.items():

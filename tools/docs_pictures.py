@@ -1,6 +1,6 @@
 """The pictures of the README and the guides: trains the models on drawn and invented data, and draws where they look.
 
-`python -m tools.docs_pictures docs` writes docs/attention.png and docs/pictures/; runs that are there already are used again.
+`python -m tools.docs_pictures docs` writes docs/attention.png and docs/pictures/, and trains what is not in runs/ yet.
 """
 
 import argparse

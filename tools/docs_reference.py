@@ -20,15 +20,15 @@ PARTS = {  # a page, what it says first, and the parts of a run that stand there
     ),
     "keys_data.md": (
         "Keys of data",
-        "Each task reads its data with one of these readers: `data=NAME` chooses a built-in or public set, and `data=FILE` "
-        "or `data.train=FILE` your own (`files`). What the files should hold is said in "
+        "Each task reads its data with one of these readers: `data=NAME` chooses a built-in or public set, and "
+        "`data=FILE` or `data.train=FILE` your own (`files`). What the files should hold is said in "
         "[file formats](file_formats.md).",
         ("data",),
     ),
     "keys_models.md": (
         "Keys of models",
-        "A model belongs to a family, `model.family=NAME`, which has the keys below. What is *from the data* is filled in "
-        "when a run begins.",
+        "A model belongs to a family, `model.family=NAME`, which has the keys below. What is *from the data* is filled "
+        "in when a run begins.",
         ("model",),
     ),
     "keys_objectives.md": (
@@ -38,6 +38,8 @@ PARTS = {  # a page, what it says first, and the parts of a run that stand there
         ("objective",),
     ),
 }
+
+VALUES = {int: "N", float: "X"}  # of options that have no word for it themselves
 
 
 def reference() -> dict[str, str]:
@@ -70,18 +72,20 @@ def heading_of(group: keys.Group, served: list[str]) -> str:
 
 def row(key: keys.Key) -> str:
     """A key as a row of a table."""
-    cells = (f"`{key.key}`", key.type, f"`{key.default}`" if key.default else "unset", key.meaning)
+    plain = key.default in ("required", "from the data")
+    default = key.default if plain else f"`{key.default}`" if key.default else "unset"
+    cells = (f"`{key.key}`", key.type, default, key.meaning)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
 
 
 def command_line() -> Iterator[str]:
     """The page of the command line: every verb with its help, arguments, options and examples."""
-    yield "# Command line\n\nEvery verb, as its own `--help` has it. Bad input ends with status 2 and one line that says "
-    yield "what to do, a failure with 1, and Ctrl-C with 130.\n"
+    yield "# Command line\n\nEvery verb, as its own `--help` has it. Bad input ends with status 2 and one line that "
+    yield "says what to do, a failure with 1, and Ctrl-C with 130.\n"
     for name, command in sorted(verbs()):
         yield f"\n## heedful {name}\n\n{paragraphs(command.help or '')}\n\n"
         yield f"```text\n{usage(name, command)}\n```\n\n"
-        yield "| | |\n| --- | --- |\n" + "".join(map(parameter, command.params))
+        yield "| argument or option | what it does |\n| --- | --- |\n" + "".join(map(parameter, command.params))
         yield "\n```text\n" + "\n".join(EXAMPLES[name]) + "\n```\n"
 
 
@@ -110,5 +114,5 @@ def parameter(one: typer.core.TyperOption) -> str:
     if one.param_type_name == "argument":
         name = str(one.metavar or one.name)
     else:
-        name = ", ".join(one.opts) + ("" if one.is_flag else f" {one.metavar or one.type.name.upper()}")
-    return f"| `{name.replace('|', chr(92) + '|')}` | {' '.join((one.help or '').split())} |\n"
+        name = ", ".join(one.opts) + ("" if one.is_flag else f" {one.metavar or VALUES.get(one.bare_type, 'TEXT')}")
+    return f"| `{name}` | {' '.join((one.help or '').split())} |\n"

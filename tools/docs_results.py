@@ -10,16 +10,16 @@ from heedful.training.spec.recipe_groups import Version
 
 MEASURED = """# Results
 
-Every row is a recipe: the command trains it, and its report states the score on samples that were held out. A spread is the
-scores with seeds 2, 3 and so on. Times include reading the data and the final evaluation. Most were measured while the
-machine did other work, so that yours may be shorter. `heedful recipes NAME` says the same in a terminal, and
+Every row is a recipe: the command trains it, and its report states the score on samples that were held out. A spread is
+the scores with seeds 2, 3 and so on. Times include reading the data and the final evaluation. Most were measured while
+the machine did other work, so that yours may be shorter. `heedful recipes NAME` says the same in a terminal, and
 [speed](speed.md) compares heedful with other libraries.
 """
 GROWTH = """# From which length another kind of attention is faster
 
 Full attention costs the square of the length T. Other kinds cost less on paper, and more for short sequences. The table
-says from which length each kind was faster than softmax, forward and backward, and how much of softmax's time it took at
-the longest length that was measured. `heedful bench attention` measures it on your machine.
+says from which length each kind was faster than softmax, forward and backward, and how much of softmax's time it took
+at the longest length that was measured. `heedful bench attention` measures it on your machine.
 
 The records hold every round: [CPU](bench_cpu.json) (two cores, 4 heads of 32, float32) and [GPU](bench_gpu.json) (one
 H200, 16 heads of 64, bfloat16).
@@ -44,7 +44,7 @@ def recipes() -> Iterator[str]:
 def row(version: Version) -> str:
     """A recipe with one set of data as a row of a table."""
     about = version.run.about.rstrip(".") + (f" (on {version.data})" if version.data else "")
-    note = f"<br>{version.expected.note}" if version.expected.note else ""
+    note = f"<br><small>{version.expected.note}</small>" if version.expected.note else ""
     cells = (about + note, version.score, version.spread, version.time, f"`{version.command}`")
     return f"| {' | '.join(cells)} |\n"
 
@@ -52,23 +52,23 @@ def row(version: Version) -> str:
 def lengths() -> Iterator[str]:
     """The page of what `heedful bench attention` recorded."""
     yield GROWTH
-    cases = {one["device"]: one for one in recorded.every() if one["direction"] == BOTH_WAYS}
     yield "\n| kind | faster on the CPU from | time at the longest | faster on the GPU from | time at the longest |\n"
     yield "| --- | --- | --- | --- | --- |\n"
-    names = dict.fromkeys(name for case in cases.values() for name in case["kinds"] if name != "softmax")
-    for name in names:
-        cells = [cell for device in recorded.DEVICES for cell in compared(name, device, cases.get(device, {}))]
+    cases = [one for one in recorded.every() if one["direction"] == BOTH_WAYS]
+    for name in dict.fromkeys(name for case in cases for name in case["kinds"] if name != "softmax"):
+        cells = [cell for device in recorded.DEVICES for cell in compared(name, device, cases)]
         yield f"| `{name}` | {' | '.join(cells)} |\n"
 
 
-def compared(name: str, device: str, case: dict[str, Any]) -> tuple[str, str]:
+def compared(name: str, device: str, cases: list[dict[str, Any]]) -> tuple[str, str]:
     """From which length a kind is faster than softmax on a device, and its share of softmax's time at the longest."""
-    over = recorded.crossing(name, device)
-    if name not in case.get("kinds", {}):
+    measured = [case["kinds"] for case in cases if case["device"] == device and name in case["kinds"]]
+    if not measured:
         return "not measured", ""
-    own, base = (
-        {one["length"]: median(one["seconds"]) for one in case["kinds"][kind]["lengths"]} for kind in (name, "softmax")
+    over = recorded.crossing(name, device)
+    times = (
+        {one["length"]: median(one["seconds"]) for one in measured[-1][kind]["lengths"]} for kind in (name, "softmax")
     )
-    longest = max(own.keys() & base.keys(), default=None)
-    share = "" if longest is None else f"{own[longest] / base[longest]:.2f} x at {longest:,}"
-    return (f"{over:,}" if isinstance(over, int) else over), share
+    own, base = times
+    longest = max(own.keys() & base.keys())
+    return (f"{over:,}" if isinstance(over, int) else over), f"{own[longest] / base[longest]:.2f} x at {longest:,}"
