@@ -36,8 +36,8 @@ def evaluate(
 ) -> None:
     """Score a trained model; the last line is one JSON object.
 
-    By default on the data that it was trained with; `data=...` names others. `model.mechanism=...` also scores it with
-    another kind of attention in the place of the one that it learned with.
+    It is scored on the data that it was trained with; `data=...` names other data. `model.mechanism=...` also scores it
+    with another kind of attention than it was trained with.
     """
     from heedful.training import run
 

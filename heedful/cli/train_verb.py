@@ -17,10 +17,8 @@ def train(
         str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")
     ],
     changes: Changes = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run, to the same bits.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run, to the same bits.")] = False,
     device: Device = None,
 ) -> None:
     """Train a model by a recipe, on built-in data or on your own files.
