@@ -37,6 +37,10 @@ class Result(ABC):
         """The answer in one line, as one of several: with its score, where it has one."""
         return self.plain()
 
+    def best(self, count: int) -> Sequence[Result]:
+        """The likeliest answers, at most so many, of those that this one knows of; refused where it is the only one."""
+        raise Refusal(f"--best is for answers with likelihoods, and this model's is a {self.kind}; leave it out")
+
     def json(self) -> dict[str, Any]:
         """The answer for a program: its kind, and all that it holds."""
         return {"kind": self.kind, **asdict(self)}
@@ -52,9 +56,14 @@ class Result(ABC):
         if given.get("kind") not in Result.kinds:
             raise unknown_word("kind of result", str(given.get("kind")), Result.kinds)
         try:
-            return Result.kinds[given["kind"]](**values)
+            return Result.kinds[given["kind"]].read_fields(values)
         except TypeError as error:
             raise Refusal(f"this is no result of kind {given['kind']!r}: {error}; give it as it was written") from None
+
+    @classmethod
+    def read_fields(cls, values: dict[str, Any]) -> Result:
+        """The result of this kind whose fields were given as JSON."""
+        return cls(**values)
 
 
 def freeze(value: Any) -> Any:
@@ -97,9 +106,16 @@ class Label(Result):
     def plain(self) -> str:
         return self.name
 
+    def scored(self) -> str:
+        return f"{self.name}\t{self.chance:.4f}"
+
+    def best(self, count: int) -> Sequence[Label]:
+        known = self.chances or ((self.name, self.chance),)
+        return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
+
     def section(self) -> Section:
-        best = sorted(self.chances or ((self.name, self.chance),), key=lambda one: -one[1])[:SHOWN]
-        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in best))
+        best = self.best(SHOWN)
+        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in best))
 
 
 @dataclass(frozen=True)
@@ -110,6 +126,9 @@ class Labels(Result):
 
     def plain(self) -> str:
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
+
+    def best(self, count: int) -> Sequence[Label]:
+        return [Label(name, chance) for name, chance in sorted(self.chances, key=lambda one: -one[1])[:count]]
 
 
 @dataclass(frozen=True)
@@ -131,14 +150,40 @@ class Score(Number):
 
 
 @dataclass(frozen=True)
+class Entity:
+    """Entity: a span of tagged words by its kind, its characters in the text and its probability."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    chance: float | None = None
+
+    def plain(self) -> str:
+        """The entity in a few words."""
+        sure = "" if self.chance is None else f" {self.chance:.4f}"
+        return f"{self.kind} {self.text} {self.start}:{self.end}{sure}"
+
+
+@dataclass(frozen=True)
 class Tags(Result):
-    """Token classification: a tag for each word."""
+    """Token classification: a tag for each word, the entities that tags make, and how likely all tags are together."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    chance: float | None = None
+    spans: tuple[Entity, ...] = ()
+
+    @classmethod
+    def read_fields(cls, values: dict[str, Any]) -> Tags:
+        return cls(**values | {"spans": tuple(Entity(**one) for one in values.get("spans", ()))})
 
     def plain(self) -> str:
         return " ".join(self.tags)
+
+    def scored(self) -> str:
+        sure = () if self.chance is None else (f"{self.chance:.4f}",)
+        return "\t".join((self.plain(), *(one.plain() for one in self.spans), *sure))
 
 
 @dataclass(frozen=True)
@@ -148,9 +193,14 @@ class Span(Result):
     text: str = ""
     start: int | None = None
     end: int | None = None
+    chance: float | None = None
 
     def plain(self) -> str:
         return self.text
+
+    def scored(self) -> str:
+        place = "" if self.start is None else f"{self.start}:{self.end}"
+        return f"{self.text}\t{place}" + ("" if self.chance is None else f"\t{self.chance:.4f}")
 
 
 @dataclass(frozen=True)
@@ -196,3 +246,16 @@ class Series(Result):
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
         return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
+
+
+@dataclass(frozen=True)
+class Unread(Result):
+    """Input that could not be read, in the place of its answer, and why."""
+
+    why: str
+
+    def plain(self) -> str:
+        return ""
+
+    def best(self, count: int) -> Sequence[Unread]:
+        return [self]

@@ -93,6 +93,10 @@ class EncoderText(Pipeline[Kept]):
     def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Result:
         """The answer to one input, of what the model gives for it: T ..., or what it gives for all of it."""
 
+    def answers(self, joined: Joined, given: Tensor, learned: Kept, count: int) -> Sequence[Result]:
+        """The likeliest answers to one input, at most so many."""
+        return self.answer(joined, given, learned).best(count)
+
     def texts(self, given: str | Sequence[str]) -> tuple[str, ...]:
         """The sentence or sentences of an input."""
         found = tuple(given.split("\t")) if isinstance(given, str) else tuple(given)
@@ -124,6 +128,12 @@ class EncoderText(Pipeline[Kept]):
     ) -> Sequence[Result]:
         given = outputs_of(model, [sample.joined for sample in samples], heard)
         return [self.answer(one.joined, said, learned) for one, said in zip(samples, given, strict=True)]
+
+    def n_best(
+        self, model: nn.Module, samples: Sequence[EncodedText], learned: Kept, count: int, heard: Heard
+    ) -> Sequence[Sequence[Result]]:
+        given = outputs_of(model, [sample.joined for sample in samples], heard)
+        return [self.answers(one.joined, said, learned, count) for one, said in zip(samples, given, strict=True)]
 
     def warning(self, given: str, learned: Kept) -> str | None:
         try:

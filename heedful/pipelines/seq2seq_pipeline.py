@@ -105,22 +105,9 @@ class Seq2Seq(Generation[Kept]):
         return self.source.accepts(given, self.input, learned)
 
     def results(self, model: nn.Module, samples: Sequence[Any], learned: Kept, heard: Heard) -> list[Text]:
-        return [found[0] for found in self.answers(model, samples, learned, learned.decoding, heard=heard)]
+        return [found[0] for found in self.written(model, samples, learned, learned.decoding, heard=heard)]
 
-    def best(
-        self,
-        model: nn.Module,
-        inputs: Iterable[Any],
-        learned: Kept,
-        decoding: Decoding,
-        best: int = 1,
-        seed: int = 0,
-        heard: Heard = unheard,
-    ) -> Iterator[list[Text]]:
-        samples = read_all(inputs, lambda given: self.accepts(given, learned))
-        yield from self.answers(model, samples, learned, decoding, best, seed, heard)
-
-    def answers(
+    def written(
         self,
         model: nn.Module,
         samples: Sequence[Any],
