@@ -34,7 +34,7 @@ class Result(ABC):
         """The answer in one line, for a terminal."""
 
     def scored(self) -> str:
-        """The answer in one line, as one of several: with its score, where it has one."""
+        """The answer in one line, with its likelihood, where it has one."""
         return self.plain()
 
     def best(self, count: int) -> Sequence[Result]:
@@ -56,14 +56,9 @@ class Result(ABC):
         if given.get("kind") not in Result.kinds:
             raise unknown_word("kind of result", str(given.get("kind")), Result.kinds)
         try:
-            return Result.kinds[given["kind"]].read_fields(values)
+            return Result.kinds[given["kind"]](**values)
         except TypeError as error:
             raise Refusal(f"this is no result of kind {given['kind']!r}: {error}; give it as it was written") from None
-
-    @classmethod
-    def read_fields(cls, values: dict[str, Any]) -> Result:
-        """The result of this kind whose fields were given as JSON."""
-        return cls(**values)
 
 
 def freeze(value: Any) -> Any:
@@ -114,8 +109,7 @@ class Label(Result):
         return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
 
     def section(self) -> Section:
-        best = self.best(SHOWN)
-        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in best))
+        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in self.best(SHOWN)))
 
 
 @dataclass(frozen=True)
@@ -128,7 +122,7 @@ class Labels(Result):
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
 
     def best(self, count: int) -> Sequence[Label]:
-        return [Label(name, chance) for name, chance in sorted(self.chances, key=lambda one: -one[1])[:count]]
+        return Label("", 0.0, self.chances).best(count)
 
 
 @dataclass(frozen=True)
@@ -159,11 +153,6 @@ class Entity:
     end: int
     chance: float | None = None
 
-    def plain(self) -> str:
-        """The entity in a few words."""
-        sure = "" if self.chance is None else f" {self.chance:.4f}"
-        return f"{self.kind} {self.text} {self.start}:{self.end}{sure}"
-
 
 @dataclass(frozen=True)
 class Tags(Result):
@@ -174,16 +163,16 @@ class Tags(Result):
     chance: float | None = None
     spans: tuple[Entity, ...] = ()
 
-    @classmethod
-    def read_fields(cls, values: dict[str, Any]) -> Tags:
-        return cls(**values | {"spans": tuple(Entity(**one) for one in values.get("spans", ()))})
+    def __post_init__(self) -> None:
+        read = tuple(Entity(**one) if isinstance(one, dict) else one for one in self.spans)  # as JSON has them
+        object.__setattr__(self, "spans", read)
 
     def plain(self) -> str:
         return " ".join(self.tags)
 
     def scored(self) -> str:
-        sure = () if self.chance is None else (f"{self.chance:.4f}",)
-        return "\t".join((self.plain(), *(one.plain() for one in self.spans), *sure))
+        spans = (f"{one.kind} {one.text} {one.start}:{one.end} {one.chance or 0:.4f}" for one in self.spans)
+        return "\t".join((self.plain(), *spans, f"{self.chance or 0:.4f}"))
 
 
 @dataclass(frozen=True)
@@ -199,8 +188,7 @@ class Span(Result):
         return self.text
 
     def scored(self) -> str:
-        place = "" if self.start is None else f"{self.start}:{self.end}"
-        return f"{self.text}\t{place}" + ("" if self.chance is None else f"\t{self.chance:.4f}")
+        return f"{self.text}\t{'' if self.start is None else f'{self.start}:{self.end}'}\t{self.chance or 0:.4f}"
 
 
 @dataclass(frozen=True)
@@ -256,6 +244,3 @@ class Unread(Result):
 
     def plain(self) -> str:
         return ""
-
-    def best(self, count: int) -> Sequence[Unread]:
-        return [self]

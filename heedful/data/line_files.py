@@ -16,6 +16,8 @@ from heedful.errors import RECODED, Refusal
 from heedful.safe.opening import amount, content, size_of
 from heedful.terminal import note
 
+UTF8 = "utf-8"
+SAMPLED = 1 << 20  # bytes by which an encoding is told
 GZIP = b"\x1f\x8b"  # what every gzipped file begins with
 MOST = 1 << 32  # bytes of a file that is read whole
 TOLD = 1 << 26  # bytes from which on a file is told of, since reading it takes its time
@@ -23,9 +25,9 @@ LARGEST = 1e15  # sums of squares of such are still numbers in single precision
 NO_NUMBER = f"no finite number below {LARGEST:g}"
 
 
-def lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 file, gzipped or plain, without their ends."""
-    return [line.removesuffix("\r") for line in decode_text(path).removesuffix("\n").split("\n")]
+def lines(path: str | Path, encoding: str = UTF8, option: str = "") -> list[str]:
+    """The lines of a file, gzipped or plain, without their ends."""
+    return [line.removesuffix("\r") for line in decode_text(path, encoding, option).removesuffix("\n").split("\n")]
 
 
 def text(path: str | Path) -> str:
@@ -33,8 +35,8 @@ def text(path: str | Path) -> str:
     return decode_text(path).replace("\r\n", "\n")
 
 
-def decode_text(path: str | Path) -> str:
-    """What a UTF-8 file says, gzipped or plain."""
+def decode_text(path: str | Path, encoding: str = UTF8, option: str = "") -> str:
+    """What a file says in an encoding, gzipped or plain; `option` is how another encoding is asked for."""
     path = Path(path)
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
@@ -53,10 +55,31 @@ def decode_text(path: str | Path) -> str:
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if encoding == UTF8 else encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with {RECODED}") from None
+        if encoding != UTF8:
+            raise Refusal(f"{path}, line {line}: not {encoding}; name another encoding") from None
+        likeliest = f" but likeliest {(guess := likeliest_encoding(data))}; give {option}{guess}, or" if option else ";"
+        convert = f"convert the file, for instance with {RECODED}"
+        raise Refusal(f"{path}, line {line}: not UTF-8{likeliest} {convert}") from None
+
+
+def known_encoding(name: str) -> str:
+    """The name of an encoding of texts as Python calls it; one that it does not know is refused."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(found.name)  # some are of bytes alone
+    except (LookupError, ValueError, TypeError):
+        raise Refusal(f"unknown encoding {name!r}; known are, for instance, latin-1, cp1252 and utf-16") from None
+    return found.name
+
+
+def likeliest_encoding(data: bytes) -> str:
+    """The likeliest encoding of a text that is not UTF-8."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "cp1252" if any(0x80 <= byte < 0xA0 for byte in data[:SAMPLED]) else "latin-1"
 
 
 def unzip(data: bytes, path: Path) -> bytes:
@@ -96,9 +119,9 @@ def _fault(row: list[str], labelled: int, width: int) -> str:
     return ""
 
 
-def rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
+def rows(path: str | Path, encoding: str = UTF8, option: str = "") -> Iterator[tuple[int, list[str]]]:
     """The rows of a CSV that are not empty, each with its first line: a text in quotes may go over several."""
-    read, first = lines(path), 1
+    read, first = lines(path, encoding, option), 1
     reader = csv.reader(io.StringIO("\n".join(read)), strict=True)
     try:
         for row in reader:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heedful.data.collate import alike, to
 from heedful.data.encoded_text import EncodedText, batch_of
-from heedful.data.formats.labelled_text import Sentence
+from heedful.data.formats.labelled_text import SECOND, Sentence
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps import maps_of_seen
@@ -23,7 +23,7 @@ from heedful.models.encoder_call import encoder_output, letters_of
 from heedful.models.heads_asked import AskedSpec, word_asked
 from heedful.models.numerics import device_of, finite
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Heard, Pipeline, nonempty
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, nonempty, text_columns
 from heedful.results import Result
 from heedful.tokenizers import Joined, Tokenizer, hf_folders
 
@@ -88,6 +88,12 @@ class EncoderText(Pipeline[Kept]):
     """Pipeline of an encoder of text: a line with a tab between two texts, or the texts themselves, are an input."""
 
     input: str = SENTENCES
+
+    def column_names(self) -> Columns:
+        return text_columns(), SECOND
+
+    def of_columns(self, values: Sequence[str], folder: Path) -> Any:
+        return tuple(values)  # a tab within one parts nothing
 
     @abstractmethod
     def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Result:

@@ -12,10 +12,12 @@ from torch import Tensor
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
+from heedful.pipelines.pipeline import Columns
 from heedful.pipelines.use import Usage
 from heedful.results import Span
 from heedful.tokenizers import Joined
 
+CONTEXT = ("context", "passage", "paragraph", "text")  # names of a column
 FARTHEST = 30  # tokens of the longest answer
 
 
@@ -33,6 +35,9 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
     """Extractive question answering: the likeliest span, or none where the first token is likelier."""
 
     input: str = "a question and a text, with a tab between them"
+
+    def column_names(self) -> Columns:
+        return ("question",), CONTEXT
 
     def seen(self, given: Any, learned: SpanLearned) -> Sentence:
         read = super().seen(given, learned)
@@ -52,12 +57,14 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
         scores = both.masked_fill(~(near & read[:, None] & read[None, :]), -torch.inf).flatten()
         none = both[:1, 0] if not learned.always else scores.new_empty(0)  # the first token stands for none
         chances = torch.cat((none, scores)).softmax(-1)  # of equals, none comes first
-        best = [(float(chances[at]), int(at) - len(none)) for at in chances.argsort(descending=True, stable=True)[:count]]
-        made = [self.span(joined, *divmod(at, len(start)), chance) for chance, at in best if chance > 0]
+        order = chances.argsort(descending=True, stable=True)[:count].tolist()
+        best = [(float(chances[at]), at - len(none)) for at in order]
+        made = [self.span(joined, divmod(at, len(start)), chance) for chance, at in best if chance > 0]
         return made or [Span()]
 
-    def span(self, joined: Joined, first: int, last: int, chance: float) -> Span:
+    def span(self, joined: Joined, tokens: tuple[int, int], chance: float) -> Span:
         """The answer from one token to another; a first one below 0 stands for none."""
+        first, last = tokens
         if first < 0:
             return Span(chance=chance)
         begins, ends = joined.spans[first][0], joined.spans[last][1]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 Read = TypeVar("Read")
 Kept = TypeVar("Kept")  # what was learned of the data
+Columns = tuple[tuple[str, ...], ...]  # the names that each may have
 Heard = Callable[[int], object]  # hears how many more samples are answered
-TOGETHER = 256  # inputs that are answered at once
+TOGETHER = 250  # inputs that are answered at once
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Pipeline(ABC, Generic[Kept]):
 
     input: str  # what one input looks like, for help and errors
     writes: ClassVar[bool] = False  # token by token, so that answers are searched for
+    endings: ClassVar[tuple[str, ...]] = ()  # of files that are inputs by their path
 
     @abstractmethod
     def accepts(self, given: Any, learned: Kept) -> Any:
@@ -61,6 +64,14 @@ class Pipeline(ABC, Generic[Kept]):
         samples = read_all(inputs, lambda given: self.accepts(given, learned))
         for start in range(0, len(samples), TOGETHER):
             yield from self.results(model, samples[start : start + TOGETHER], learned, heard)
+
+    def column_names(self) -> Columns:
+        """What the columns of a table are called that inputs are made of, in order."""
+        return (text_columns(),)
+
+    def of_columns(self, values: Sequence[str], folder: Path) -> Any:
+        """The input that some columns of a table make, which lies in a folder."""
+        return "\t".join(values)
 
     def sample(self, given: Any, model: nn.Module, learned: Kept) -> Any:
         """An input as a sample that this very model can answer; another one is refused."""
@@ -90,6 +101,8 @@ class Pipeline(ABC, Generic[Kept]):
 
     def attempt(self, given: Any, model: nn.Module, learned: Kept) -> Any:
         """An input as a sample, or why it cannot be read."""
+        if isinstance(given, Unread):
+            return given
         try:
             return self.sample(given, model, learned)
         except Refusal as refused:
@@ -110,6 +123,13 @@ class Pipeline(ABC, Generic[Kept]):
     @abstractmethod
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
         """Where every layer and head looks while the model answers one input."""
+
+
+def text_columns() -> tuple[str, ...]:
+    """What a column of texts is called."""
+    from heedful.data.formats.labelled_text import FIRST
+
+    return ("input", *FIRST, "source", "prompt")
 
 
 def in_place(read: Sequence[Any], found: Iterable[Sequence[Result]]) -> Iterator[Sequence[Result]]:

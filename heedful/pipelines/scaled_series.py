@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from heedful.models.numerics import device_of
 from heedful.models.series.forecaster import Forecaster
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.number_rows import rows_of, words
-from heedful.pipelines.pipeline import Heard, Pipeline, Search, unheard
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, Search, unheard
 from heedful.results import Result, Series, Unread
 
 Numbers = NDArray[np.float32]
@@ -78,6 +78,11 @@ class ScaledSeries(Learned):
 @dataclass(frozen=True)
 class Forecasting(Pipeline[ScaledSeries]):
     """Forecasting: rows of numbers, or a CSV's name, become the steps to come."""
+
+    endings: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def column_names(self) -> Columns:
+        return (("input", "series", "past"),)
 
     def accepts(self, given: Any, learned: ScaledSeries) -> Window:
         """The past that an input gives, at most as long as in training."""

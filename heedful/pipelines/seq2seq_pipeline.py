@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -21,7 +21,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.specs import Special
 from heedful.models.writer import Writer, longest, teacher_forced
-from heedful.pipelines.pipeline import Generation, Heard, nonempty, read_all, unheard
+from heedful.pipelines.pipeline import Generation, Heard, nonempty, unheard
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 

@@ -68,6 +68,10 @@ class Use:
         """The answers to each input, in order; to one that cannot be read, why."""
         return self.pipeline.ask(model, inputs, self.learned, search or Search(decoding=self.decoding), self.tell)
 
+    def attempt(self, model: nn.Module, given: Any) -> Any:
+        """An input as a sample, or why it cannot be read (`Unread`)."""
+        return self.pipeline.attempt(given, model, self.learned)
+
     def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
         """The vectors of inputs, B M, where answers are vectors."""
         return self.pipeline.vectors(model, inputs, self.learned, self.tell)

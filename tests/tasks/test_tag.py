@@ -14,9 +14,9 @@ from heedful.data.formats.conll import read_tagged, spans
 from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
 from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
+from heedful.pipelines.pipeline import Search
 from heedful.pipelines.token_classification import best_rows
 from heedful.pipelines.viterbi_tags import follows
-from heedful.pipelines.pipeline import Search
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
 from tests.answered import plain
@@ -132,7 +132,7 @@ def test_only_the_first_token_of_a_word_is_judged_and_a_word_of_no_token_is_outs
     assert len(said) == 4 and said[2] == "O"
     text = ready.task.as_input(one)
     [found] = ready.task.ask(ready.model, [text], Search(best=3))
-    assert [row.tags for row in found][0] == tuple(said) and len({row.tags for row in found}) == 3
+    assert found[0].tags == tuple(said) and len({row.tags for row in found}) == 3
     assert sorted((row.chance for row in found), reverse=True) == [row.chance for row in found]
     spans_of = [(entity.kind, text[entity.start : entity.end]) for row in found for entity in row.spans]
     assert spans_of == [(entity.kind, entity.text) for row in found for entity in row.spans] and spans_of
