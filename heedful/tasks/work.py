@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Samples, Section
 from heedful.metrics import METRICS
-from heedful.metrics.metric import evaluate
+from heedful.metrics.metric import Metric, gather_metrics, scores
 from heedful.models import Spec
 from heedful.objectives import instead
 from heedful.objectives.objective import Loss, combine, primary
@@ -147,7 +147,11 @@ class Work(Use):
 
     def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
         """How good the model is on samples that it has not seen."""
-        return evaluate(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+        return scores(self.measure(model, samples))
+
+    def measure(self, model: nn.Module, samples: Sequence[Any]) -> list[Metric[Any]]:
+        """The metrics of a model on samples, with what stands behind their scores."""
+        return gather_metrics(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
 
     def measure_also(self, names: Sequence[str]) -> None:
         """Hears which metrics are asked for beside its own."""

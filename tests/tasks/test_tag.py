@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from heedful.data.formats.conll import read_tagged, spans
 from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
-from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
+from heedful.metrics.class_figures import precision_recall_f1
+from heedful.metrics.span_f1 import SpanF1
 from heedful.pipelines.pipeline import Search
 from heedful.pipelines.token_classification import best_rows
 from heedful.pipelines.viterbi_tags import follows
