@@ -10,13 +10,12 @@ from typing import Any
 
 from heedful.data.formats.class_folders import below
 from heedful.data.formats.table_files import TableFile, TableRow, kind_of_table, read_table, values_of
-from heedful.data.line_files import known_encoding, lines
+from heedful.data.line_files import lines, read_as
+from heedful.data.text_encoding import encoding_of
 from heedful.errors import Refusal
 from heedful.pipelines.pipeline import Pipeline
 from heedful.results import Unread
 from heedful.terminal import note
-
-ENCODING = "--encoding "  # how another one is asked for
 
 
 @dataclass(frozen=True)
@@ -41,17 +40,25 @@ class Inputs:
 
 def inputs_of_file(path: Path, pipeline: Pipeline[Any], columns: Sequence[str], encoding: str) -> Inputs:
     """The inputs of a file or a folder, for a pipeline; `columns` of a table are those that it should read."""
-    encoding = known_encoding(encoding)
     if path.is_dir():
         return inputs_of_folder(path, pipeline)
     if path.suffix.lower() in pipeline.endings and not columns:
         return Inputs([path], [str(path)], ("file",), [{"file": str(path)}])
+    try:
+        with read_as(encoding_of(encoding)):
+            return inputs_of_text(path, pipeline, columns)
+    except ValueError as refused:  # of files that a run reads, the key of its data is named
+        raise Refusal(str(refused).replace("data.encoding=", "--encoding ")) from None
+
+
+def inputs_of_text(path: Path, pipeline: Pipeline[Any], columns: Sequence[str]) -> Inputs:
+    """The inputs of a table, or of lines."""
     if kind_of_table(path):
         names = [*columns, *(name for group in pipeline.column_names() for name in group)]
-        return inputs_of_table(read_table(path, names, encoding, ENCODING), pipeline, columns)
+        return inputs_of_table(read_table(path, names), pipeline, columns)
     if columns:
         raise Refusal(f"{path} has lines and no columns; leave --columns out, or name a .csv, .tsv or .jsonl")
-    read = lines(path, encoding, ENCODING)
+    read = lines(path)
     places = [f"{path}, line {number}" for number in range(1, len(read) + 1)]
     return Inputs(read, places, ("input",), [{"input": line} for line in read])
 

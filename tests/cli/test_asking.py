@@ -70,7 +70,7 @@ def test_objects_come_back_with_their_typed_answers(heedful: Program, workshop: 
 def test_lines_of_another_encoding_are_read_where_it_is_named(heedful: Program, workshop: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes("the café sat\nthe cat sat\n".encode("latin-1"))
     refused = heedful("predict", "encoders/tags", "--in", tmp_path / "in.txt")
-    assert refused.status == 2 and "line 1: not UTF-8 but likeliest latin-1; give --encoding latin-1" in refused.err
+    assert refused.status == 2 and "line 1: not UTF-8, most likely latin-1; give --encoding latin-1" in refused.err
     said = heedful("predict", "encoders/tags", "--in", tmp_path / "in.txt", "--encoding", "latin-1", "--json")
     assert [Result.read(json.loads(line)).words[1] for line in said.lines] == ["café", "cat"]
     assert heedful("predict", "encoders/tags", "--in", tmp_path / "in.txt", "--encoding", "klingon").status == 2

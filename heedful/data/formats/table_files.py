@@ -56,15 +56,15 @@ def kind_of_table(path: Path) -> str:
     return ENDINGS.get(path.name.lower().removesuffix(".gz").rpartition(".")[2], "")
 
 
-def read_table(path: Path, names: Collection[str], encoding: str = line_files.UTF8, option: str = "") -> TableFile:
+def read_table(path: Path, names: Collection[str]) -> TableFile:
     """The table of a file; its first row names columns where it holds one of `names`."""
     kind = kind_of_table(path)
     if kind == "jsonl":
-        return read_objects(path, encoding, option)
+        return read_objects(path)
     if kind == "csv":
-        rows = list(line_files.rows(path, encoding, option))
+        rows = list(line_files.rows(path))
     else:
-        read = enumerate(line_files.lines(path, encoding, option), 1)
+        read = enumerate(line_files.lines(path), 1)
         rows = [(number, line.split("\t")) for number, line in read if line.strip()]
     head = [field.strip() for field in rows[0][1]]
     is_header = bool({name.casefold() for name in names} & {field.casefold() for field in head})
@@ -80,9 +80,9 @@ def row_of(number: int, columns: Sequence[str], row: Sequence[str]) -> TableRow:
     return TableRow(number, dict(zip(columns, row, strict=False)), fault)
 
 
-def read_objects(path: Path, encoding: str, option: str) -> TableFile:
+def read_objects(path: Path) -> TableFile:
     """The table of a file of JSON objects, one a line; its columns are all that any of them names."""
-    read = enumerate(line_files.lines(path, encoding, option), 1)
+    read = enumerate(line_files.lines(path), 1)
     rows = tuple(object_row(line, path, number) for number, line in read if line.strip())
     return check_rows(TableFile(path, tuple(dict.fromkeys(name for row in rows for name in row.fields)), rows))
 
