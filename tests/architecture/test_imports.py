@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "heedful"
 # Every folder of code, and the files beside them. Each may import itself and the rows above it, and none of its row.
 ORDER = (
     ("errors", "terminal", "tokenizers/sentencepiece"),
-    ("registry", "safe", "data/public"),
+    ("registry", "interrupts", "safe", "data/public"),
     ("attention", "tokenizers"),
     ("attention/mechanisms", "attention/masks", "attention/biases", "attention/heads", "blocks"),
     ("tokenizers/training", "data"),
