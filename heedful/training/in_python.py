@@ -42,7 +42,7 @@ class Trained:
     def evaluate(self, samples: Sequence[Any]) -> dict[str, float]:
         """The scores on other samples that lie in memory, each as those to learn from were given."""
         reader = in_memory(self.task.task.reader(FILES), Splits([], [], samples), {})
-        scores: dict[str, float] = self.task.score(self.model, self.task.reopen(reader, 1).test)
+        scores: dict[str, float] = self.task.judging(reader).score(self.model, self.task.reopen(reader, 1).test)
         return scores
 
     def look(self, given: Any) -> Example:
@@ -86,8 +86,7 @@ def train(
     result = run.train(asked, place, resume, run.device(device), given=Given(record, own, tuple(callbacks)))
     work: Any
     made, work = usable(place, record) if own is None else (own, work_of(place / "model", record))
-    work.measure_also(asked.metrics)
-    return Trained(made.to(run.device(device)), work, result["scores"], place)
+    return Trained(made.to(run.device(device)), work.measured_by(asked.metrics), result["scores"], place)
 
 
 def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:

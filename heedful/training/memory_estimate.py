@@ -109,9 +109,9 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
         run = settle(run, Path(aside) / "plan", lambda spec, to: write_unlearned(spec, to, here))
         task, splits = TASKS[run.task].open(run.data, run.seed)
-        task.configure(dict(run.objective), splits)
-        spec = suit_spec(run, task)
-        teach(run, task, spec, here)
+        task = task.configured(dict(run.objective), splits)
+        task, spec = suit_spec(run, task)
+        task = teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
     splits = replace(splits, train=fits or splits.train)
     dtype = "bfloat16" if run.training.dtype == "auto" else run.training.dtype  # as on a GPU

@@ -59,8 +59,8 @@ def write_unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
     """Writes what a run would leave had it learned nothing."""
     ready = try_run(run, out, place)
     merge(ready.model)
-    ready.task.calibrate(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
-    leave(ready.task.inference_model(ready.model), ready.task, out / "model")
+    task = ready.task.calibrated(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
+    leave(task.inference_model(ready.model), task, out / "model")
 
 
 def settle(run: RunSpec, out: Path, train: Train) -> RunSpec:

@@ -12,6 +12,7 @@ from torch.utils.data import Dataset
 import heedful
 from heedful.data.readers.in_memory import in_memory
 from heedful.data.splits import Splits
+from heedful.decoding import Decoding
 from heedful.errors import Refusal
 from heedful.objectives.objective import combine, primary
 from heedful.tasks import TASKS
@@ -206,6 +207,21 @@ def test_a_recipe_in_a_file_is_trained_from_python_too(tmp_path):
 def test_what_cannot_be_learned_from_in_python_is_refused(given, said):
     with pytest.raises(Refusal, match=said):
         heedful.train("sets", keys=FEW, **given)
+
+
+def test_nothing_changes_a_task_after_it_is_made():
+    pairs = [(f"a {at}", f"{at} a") for at in range(60)]
+    kind = TASKS["translation"].reader("files")
+    work, splits = TASKS["translation"].open(in_memory(kind, pairs, {"bleu": "char"}), 1)
+    learned, other = work.learned, in_memory(kind, Splits([], [], pairs), {})
+    assert len(work.reopen(other, 1).test) == 60 and work.judging(other).learned.bleu == "char"
+    assert work.judging(in_memory(kind, Splits([], [], pairs), {"bleu": "intl"})).learned.bleu == "intl"
+    chosen = work.configured({"smoothing": 0.1}, splits)
+    assert chosen.objective.smoothing == 0.1 and work.objective is TASKS["translation"].objective
+    assert work.searched_by(Decoding(beams=3)).decoding.beams == 3 and work.decoding.beams == 1
+    assert work.learned is learned and work.task is TASKS["translation"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        work.learned = None
 
 
 def test_a_plain_torch_loop_over_the_parts_learns():
