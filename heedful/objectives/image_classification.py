@@ -14,7 +14,7 @@ from heedful.errors import Refusal
 from heedful.models.numerics import precise
 from heedful.models.vision.vit import PatchSpec
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.pipelines.image_learned import ImageClasses
+from heedful.pipelines.image_preprocessing import ImageClasses
 
 
 @runtime_checkable

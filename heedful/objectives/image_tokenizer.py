@@ -12,7 +12,7 @@ from heedful.models.numerics import precise
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_classification import of_each
 from heedful.objectives.objective import Loss, Objective
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 
 EVEN = 0.02  # how much it counts that all tokens are used, beside the error of the pixels
 

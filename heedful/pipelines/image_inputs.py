@@ -9,7 +9,7 @@ from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, 
 from heedful.data.images.gallery import Gallery, Picture, Pixels
 from heedful.data.images.held_pictures import natural_pixels
 from heedful.errors import Refusal
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import nonempty
 
 LARGE = 256  # pixels along the side of a picture that people look at

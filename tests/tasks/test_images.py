@@ -16,7 +16,7 @@ from heedful.data.readers.labelled_images import Shapes
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.objectives.architecture_search import SearchLearned
-from heedful.pipelines.image_learned import ImageClasses, ImageLearned
+from heedful.pipelines.image_preprocessing import ImageClasses, ImageLearned
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks.vision.architecture_search import TASK as SEARCH
 from heedful.tasks.vision.image_classification import TASK

@@ -6,9 +6,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.crops import Stream
 from heedful.data.span_corruption import Corruption, SpanCorruption
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD

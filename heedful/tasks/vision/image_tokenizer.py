@@ -19,7 +19,7 @@ from heedful.metrics.skill import Pair, ReconstructionSkill, skill_of
 from heedful.models.numerics import finite, precise
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_tokenizer import DrawnTokens
-from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
+from heedful.pipelines.image_preprocessing import ImageLearned, again, check_pictures
 from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import ImageTokens
