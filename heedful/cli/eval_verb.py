@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,8 +46,10 @@ def evaluate(
     file, keys = file_and_changes(changes or [])
     model, task = run.load_trained(folder)
     others = [change.split("=", 1)[1] for change in keys if change.startswith(KEY)]
-    samples = run.samples(folder, task, [c for c in keys if not c.startswith(KEY)], split, file)
-    with answer_bar(len(samples) * (1 + len(others[-1:]))) as task.tell:
+    kept = [change for change in keys if not change.startswith(KEY)]
+    task, samples = run.reopen_run(folder, task, kept, split, file)
+    with answer_bar(len(samples) * (1 + len(others[-1:]))) as heard:
+        task = replace(task, tell=heard)
         scores, details = measure(task, model.to(run.device(device)), samples)
         for word in others[-1:]:
             other, details = instead(model, word, task, samples)

@@ -32,7 +32,7 @@ from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.trained_run import leave, load_trained, samples, usable
+from heedful.training.trained_run import leave, load_trained, reopen_run, usable
 
 if TYPE_CHECKING:
     from heedful.training.callbacks import Callback
@@ -180,8 +180,8 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    ready.task.calibrate(ready.model, ready.splits)
-    ready = replace(ready, model=ready.task.inference_model(ready.model))
+    task = ready.task.calibrated(ready.model, ready.splits)
+    ready = replace(ready, task=task, model=task.inference_model(ready.model))
     measured = ready.task.measure(ready.model, ready.splits.test)
     scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
@@ -203,4 +203,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

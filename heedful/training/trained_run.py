@@ -47,8 +47,7 @@ def load_trained(folder: Path) -> tuple[nn.Module, Work]:
     model, use = usable(folder)
     if not isinstance(use, Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
-    use.measure_also((begun_run(folder) or {}).get("metrics", []))
-    return model, use
+    return model, use.measured_by((begun_run(folder) or {}).get("metrics", []))
 
 
 def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
@@ -64,9 +63,7 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
         unnamed = key == "processor" or (key == "labels" and values.get(key) is None)  # by the task, or by the model
         if not unnamed and with_facts(values, {key: value}) != values:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
-    use_that_suits(task, model.spec)  # type: ignore[arg-type]
-    task.adopt(model.spec)
-    return model, task
+    return model, use_that_suits(task, model.spec).adopted(model.spec)  # type: ignore[arg-type]
 
 
 def work_of(place: Path, record: Task | None = None) -> Any:
@@ -84,10 +81,13 @@ def work_of(place: Path, record: Task | None = None) -> Any:
         raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
 
 
-def samples(folder: Path, task: Work, changes: Iterable[str], split: str, file: Path | None = None) -> Sequence[Any]:
-    """The samples that a trained model is to be scored on: those of its run, that changes to `data` name, or of a file.
+def reopen_run(
+    folder: Path, task: Work, changes: Iterable[str], split: str, file: Path | None = None
+) -> tuple[Work, Sequence[Any]]:
+    """The samples that a trained model is to be scored on, and its task that judges them.
 
-    All that a file or folder holds is scored; of a folder that is divided already, the part of the split.
+    They are those of its run, those that changes to `data` name, or all of a file; of a folder that is divided already,
+    the part of the split.
     """
     values = begun_run(folder) or {"task": task.name, "model": {}, "data": {}}
     if file is not None:
@@ -107,10 +107,11 @@ def samples(folder: Path, task: Work, changes: Iterable[str], split: str, file: 
     if not values["data"]:
         raise Refusal(f"{folder} does not say what data it was trained on; name a file of them: heedful eval DIR FILE")
     run = validate_spec(values)
-    found: Sequence[Any] = getattr(task.reopen(alone(run.data, split), run.seed), split)
+    reader = alone(run.data, split)
+    found: Sequence[Any] = getattr(task.reopen(reader, run.seed), split)
     if not len(found):
         raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
-    return found
+    return task.judging(reader), found
 
 
 def is_other_file(value: Any, data: dict[str, Any]) -> bool:

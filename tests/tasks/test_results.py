@@ -75,3 +75,11 @@ def test_an_answer_says_its_place_and_how_likely_it_is():
     tags = Tags(("the", "cat"), ("O", "B-x"), 0.5, (Entity("x", "cat", 4, 7, 0.75),))
     assert tags.scored() == "O B-x\tx cat 4:7 0.7500\t0.5000"
     assert Span("a cat", 3, 8, 0.5).scored() == "a cat\t3:8\t0.5000" and Span(chance=0.5).scored() == "\t\t0.5000"
+
+
+def test_a_kind_of_ones_own_stands_in_for_none_of_the_house():
+    with pytest.raises(
+        Refusal, match=r"results of kind 'label' are those of heedful\.results; give yours another name"
+    ):
+        type("Label", (Text,), {"__module__": "my_parts.results"})
+    assert Result.kinds["label"] is Label
