@@ -15,6 +15,7 @@ from heedful.errors import Refusal, unknown_word
 from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
 
+AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
 SHOWN = 5  # classes of a label on a page
 
 
@@ -195,4 +196,4 @@ class Series(Result):
     def section(self) -> Section:
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
-        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
+        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named), AHEAD)

@@ -87,6 +87,12 @@ def write_json(maps: Sequence[Map], path: str | Path) -> None:
     outfile.write(path, f'{{"maps": [\n{lines}\n]}}\n')
 
 
+def span_of(maps: Sequence[Map]) -> tuple[float, float]:
+    """One colour scale for several maps that are compared: from the least weight of them to the greatest."""
+    spans = [map.span for map in maps]
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
 def visible(word: str) -> str:
     """The word as it can be seen: blanks as signs, other signs without ink as escapes."""
     return "".join(_sign(sign, alone=len(word) == 1) for sign in word) or "∅"

@@ -14,13 +14,14 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
-from heedful.metrics.metric import Metric, is_share, meaning, score_text
+from heedful.metrics.metric import Metric, is_share, meaning, metric_of, score_text
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec.run_spec import RunSpec
 from heedful.views.finding import Finding
 
+LEARNING = "The loss should fall and the scores on validation samples improve; where they part, it learns by heart."
 OF_ONE = "accuracy_"  # of one task of several
 
 
@@ -32,7 +33,7 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
     sections: list[Section] = [
         Text("", (run.about,)) if run.about else Text("", (f"A {run.task} run.",)),
         Figures("Scores", tuple(figure(name, value, len(splits.test), task.metrics) for name, value in scores.items())),
-        Curves("Learning", curves(told, task.metrics)),
+        Curves("Learning", curves(told, task.metrics), LEARNING),
     ]
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
@@ -75,8 +76,14 @@ def curves(told: list[dict[str, Any]], metrics: Sequence[Metric[Any]]) -> tuple[
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
         words = name.replace("_", " ")
         points = tuple((row["step"], row[name]) for row in valid if name in row)
-        made.append(Curve(f"{words}, validation", points, "share" if is_share(name, metrics) else words))
+        made.append(Curve(f"{words}, validation", points, axis_of(name, metrics)))
     return tuple(made)
+
+
+def axis_of(name: str, metrics: Sequence[Metric[Any]]) -> str:
+    """The axis of a score's chart: shares that are better when larger have one, and every other score its own."""
+    found = metric_of(name, metrics)
+    return "share" if found is not None and found.share and found.more_is_better else name.replace("_", " ")
 
 
 def samples(task: Work, model: nn.Module, splits: Splits[Any]) -> Samples:

@@ -63,7 +63,7 @@ def test_each_word_shows_where_it_looks_over_the_image(trained, heedful, drawn, 
     run, (path, caption) = trained("captions"), next(iter(drawn.items()))
     assert heedful("look", run, path, "--out", tmp_path / "seen.png").splitlines()[0] == f"{path.name} → {caption}"
     with Image.open(tmp_path / "seen.png") as picture:
-        assert len(picture.convert("RGB").getcolors(1 << 24)) > 1000 and picture.width > picture.height
+        assert len(picture.convert("RGB").getcolors(1 << 24)) > 1000
     heedful("look", run, path, "--out", tmp_path / "seen.html")
     page = (tmp_path / "seen.html").read_text()
     assert page.count('class="heat') == len(caption.split()) + 1  # with the end
