@@ -9,14 +9,16 @@ if TYPE_CHECKING:
     from heedful.decoding.generate import generate
     from heedful.formats.native import load, save
     from heedful.looking import look
+    from heedful.looking.drawn import draw
     from heedful.models import build
     from heedful.training.in_python import train
 
 __version__ = "0.1.0"
-__all__ = ["build", "generate", "load", "look", "save", "train"]
+__all__ = ["build", "draw", "generate", "load", "look", "save", "train"]
 
 _PLACES = {
     "build": "heedful.models",
+    "draw": "heedful.looking.drawn",
     "generate": "heedful.decoding.generate",
     "load": "heedful.formats.native",
     "look": "heedful.looking",

@@ -12,10 +12,11 @@ import numpy as np
 from torch import Tensor
 
 from heedful.errors import Refusal, unknown_word
-from heedful.looking import page
+from heedful.looking import notebook, page
 from heedful.looking.page import Curve, Curves, Figures, Section
 
 AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
+LONG = 400  # characters of a value that a notebook shows
 SHOWN = 5  # classes of a label on a page
 
 
@@ -45,6 +46,14 @@ class Result(ABC):
     def section(self) -> Section:
         """The answer as a part of a page."""
         return page.Text("Answer", (self.plain(),))
+
+    def rows(self) -> list[notebook.Row]:
+        """The answer as a notebook shows it: a name and a value a row."""
+        found = [(name.replace("_", " "), value) for name, value in self.json().items() if name != "kind"]
+        return [(name, said if len(said := str(value)) <= LONG else f"{said[:LONG]}…") for name, value in found]
+
+    def _repr_html_(self) -> str:
+        return notebook.table(self.kind.capitalize(), self.rows())
 
     @staticmethod
     def read(given: dict[str, Any]) -> Result:
@@ -98,9 +107,15 @@ class Label(Result):
     def plain(self) -> str:
         return self.name
 
+    def best(self) -> list[tuple[str, float]]:
+        """The likeliest classes, the best first."""
+        return sorted(self.chances or ((self.name, self.chance),), key=lambda one: -one[1])[:SHOWN]
+
     def section(self) -> Section:
-        best = sorted(self.chances or ((self.name, self.chance),), key=lambda one: -one[1])[:SHOWN]
-        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in best))
+        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in self.best()))
+
+    def rows(self) -> list[notebook.Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.best()]
 
 
 @dataclass(frozen=True)
@@ -111,6 +126,9 @@ class Labels(Result):
 
     def plain(self) -> str:
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
+
+    def rows(self) -> list[notebook.Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.chances]
 
 
 @dataclass(frozen=True)
@@ -140,6 +158,9 @@ class Tags(Result):
 
     def plain(self) -> str:
         return " ".join(self.tags)
+
+    def rows(self) -> list[notebook.Row]:
+        return [*zip(self.words, self.tags, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -172,6 +193,9 @@ class Neighbours(Result):
 
     def plain(self) -> str:
         return ", ".join(f"{word} {cosine:.3f}" for word, cosine in self.near)
+
+    def rows(self) -> list[notebook.Row]:
+        return [(word, f"{cosine:.3f}", max(0.0, cosine)) for word, cosine in self.near]
 
 
 @dataclass(frozen=True)

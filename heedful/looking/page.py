@@ -148,6 +148,11 @@ class Example:
     words: alignment.Alignment | None = None  # which belong together, where the input was translated
     sections: tuple[Section, ...] = ()  # what else there is to see of it, such as weights over an image
 
+    def _repr_html_(self) -> str:
+        from heedful.looking.drawn import draw
+
+        return draw(self)._repr_html_()
+
     def __post_init__(self) -> None:
         if not self.maps:
             raise ValueError(f"example {self.name}: there is no map to show; look at a model that attends")

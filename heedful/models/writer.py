@@ -12,6 +12,7 @@ from heedful.attention import Context, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
 from heedful.models.heads_asked import NEXT, word_asked
+from heedful.models.model import Model
 from heedful.models.specs import Special
 
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small
@@ -41,7 +42,7 @@ class Beginning(Context):
         return Beginning(super().take(index), *rows)
 
 
-class Autoregressive(nn.Module):
+class Autoregressive(Model):
     """Autoregressive model: says what comes after each token, looking at a context."""
 
     special: Special

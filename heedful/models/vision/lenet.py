@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from heedful.models.cases import Pictures
 from heedful.models.family import Family
+from heedful.models.model import Model
 from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 
@@ -32,7 +33,7 @@ def side_left(side: int) -> int:
     return (side // 2 - 4) // 2
 
 
-class LeNet(nn.Module):
+class LeNet(Model):
     """Reads a small image and says of which class it is."""
 
     def __init__(self, spec: LeNetSpec) -> None:
