@@ -139,7 +139,7 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
 
     draw.check_path(out, pictures.ENDINGS)
     model = native.load(folder).to(run.device(device))
-    chances = following(model, text).double().cpu()
+    chances = following(model, text).cpu().double()
     tokenizer: Any = model.tokenizer
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens

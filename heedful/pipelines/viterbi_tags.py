@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heedful.data.formats.conll import GOES_ON, OUTSIDE
+from heedful.models.numerics import exact
 from heedful.pipelines.token_classification import TokenClassification, WordTags
 
 
@@ -18,7 +19,7 @@ class ViterbiTags(TokenClassification):
     """Token classification: the likeliest row of tags in which no span goes on that was not begun (Viterbi, 1967)."""
 
     def tags(self, scores: Tensor, learned: WordTags) -> list[int]:
-        return likeliest(scores.double().log_softmax(-1).cpu().numpy(), follows(learned.labels))
+        return likeliest(exact(scores).log_softmax(-1).cpu().numpy(), follows(learned.labels))
 
 
 def follows(labels: Sequence[str]) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from heedful.data.readers.reader import MEMORY
-from heedful.errors import Failure, Refusal, unknown_word
+from heedful.errors import Failure, Refusal
 from heedful.formats.weights import restore
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
@@ -21,6 +21,7 @@ from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
+from heedful.training.devices import device, name_of
 from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.lock import clear, holding
@@ -35,22 +36,6 @@ from heedful.training.trained_run import leave, load_trained, samples, usable
 
 if TYPE_CHECKING:
     from heedful.training.callbacks import Callback
-
-
-def device(name: str | None = None) -> torch.device:
-    """The device that was asked for; where none was, a GPU if there is one."""
-    if name not in (None, "cpu", "cuda"):
-        raise unknown_word("device", str(name), ("cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
-        raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-
-
-def name_of(place: torch.device) -> str:
-    """What a device is called."""
-    if place.type == "cuda":
-        return torch.cuda.get_device_name(place)
-    return f"CPU, {torch.get_num_threads()} threads"
 
 
 def train(
