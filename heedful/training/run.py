@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -19,6 +19,7 @@ from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
+from heedful.training.callbacks import LOGGERS, Callback, Logger
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
 from heedful.training.devices import device, name_of
@@ -33,9 +34,6 @@ from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, samples, usable
-
-if TYPE_CHECKING:
-    from heedful.training.callbacks import Callback
 
 
 def train(
@@ -62,6 +60,8 @@ def train(
     if done:
         clear(out)
         return came_to(out)
+    for name in run.training.loggers:
+        LOGGERS.named(name).check()
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     foreseeable = not begun and given.model is None and given.task is None
@@ -97,15 +97,33 @@ def train_ready(
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
     loop.saver.made["samples"] = sum_of(ready.splits)
     go_on(loop)
+    callbacks = [*loggers_of(ready.run, out, loop.progress.step, ranks), *callbacks]
     kind = Record if ranks.first else Quiet
     with kind(out, ready.run.training.steps, loop.progress.step, name_of(place), callbacks) as record:
         record.say(introduction(ready, loop, resume))
         for callback in callbacks:
-            callback.on_begin(ready.run.model_dump(mode="json"))
+            begin_callback(callback, ready.run)
         result = learn(loop, ready, record)
         for callback in callbacks:
             callback.on_end(result)
         return result
+
+
+def begin_callback(callback: Callback, run: RunSpec) -> None:
+    """Tells a callback the spec; the service of a logger that cannot be begun with is a failure of one line."""
+    try:
+        callback.on_begin(run.model_dump(mode="json"))
+    except (Failure, Refusal):
+        raise
+    except Exception as error:
+        if isinstance(callback, Logger):
+            raise callback.failed(error) from error
+        raise
+
+
+def loggers_of(run: RunSpec, out: Path, step: int, ranks: Ranks) -> list[Callback]:
+    """The loggers that a run names, each made for its folder; of many processes the first one logs."""
+    return [LOGGERS.named(name)(out, step) for name in run.training.loggers] if ranks.first else []
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:

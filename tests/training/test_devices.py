@@ -37,7 +37,7 @@ def test_the_second_gpu_is_taken_and_made_the_current_one(two_gpus: list[int]) -
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("cuda:2", "--device cuda:2 is asked for, and the last of 2 is cuda:1"),
+        ("cuda:2", "--device cuda:2 was asked for, and the last of 2 is cuda:1"),
         ("cuda:one", "write cpu, cuda, cuda:1 or mps"),
         ("cpu:1", "write cpu, cuda, cuda:1 or mps"),
         ("mps", "no Mac with a GPU of Apple's"),
