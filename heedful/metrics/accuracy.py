@@ -16,6 +16,7 @@ class Accuracy(Metric[Any]):
 
     names: ClassVar[tuple[str, ...]] = ("accuracy",)
     share: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     right: int = 0
     count: int = 0

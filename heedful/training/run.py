@@ -27,6 +27,7 @@ from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.lock import clear, holding
 from heedful.training.loop import Loop
+from heedful.training.model_card import model_card
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
@@ -186,7 +187,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     ready = replace(ready, model=ready.task.inference_model(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
-    leave(ready.model, ready.task, out / "model")
+    leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
     report(ready, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())

@@ -214,8 +214,9 @@ def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
 
 def test_there_is_nothing_but_safetensors_and_json(trained: Trained) -> None:
     files = [path for name in ("checkpoints", "model") for path in (trained.out / name).rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".safetensors", ".json"}
-    for path in files:
+    assert {path.suffix for path in files} == {".safetensors", ".json", ".md"}
+    assert [path.name for path in files if path.suffix == ".md"] == ["README.md"]
+    for path in (path for path in files if path.suffix != ".md"):
         if path.suffix == ".json":
             said = json.dumps(json.loads(path.read_bytes()))
             assert path.parent.name != "model" or str(trained.out) not in said  # it does not know where it was made
