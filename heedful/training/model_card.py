@@ -59,7 +59,7 @@ def data_of(ready: Ready) -> Iterator[str]:
 
 def score_rows(scores: Mapping[str, float], count: int, metrics: Sequence[Metric[Any]], seed: int) -> Iterator[str]:
     """The scores as a table, each with its spread where that follows from the number of samples."""
-    yield "| score | on unseen samples | 95 of 100 other tests as large would give |\n| --- | --- | --- |"
+    yield "| score | on unseen samples | 95 % interval of as many samples |\n| --- | --- | --- |"
     for name, value in scores.items():
         found = metric_of(name, metrics)
         counted = found is not None and name in found.counts_right
@@ -88,7 +88,7 @@ def training_of(run: RunSpec, progress: Progress) -> Iterator[str]:
     if told.lora is not None or told.freeze:
         how = "by LoRA" if told.lora is not None else f"all but {', '.join(told.freeze)}"
         yield f"- part of the weights learned: {how}"
-    yield f"- `{run.task}`: " + ", ".join(f"{key}={value}" for key, value in run.model.items() if is_short(value))
+    yield "- model: " + ", ".join(f"{key}={value}" for key, value in run.model.items() if is_short(value))
 
 
 def is_short(value: Any) -> bool:
