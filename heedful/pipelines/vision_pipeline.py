@@ -20,7 +20,7 @@ from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
 from heedful.pipelines.image_inputs import photograph_of, picture_name, picture_of
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Label, Vector
 
@@ -106,7 +106,7 @@ def look_at(model: nn.Module, given: Any, learned: ImageLearned, said: str = "")
     with look(model) as seen:
         model(images)
     shown = maps_of(model, seen, images)
-    parts = over(photograph_of(given, learned, INPUT), shown, model, images)
+    parts = over(photograph_of(given, learned), shown, model, images)
     return Example(f"{picture_name(given, learned)}{said}", shown, sections=parts)
 
 

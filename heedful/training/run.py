@@ -34,7 +34,7 @@ from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.trained_run import leave, load_trained, samples, usable
+from heedful.training.trained_run import leave, load_trained, reopen_run, usable
 
 
 def train(
@@ -183,8 +183,8 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    ready.task.calibrate(ready.model, ready.splits)
-    ready = replace(ready, model=ready.task.inference_model(ready.model))
+    task = ready.task.calibrated(ready.model, ready.splits)
+    ready = replace(ready, task=task, model=task.inference_model(ready.model))
     scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
@@ -204,4 +204,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

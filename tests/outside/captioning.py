@@ -14,7 +14,7 @@ from heedful.looking.overlay import Overlay
 from heedful.models.numerics import device_of
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.image_inputs import photograph_of, picture_name, picture_of
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq, Source
 
@@ -89,7 +89,7 @@ class Captioning(Seq2Seq):
 
     def look(self, model, given, learned):
         seen = super().look(model, given, learned)
-        photo, frame = photograph_of(given, learned.images, self.input)
+        photo, frame = photograph_of(given, learned.images)
         image = photo.transpose(1, 2, 0)
         shape = tuple(1 + int(number) for number in seen.maps[-1].columns[-1].split(","))
         over = []

@@ -21,7 +21,7 @@ from heedful.safe.opening import content
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-__all__ = ["ENDINGS", "INLINE", "MODES", "WHOLE", "Broken", "Frame", "Size", "as_hwc", "as_rgb", "as_text", "picture"]
+__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Frame", "Size", "as_hwc", "as_rgb", "as_text", "picture"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
@@ -41,7 +41,6 @@ TURNS = {  # what makes it upright
     8: Image.Transpose.ROTATE_90,
 }
 Frame = tuple[float, float, float, float]  # what a model sees of a photograph: left, top, right, bottom, as shares
-WHOLE: Frame = 0.0, 0.0, 1.0, 1.0
 SHOWN = 800  # pixels along the longer side of a photograph that people look at
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
@@ -65,11 +64,22 @@ def picture(source: Path | str, size: Size, processor: Processor | None = None) 
 def photograph(source: Path | str, size: Size, processor: Processor | None = None) -> tuple[NDArray[np.uint8], Frame]:
     """The photograph as it was taken (3 H W), no larger than a screen needs, and the part that a model sees of it."""
     if is_array(source):
-        return as_rgb(picture(source, size, processor)), WHOLE
+        return photograph_of_array(npy_pictures.array(bytes_of(source), size.channels), size, processor)
     image = open_image(source, None if processor else (SHOWN // 2, SHOWN // 2), clear=False).convert("RGB")
-    frame = frame_of(image.height, image.width, size, processor)
+    return for_a_screen(image), frame_of(image.height, image.width, size, processor)
+
+
+def photograph_of_array(
+    pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None
+) -> tuple[NDArray[np.uint8], Frame]:
+    """The same of an array (C H W)."""
+    return for_a_screen(Image.fromarray(as_hwc(pixels))), frame_of(*pixels.shape[1:], size, processor)
+
+
+def for_a_screen(image: Image.Image) -> NDArray[np.uint8]:
+    """An image no larger than a screen needs: 3 H W."""
     image.thumbnail((SHOWN, SHOWN), Image.Resampling.BICUBIC)
-    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1)), frame
+    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
 
 
 def frame_of(high: int, wide: int, size: Size, processor: Processor | None = None) -> Frame:
