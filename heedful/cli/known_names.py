@@ -87,7 +87,7 @@ def words_of(annotation: ast.expr) -> list[str]:
         return ["false", "true"] if annotation.id == "bool" else []
     inside = [node for node in ast.walk(annotation) if isinstance(node, ast.Subscript)]
     literals = [node.slice for node in inside if isinstance(node.value, ast.Name) and node.value.id == "Literal"]
-    return sorted(n.value for one in literals for n in ast.walk(one) if isinstance(n, ast.Constant) and n.value)  # type: ignore[type-var, misc]
+    return sorted(n.value for one in literals for n in ast.walk(one) if isinstance(n, ast.Constant) and n.value)  # type: ignore[misc]
 
 
 def table(file: str, registry: str) -> set[str]:

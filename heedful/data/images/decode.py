@@ -73,7 +73,8 @@ def photograph_of_array(
     pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None
 ) -> tuple[NDArray[np.uint8], Frame]:
     """The same of an array (C H W)."""
-    return for_a_screen(Image.fromarray(as_hwc(pixels))), frame_of(*pixels.shape[1:], size, processor)
+    _, high, wide = pixels.shape
+    return for_a_screen(Image.fromarray(as_hwc(pixels))), frame_of(high, wide, size, processor)
 
 
 def for_a_screen(image: Image.Image) -> NDArray[np.uint8]:

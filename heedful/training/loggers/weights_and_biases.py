@@ -14,6 +14,7 @@ class WeightsAndBiases(Logger):
     """Weights & Biases: the spec as config, curves, tables of samples and the scores of the test as summary."""
 
     package: ClassVar[str] = "wandb"
+    run: Any = None
 
     def on_begin(self, run: dict[str, Any]) -> None:
         import wandb
@@ -37,4 +38,5 @@ class WeightsAndBiases(Logger):
         self.run.summary.update({f"test/{name}": value for name, value in result["scores"].items()})
 
     def on_close(self, finished: bool) -> None:
-        self.run.finish(exit_code=0 if finished else 1)
+        if self.run is not None:
+            self.run.finish(exit_code=0 if finished else 1)
