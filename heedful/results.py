@@ -6,14 +6,17 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
 from heedful.errors import Refusal, unknown_word
-from heedful.looking import notebook, page
+from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
+
+if TYPE_CHECKING:
+    from heedful.looking.notebook import Row
 
 AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
 LONG = 400  # characters of a value that a notebook shows
@@ -50,12 +53,14 @@ class Result(ABC):
         """The answer as a part of a page."""
         return page.Text("Answer", (self.plain(),))
 
-    def rows(self) -> list[notebook.Row]:
+    def rows(self) -> list[Row]:
         """The answer as a notebook shows it: a name and a value a row."""
         found = [(name.replace("_", " "), value) for name, value in self.json().items() if name != "kind"]
         return [(name, said if len(said := str(value)) <= LONG else f"{said[:LONG]}…") for name, value in found]
 
     def _repr_html_(self) -> str:
+        from heedful.looking import notebook
+
         return notebook.table(self.kind.capitalize(), self.rows())
 
     @staticmethod
@@ -117,7 +122,7 @@ class Label(Result):
     def section(self) -> Section:
         return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in self.best()))
 
-    def rows(self) -> list[notebook.Row]:
+    def rows(self) -> list[Row]:
         return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.best()]
 
 
@@ -130,7 +135,7 @@ class Labels(Result):
     def plain(self) -> str:
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
 
-    def rows(self) -> list[notebook.Row]:
+    def rows(self) -> list[Row]:
         return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.chances]
 
 
@@ -162,7 +167,7 @@ class Tags(Result):
     def plain(self) -> str:
         return " ".join(self.tags)
 
-    def rows(self) -> list[notebook.Row]:
+    def rows(self) -> list[Row]:
         return [*zip(self.words, self.tags, strict=True)]
 
 
@@ -197,7 +202,7 @@ class Neighbours(Result):
     def plain(self) -> str:
         return ", ".join(f"{word} {cosine:.3f}" for word, cosine in self.near)
 
-    def rows(self) -> list[notebook.Row]:
+    def rows(self) -> list[Row]:
         return [(word, f"{cosine:.3f}", max(0.0, cosine)) for word, cosine in self.near]
 
 

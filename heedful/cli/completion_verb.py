@@ -69,10 +69,10 @@ def words_of(line: str) -> list[str]:
 
 def candidates(before: list[str], current: str) -> Iterator[str]:
     """What a word may become behind others; nothing where it is a path, which the shell knows."""
-    yield from (one for one in known(before, current) if one.startswith(current))
+    yield from (one for one in list_known(before, current) if one.startswith(current))
 
 
-def known(before: list[str], current: str) -> list[str]:
+def list_known(before: list[str], current: str) -> list[str]:
     """All that may stand in the place of a word."""
     from heedful.cli import VERBS
 

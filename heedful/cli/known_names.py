@@ -39,7 +39,7 @@ def outside(group: str) -> set[str]:
 
 def keys(recipe: str) -> list[str]:
     """The keys of a run: those of its recipe, of training, decoding and readers, and those that most families have."""
-    found = {f"{prefix}{name}" for prefix, (file, classes) in OWNERS.items() for name in annotated(file, classes)}
+    found = {f"{prefix}{name}" for prefix, (file, classes) in OWNERS.items() for name in annotations_of(file, classes)}
     return sorted({*found, *keys_of_recipe(recipe), "data"} - NOT_KEYS)
 
 
@@ -66,14 +66,14 @@ def values(key: str) -> list[str]:
         return sorted({word for name in names for word in table(file, name)})
     prefix, _, name = key.rpartition(".")
     file, classes = OWNERS.get(f"{prefix}." if prefix else "", ("", ()))
-    return words_of(annotated(file, classes)[name]) if file and name in annotated(file, classes) else []
+    return words_of(annotations_of(file, classes)[name]) if file and name in annotations_of(file, classes) else []
 
 
-def annotated(file: str, classes: tuple[str, ...]) -> dict[str, ast.expr]:
+def annotations_of(file: str, classes: tuple[str, ...]) -> dict[str, ast.expr]:
     """The names that classes of a file annotate, with their annotations; class variables left out."""
     lines = (
         line
-        for node in parsed(file).body
+        for node in parse_file(file).body
         if isinstance(node, ast.ClassDef) and (node.name in classes or not classes)
         for line in node.body
         if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
@@ -92,7 +92,7 @@ def words_of(annotation: ast.expr) -> list[str]:
 
 def table(file: str, registry: str) -> set[str]:
     """The names in the table of a registry, and those that packages bring."""
-    for node in parsed(file).body:
+    for node in parse_file(file).body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == registry:
             assert isinstance(node.value, ast.Call)
             _, group, names = node.value.args[:3]
@@ -101,6 +101,6 @@ def table(file: str, registry: str) -> set[str]:
     raise LookupError(f"{file} has no registry {registry}")
 
 
-def parsed(file: str) -> ast.Module:
+def parse_file(file: str) -> ast.Module:
     """A file of ours, as its syntax tree."""
     return ast.parse((HOME / file).read_text(encoding="utf-8"))

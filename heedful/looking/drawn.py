@@ -54,7 +54,7 @@ def draw(seen: Seen | Example, tokens: Words | None = None, source: Words | None
         reads, crosses = path.startswith("encoder"), path.endswith("cross")
         rows = source if reads and source else tokens
         columns = source if (reads or crosses) and source else tokens
-        return named(rows, q.shape[-2]), named(columns, k.shape[-2])
+        return words_or_numbers(rows, q.shape[-2]), words_or_numbers(columns, k.shape[-2])
 
     maps = maps_of_seen(seen, words_of, item)
     check_used(maps, {"tokens": tokens, "source": source})
@@ -62,7 +62,7 @@ def draw(seen: Seen | Example, tokens: Words | None = None, source: Words | None
     return Drawn(" → ".join(said) or "What was seen", maps)
 
 
-def named(words: Words | None, count: int) -> Words:
+def words_or_numbers(words: Words | None, count: int) -> Words:
     """The words, or places where there are none."""
     return [str(at) for at in range(count)] if words is None else words
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from heedful.attention import Context, Everything
-from heedful.models.model import Model
+from heedful.models.family import Model
 from heedful.models.specs import PAD
 
 

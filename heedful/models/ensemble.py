@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid
 
+from heedful.models.family import Model
 from heedful.models.heads_asked import AskedSpec
-from heedful.models.model import Model
 
 WITHIN = re.compile(r"^members\.\d+\.")  # what stands before a member's own names
 

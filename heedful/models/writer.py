@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
+from heedful.models.family import Model
 from heedful.models.heads_asked import NEXT, word_asked
-from heedful.models.model import Model
 from heedful.models.specs import Special
 
 ROOM = 16  # of a memory at first; it is copied whenever targets leave or change their order, so it starts small

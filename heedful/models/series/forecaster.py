@@ -11,8 +11,7 @@ from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
 from heedful.models import blueprint as parts
 from heedful.models.cases import Forecasts
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, ReadsInOrder, Stacked
 
 

@@ -13,8 +13,7 @@ from heedful.inputs import Tokens, Vectors
 from heedful.models import blueprint as parts
 from heedful.models import output_tables, part_words
 from heedful.models.cases import Predictions
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
 
 

@@ -15,9 +15,8 @@ from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Continuations
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
-from heedful.models.model import Model
 from heedful.models.specs import Share, Special, Stacked
 from heedful.models.writer import Beginning, Writer, longest
 

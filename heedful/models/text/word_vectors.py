@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.models.cases import WordPairs
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Spec
 
 

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
 from heedful.models.cases import Pictures
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ImageSpec, standard
 

@@ -8,8 +8,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.models.cases import Pictures
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 

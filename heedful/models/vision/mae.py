@@ -14,8 +14,7 @@ from heedful.inputs import Images, SineGrid
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.cases import HiddenPictures
-from heedful.models.family import Family
-from heedful.models.model import Model
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Stacked
 from heedful.models.vision.image_spec import standard
 from heedful.models.vision.vit import PatchSpec, position, stem
