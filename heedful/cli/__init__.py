@@ -36,6 +36,7 @@ VERBS = {
     "plan": "plan_verb:plan",
     "convert": "convert_verb:convert",
     "bench": "bench_verb:bench",
+    "completion": "completion_verb:completion",
     "attention": "attention_verb:app",
     "data": "data_verb:app",
     "tokenizer": "tokenizer_verb:app",

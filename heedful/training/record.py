@@ -1,4 +1,4 @@
-"""What a run tells: metrics and times as JSON lines, TensorBoard events, and a bar or plain lines for people."""
+"""What a run tells: metrics and times as JSON lines, to callbacks, and as a bar or plain lines for people."""
 
 from __future__ import annotations
 
@@ -39,13 +39,11 @@ class Result(BaseModel):
 
 
 class Record:
-    """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
+    """Keeps `metrics.jsonl` (only what is computed) and `timing.jsonl`, tells callbacks, and shows the way."""
 
     def __init__(
         self, folder: Path, steps: int, start: int, device: str = "", callbacks: Sequence[Callback] = ()
     ) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
         self.folder, self.steps, self.device, self.callbacks = folder, steps, device, callbacks
         self.console = Bars()
         self.score = ""
@@ -53,7 +51,6 @@ class Record:
         times = cut_back(folder / "timing.jsonl", start)
         spent = times[-1].get("seconds") if times else None
         self.began = time.monotonic() - (spent if isinstance(spent, float) else 0.0)
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -70,9 +67,10 @@ class Record:
         self.bar.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.bar.stop()
-        self.board.close()
+        for callback in self.callbacks:
+            callback.on_close(kind is None)
 
     def advance(self, step: int) -> None:
         """Moves the bar."""
@@ -85,10 +83,6 @@ class Record:
         self._write("timing.jsonl", {"step": step, **spent})
         for callback in self.callbacks:
             callback.on_log(step, {"loss": loss, **each, "rate": rate, "samples_a_second": samples})
-        self.board.add_scalar("train/loss", loss, step)
-        for name, value in each.items():
-            self.board.add_scalar(f"train/{name}", value, step)
-        self.board.add_scalar("train/rate", rate, step)
         said = f"loss {loss:.4f}{self.score}"
         self.bar.update(self.task, said=said)
         if not self.console.is_terminal:
@@ -99,18 +93,15 @@ class Record:
         self._write("metrics.jsonl", {"step": step, "split": split, **scores})
         for callback in self.callbacks:
             callback.on_evaluate(step, split, scores)
-        for name, value in scores.items():
-            self.board.add_scalar(f"{split}/{name}", value, step)
         self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
         if not self.console.is_terminal:
             self.say(f"step {step}/{self.steps}  {split}{self.score}")
 
     def showed(self, step: int, samples: Samples) -> None:
-        """A few samples with the model's answers, on the board and for people."""
+        """A few samples with the model's answers."""
         shown = [f"{name:>10s}  {cell}" for row in samples.rows for name, cell in zip(samples.header, row, strict=True)]
         for callback in self.callbacks:
             callback.on_samples(step, samples)
-        self.board.add_text("samples", "\n".join(f"    {line}" for line in shown), step)
         self.say("\n".join(shown))
 
     def say(self, line: str) -> None:

@@ -8,24 +8,27 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from heedful.data.readers.reader import MEMORY
-from heedful.errors import Failure, Refusal, unknown_word
+from heedful.errors import Failure, Refusal
 from heedful.formats.weights import restore
 from heedful.metrics import metric
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
+from heedful.training.callbacks import LOGGERS, Callback, Logger
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
+from heedful.training.devices import device, name_of
 from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.lock import clear, holding
 from heedful.training.loop import Loop
+from heedful.training.model_card import model_card
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
@@ -33,25 +36,6 @@ from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, reopen_run, usable
-
-if TYPE_CHECKING:
-    from heedful.training.callbacks import Callback
-
-
-def device(name: str | None = None) -> torch.device:
-    """The device that was asked for; where none was, a GPU if there is one."""
-    if name not in (None, "cpu", "cuda"):
-        raise unknown_word("device", str(name), ("cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
-        raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-
-
-def name_of(place: torch.device) -> str:
-    """What a device is called."""
-    if place.type == "cuda":
-        return torch.cuda.get_device_name(place)
-    return f"CPU, {torch.get_num_threads()} threads"
 
 
 def train(
@@ -78,6 +62,8 @@ def train(
     if done:
         clear(out)
         return came_to(out)
+    for name in run.training.loggers:
+        LOGGERS.named(name).check()
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     foreseeable = not begun and given.model is None and given.task is None
@@ -113,15 +99,33 @@ def train_ready(
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
     loop.saver.made["samples"] = sum_of(ready.splits)
     go_on(loop)
+    callbacks = [*loggers_of(ready.run, out, loop.progress.step, ranks), *callbacks]
     kind = Record if ranks.first else Quiet
     with kind(out, ready.run.training.steps, loop.progress.step, name_of(place), callbacks) as record:
         record.say(introduction(ready, loop, resume))
         for callback in callbacks:
-            callback.on_begin(ready.run.model_dump(mode="json"))
+            begin_callback(callback, ready.run)
         result = learn(loop, ready, record)
         for callback in callbacks:
             callback.on_end(result)
         return result
+
+
+def begin_callback(callback: Callback, run: RunSpec) -> None:
+    """Tells a callback the spec; the service of a logger that cannot be begun with is a failure of one line."""
+    try:
+        callback.on_begin(run.model_dump(mode="json"))
+    except (Failure, Refusal):
+        raise
+    except Exception as error:
+        if isinstance(callback, Logger):
+            raise callback.failed(error) from error
+        raise
+
+
+def loggers_of(run: RunSpec, out: Path, step: int, ranks: Ranks) -> list[Callback]:
+    """The loggers that a run names, each made for its folder; of many processes the first one logs."""
+    return [LOGGERS.named(name)(out, step) for name in run.training.loggers] if ranks.first else []
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -185,7 +189,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     measured = ready.task.measure(ready.model, ready.splits.test)
     scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
-    leave(ready.model, ready.task, out / "model")
+    leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
     report(ready, out, scores)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())

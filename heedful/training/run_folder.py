@@ -20,7 +20,8 @@ SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
 
 
-HOW = ("training.parallel", "training.recompute")  # of a spec: what may be another each time that a run goes on
+# Of a spec: what may be another each time that a run goes on.
+HOW = ("training.parallel", "training.recompute", "training.loggers")
 
 
 UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names

@@ -83,6 +83,7 @@ class TrainingSpec(BaseModel):
     log_every: Count = 50  # steps
     save_every: Count = 500  # steps
     keep: Count = 2  # checkpoints
+    loggers: list[str] = ["tensorboard"]  # that hear of the run as it goes: tensorboard, csv, wandb, mlflow
     profile: bool = False  # says where the time of a step goes, and writes a trace of a few
 
     @model_validator(mode="after")
