@@ -46,7 +46,7 @@ class Work(Use):
     def reopen(self, reader: Reader, seed: int) -> Splits[Any]:
         """Samples of other data, as this very task takes them."""
         reader, self.learned = self.task.again(reader, self.learned)
-        return self.task.encode(reader.read(seed), self.learned)
+        return self.task.encode(reader.open_samples(seed), self.learned)
 
     def defaults(self) -> dict[str, Any]:
         """What it says of the model where nothing else does."""
