@@ -18,7 +18,6 @@ from heedful.errors import Refusal
 from heedful.safe.opening import amount, content, size_of
 from heedful.terminal import note
 
-Column = str | int  # of a table: a name, within an object as `translation.en`, or a number from 1
 OBJECTS = ("jsonl", "ndjson")  # endings of files with a JSON object a line
 ARROW = ("parquet", "pq", "arrow", "feather")
 UTF8 = "utf-8"

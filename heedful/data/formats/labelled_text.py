@@ -12,9 +12,9 @@ from heedful.data import line_files
 from heedful.data.formats.class_folders import Classes
 from heedful.data.formats.documents import is_text
 from heedful.data.formats.named_columns import column, named_rows, tabbed_rows
-from heedful.data.line_files import Column, ending_of, is_table
+from heedful.data.line_files import ending_of, is_table
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.parallel_sample import Sides
+from heedful.data.parallel_sample import Column, Sides
 from heedful.errors import Refusal
 
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")

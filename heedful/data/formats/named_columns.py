@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data import line_files
-from heedful.data.line_files import OBJECTS, Column, ending_of, is_arrow
+from heedful.data.line_files import OBJECTS, ending_of, is_arrow
+from heedful.data.parallel_sample import Column
 from heedful.errors import Refusal, nearest
 
 Row = tuple[int, dict[str, Any]]  # the line, and the values by the names of their columns

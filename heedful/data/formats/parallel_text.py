@@ -10,8 +10,8 @@ import numpy as np
 
 from heedful.data.formats import pharaoh
 from heedful.data.lazy_samples import Made
-from heedful.data.line_files import Column, ending_of, is_table, lines
-from heedful.data.parallel_sample import Pair, Sides
+from heedful.data.line_files import ending_of, is_table, lines
+from heedful.data.parallel_sample import Column, Pair, Sides
 from heedful.data.texts_on_disk import Lines, is_long
 from heedful.errors import Refusal
 from heedful.terminal import progress

@@ -15,9 +15,9 @@ from heedful.data.formats.named_columns import column, named_rows
 from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
-from heedful.data.line_files import Column, is_table
+from heedful.data.line_files import is_table
 from heedful.data.near_duplicates import Cut, by_side, digests, held_together
-from heedful.data.parallel_sample import Sides
+from heedful.data.parallel_sample import Column, Sides
 from heedful.data.splits import Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of

@@ -13,8 +13,8 @@ from heedful.data.formats.class_folders import sides_of
 from heedful.data.images import sources
 from heedful.data.images.gallery import Picture
 from heedful.data.images.limits import Size
-from heedful.data.line_files import Column
 from heedful.data.near_duplicates import MOST
+from heedful.data.parallel_sample import Column
 from heedful.data.public import download as public
 from heedful.data.readers.reader import FILES, Divided, Made, Many, Reader, SampleFiles
 from heedful.data.splits import Splits, open_splits

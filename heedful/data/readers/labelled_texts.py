@@ -13,7 +13,7 @@ from pydantic import model_validator
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
-from heedful.data.line_files import Column
+from heedful.data.parallel_sample import Column
 from heedful.data.readers.reader import Bounded, Columns, Made, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys import reviews

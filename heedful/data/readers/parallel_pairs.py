@@ -7,9 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, model_validator
 
-from heedful.data.line_files import Column
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.parallel_sample import Pair, Sides
+from heedful.data.parallel_sample import Column, Pair, Sides
 from heedful.data.readers.reader import Bounded, Made, Ranged, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.errors import Refusal, unknown_word

@@ -7,9 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from heedful.data.line_files import UTF8, Column, read_as
 from heedful.data.near_duplicates import MOST, Cut
-from heedful.data.parallel_sample import Sides
+from heedful.data.parallel_sample import Column, Sides
 from heedful.data.splits import Splits, divide_samples
 
 FILES, MEMORY = "files", "memory"  # the names of data of a user's own: in files, or held
@@ -83,18 +82,20 @@ class Files(Reader):
     train: str | Sides | None = None
     valid: str | Sides | None = None
     test: str | Sides | None = None
-    encoding: str = UTF8  # of text files: latin-1, cp1252, utf-16, ...
+    encoding: str = "utf-8"  # of text files: latin-1, cp1252, utf-16, ...
 
     @field_validator("encoding")
     @classmethod
     def _it_is_known(cls, given: str) -> str:
-        if given == UTF8:
+        if given == "utf-8":
             return given
         from heedful.data.text_encoding import encoding_of
 
         return encoding_of(given)
 
     def open_samples(self, seed: int) -> Splits[Any]:
+        from heedful.data.line_files import read_as
+
         with read_as(self.encoding):
             return self.read(seed)
 
