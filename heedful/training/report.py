@@ -34,6 +34,10 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
         Figures("Scores", tuple(figure(name, value, len(splits.test), task.metrics) for name, value in scores.items())),
         Curves("Learning", curves(told, task.metrics)),
     ]
+    if "rate" in run.training.tried:
+        from heedful.training.trials import rate_curve
+
+        sections += rate_curve(out)
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
         from heedful.training.ablation import beside

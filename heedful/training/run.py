@@ -82,6 +82,7 @@ def train(
     foreseeable = not begun and given.model is None and given.task is None
     whole = train_stages(run, out, place, ranks, foreseeable) if run.stages else run
     ready = prepare(whole, place, out if begun else None, given)
+    ready = ready if begun else with_trials(ready, out, ranks)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -103,6 +104,15 @@ def train_stages(run: RunSpec, out: Path, place: torch.device, ranks: Ranks, for
     if foreseeable:
         foresee(run, out, place)
     return settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+
+
+def with_trials(ready: Ready, out: Path, ranks: Ranks) -> Ready:
+    """A run of which nothing is left to be tried before its first step."""
+    if not ready.run.training.tried and ready.run.training.minutes is None:
+        return ready
+    from heedful.training.trials import settle_by_trial
+
+    return settle_by_trial(ready, out, ranks.size)
 
 
 def train_ready(
@@ -179,16 +189,20 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    ready.task.calibrate(ready.model, ready.splits)
+    with record.working("choosing what is kept beside the model"):
+        ready.task.calibrate(ready.model, ready.splits)
     ready = replace(ready, model=ready.task.inference_model(ready.model))
-    scores = ready.task.score(ready.model, ready.splits.test)
+    with record.working("testing", len(ready.splits.test)) as ready.task.tell:
+        scores = ready.task.score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
-    report(ready, out, scores)
+    with record.working("the report is written"):
+        report(ready, out, scores)
+        counted = operations(loop)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
-    result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    result |= {"weights": weights, "operations": counted} | ({"compared": others} if others else {})
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
     replace_file(out / RESULT, json.dumps(result) + "\n")
