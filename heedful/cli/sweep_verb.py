@@ -35,7 +35,7 @@ def sweep(
     from heedful.errors import Failure
     from heedful.safe import outfile
     from heedful.training import signals
-    from heedful.training.sweep import Sweep, gpus, table_of, trials
+    from heedful.training.sweep import Sweep, gpus, table_of, trials, watched_score
     from heedful.training.table import markdown
 
     folder = out or Path("sweeps") / Path(recipe).stem
