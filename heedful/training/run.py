@@ -82,7 +82,7 @@ def train(
     foreseeable = not begun and given.model is None and given.task is None
     whole = train_stages(run, out, place, ranks, foreseeable) if run.stages else run
     ready = prepare(whole, place, out if begun else None, given)
-    ready = ready if begun else with_trials(ready, out, ranks)
+    ready = ready if begun else settle(ready, out, ranks)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -99,15 +99,19 @@ def train(
 
 def train_stages(run: RunSpec, out: Path, place: torch.device, ranks: Ranks, foreseeable: bool) -> RunSpec:
     """The run once what it begins with, such as a teacher, is trained beside it."""
-    from heedful.training.pretraining_stages import foresee, settle
+    from heedful.training import pretraining_stages as stages
 
     if foreseeable:
-        foresee(run, out, place)
-    return settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+        stages.foresee(run, out, place)
+    return stages.settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
 
 
-def with_trials(ready: Ready, out: Path, ranks: Ranks) -> Ready:
-    """A run of which nothing is left to be tried before its first step."""
+def settle(ready: Ready, out: Path, ranks: Ranks) -> Ready:
+    """A run whose model can be written as is asked for, and of which nothing is left to be tried."""
+    if ready.run.export:
+        from heedful.training.export import check_export
+
+        check_export(ready.run, ready.task.inference_model(ready.model))
     if not ready.run.training.tried and ready.run.training.minutes is None:
         return ready
     from heedful.training.trials import settle_by_trial
@@ -189,8 +193,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    with record.working("choosing what is kept beside the model"):
-        ready.task.calibrate(ready.model, ready.splits)
+    ready.task.calibrate(ready.model, ready.splits)
     ready = replace(ready, model=ready.task.inference_model(ready.model))
     with record.working("testing", len(ready.splits.test)) as ready.task.tell:
         scores = ready.task.score(ready.model, ready.splits.test)
@@ -205,13 +208,28 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     result |= {"weights": weights, "operations": counted} | ({"compared": others} if others else {})
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
+    exported = write_exports(ready.run, out) if ready.run.export else []
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-    step, best = loop.progress.step, loop.progress.best_step
-    steps = f"step {step}" if best == step else f"step {step}, the best was {best}"
-    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps})")
-    record.say(f"report    {out / 'report.html'}")
+    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps_of(loop)})")
+    record.say("\n".join(f"{name:9} {path}" for name, path in [("report", out / "report.html"), *exported]))
     return result
+
+
+def steps_of(loop: Loop) -> str:
+    """How many steps were taken, and after which the model was best."""
+    step, best = loop.progress.step, loop.progress.best_step
+    return f"step {step}" if best == step else f"step {step}, the best was {best}"
+
+
+def write_exports(run: RunSpec, out: Path) -> list[tuple[str, Path]]:
+    """Writes the trained model in each layout that was asked for; gives these and their folders."""
+    from heedful.formats import native
+
+    for layout in run.export:
+        if not (out / layout).exists():  # else it was killed behind it
+            native.convert(out / "model", out / layout, layout)
+    return [(layout, out / layout) for layout in run.export]
 
 
 __all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]

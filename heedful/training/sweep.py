@@ -221,9 +221,8 @@ def table_of(trials: Sequence[Trial], watch: str) -> tuple[tuple[str, ...], list
         cells = [spread([one[name] for one in scores[key] if name in one]) for name in names]
         state = f"{len(scores[key])} of {len(settings[key])}"
         behind = sum(one.is_behind for one in settings[key])
-        lines.append(
-            (" ".join(short_names(key)) or "as it is", f"{state}{f', {behind} stopped' if behind else ''}", *cells)
-        )
+        state += f", {behind} stopped" if behind else ""
+        lines.append((" ".join(short_names(key)) or "as it is", state, *cells))
     return ("setting", "runs", *names), lines
 
 

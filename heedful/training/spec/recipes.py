@@ -199,7 +199,7 @@ def start_from(base: dict[str, Any], start: str) -> None:
     if start and ":" not in start and not Path(start).is_dir():  # recipe:NAME and hub:NAME are no folders
         fault = "is a file" if Path(start).exists() else "does not exist"
         raise Refusal(f"{start} {fault}; name a run folder or the model/ in it")
-    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(start))]
+    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and asks_its_own_way(start))]
     base["model"] = {name: base["model"][name] for name in kept}
     base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
     base["data"] |= {"tokenizer": start}
@@ -219,13 +219,13 @@ def of_family(keys: Mapping[str, Any], family: str, part: bool) -> dict[str, Any
     return {name: value for name, value in keys.items() if name in known}
 
 
-def decodes(folder: str) -> bool:
-    """Whether a folder holds what decodes, to which a recipe's output means nothing: its last token has read all."""
+def asks_its_own_way(folder: str) -> bool:
+    """Whether a recipe's output is not for a folder: what decodes reads to its end, a public layout has its own."""
     try:
         from heedful.formats import native
 
         spec = native.load(folder, check=False).spec
-        return isinstance(spec, Spec) and spec.decodes
+        return isinstance(spec, Spec) and (spec.decodes or native.is_public(native.model_folder(folder)))
     except Refusal:  # which is told when the run begins
         return False
 

@@ -140,10 +140,11 @@ class RunSpec(BaseModel):
     start: str | dict[str, str] = ""
     compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
+    export: list[Literal["hf", "onnx"]] = []  # layouts that the model is also written in, beside model/
     seed: Seed = 1
     expected: Expected | None = None
 
-    @field_validator("compare", mode="before")
+    @field_validator("compare", "export", mode="before")
     @classmethod
     def _one_will_do(cls, given: Any) -> Any:
         return ([given] if given else []) if isinstance(given, str) else given
