@@ -15,7 +15,7 @@ from heedful.errors import Refusal
 from heedful.pipelines.image_learned import ImageLearned
 from heedful.pipelines.pipeline import nonempty
 
-LARGE = 256  # pixels along the side of a picture that people look at
+LARGE = 512  # pixels along the side of a picture that people look at
 
 
 def picture_of(given: Any, learned: ImageLearned, wanted: str) -> Picture:

@@ -16,7 +16,7 @@ from statistics import fmean, median, stdev
 
 from heedful.errors import Refusal
 from heedful.tasks import task_of
-from heedful.terminal import SILENCE
+from heedful.terminal import SILENCE, note
 from heedful.training.record import result, rows
 from heedful.training.run_folder import RESULT, SPEC
 from heedful.training.spec import recipes
@@ -72,7 +72,7 @@ class Sweep:
     device: str | None
     jobs: int
     patience: int = 0  # scores from which on what is behind the middle of the others is stopped; 0: never
-    said: Callable[[str], object] = print
+    said: Callable[[str], object] = note
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     def run(self) -> None:
@@ -171,7 +171,8 @@ def watched_score(recipe: str) -> str:
 
 def trials(recipe: str, changes: Sequence[str], out: Path) -> tuple[list[str], list[Trial]]:
     """The keys that all runs share, and the runs: one for each combination of the values of the others."""
-    fixed, varied = [], []
+    fixed: list[tuple[str, list[str]]] = []
+    varied: list[tuple[str, list[str]]] = []
     for change in changes:
         key, _, value = change.partition("=")
         values = values_of(value)
@@ -199,7 +200,7 @@ def short_names(keys: Sequence[str]) -> list[str]:
 
 def values_of(text: str) -> list[str]:
     """The values of `a,b,c` or `1..5`; a list in brackets is one value."""
-    found = []
+    found: list[str] = []
     for part in OUTER.split(text) if not text.startswith(("[", "{")) else [text]:
         span = SPAN.fullmatch(part.strip())
         if span and int(span[2]) - int(span[1]) >= MOST:
