@@ -38,10 +38,8 @@ def test_size_crop_colours_and_each_augmentation_are_told(tmp_path):
     said, harm = told(draw_set(tmp_path / "set", ("a", "b"), 64, twice=True), "data.augment=[crop(padding=3),mixup]")
     lines = said.splitlines()
     assert lines[0].startswith("images    32 x 32 pixels in colours, scaled to fill it, what is beyond cut off evenly")
-    assert (
-        lines[0].endswith("files have 64 x 64 in the middle")
+    assert lines[0].endswith("files have 64 x 64 in the middle")
     assert "crop(padding=3" in lines[1] and "mixup" in lines[2]
-    )
     assert not harm
 
 
