@@ -27,6 +27,9 @@ class Result(ABC):
 
     def __init_subclass__(cls) -> None:
         cls.kind = cls.__name__.lower()
+        known = Result.kinds.get(cls.kind)
+        if known is not None and known.__module__ != cls.__module__:
+            raise Refusal(f"results of kind {cls.kind!r} are those of {known.__module__}; give yours another name")
         Result.kinds[cls.kind] = cls
 
     @abstractmethod

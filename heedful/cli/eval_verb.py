@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -45,8 +46,9 @@ def evaluate(
         raise unknown_word("split", split, ("train", "valid", "test"))
     model, task = run.load_trained(folder)
     others = [change.split("=", 1)[1] for change in changes or [] if change.startswith(KEY)]
-    samples = run.samples(folder, task, [c for c in changes or [] if not c.startswith(KEY)], split)
-    with answering(len(samples) * (1 + len(others[-1:]))) as task.tell:
+    task, samples = run.reopen_run(folder, task, [c for c in changes or [] if not c.startswith(KEY)], split)
+    with answering(len(samples) * (1 + len(others[-1:]))) as tell:
+        task = replace(task, tell=tell)
         scores: dict[str, Any] = task.score(model.to(run.device(device)), samples)
         for word in others[-1:]:
             scores = {**instead(model, word, task, samples), "mechanism": word, "as_trained": scores}

@@ -34,15 +34,14 @@ def sweep(
 
     from heedful.errors import Failure
     from heedful.safe import outfile
-    from heedful.training import signals
     from heedful.training.sweep import Sweep, gpus, table_of, trials, watched_score
     from heedful.training.table import markdown
 
     folder = out or Path("sweeps") / Path(recipe).stem
     fixed, made = trials(recipe, changes, folder)
     room = len(gpus()) if device != "cpu" else 0
-    with signals.stopping():
-        Sweep(recipe, fixed, made, device, min(len(made), jobs or room or os.cpu_count() or 1), stop_behind, note).run()
+    together = min(len(made), jobs or room or os.cpu_count() or 1)
+    Sweep(recipe, fixed, made, device, together, stop_behind, note).run()
     header, lines = table_of(made, watched_score(recipe))
     outfile.write(folder / "table.md", markdown(header, lines))
     say(markdown(header, lines), end="")

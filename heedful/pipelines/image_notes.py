@@ -19,7 +19,7 @@ from heedful.data.transforms import MIXES, VARIATIONS
 from heedful.data.transforms.geometry import Flip
 
 if TYPE_CHECKING:
-    from heedful.pipelines.image_learned import ImageLearned
+    from heedful.pipelines.image_preprocessing import ImageLearned
 
 ASKED = 100  # files whose sizes are looked up, and pictures of a class whose mean is taken
 SHRUNK = 4  # times along a side, above which an image is warned of

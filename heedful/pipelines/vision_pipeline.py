@@ -20,7 +20,7 @@ from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
 from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import Heard, Pipeline, unheard
 from heedful.results import Label, Vector
 

@@ -31,7 +31,7 @@ from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.trained_run import leave, load_trained, samples, usable
+from heedful.training.trained_run import leave, load_trained, reopen_run, usable
 
 if TYPE_CHECKING:
     from heedful.training.callbacks import Callback
@@ -193,10 +193,10 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    ready.task.calibrate(ready.model, ready.splits)
-    ready = replace(ready, model=ready.task.inference_model(ready.model))
-    with record.working("testing", len(ready.splits.test)) as ready.task.tell:
-        scores = ready.task.score(ready.model, ready.splits.test)
+    task = ready.task.calibrated(ready.model, ready.splits)
+    ready = replace(ready, task=task, model=task.inference_model(ready.model))
+    with record.working("testing", len(ready.splits.test)) as tell:
+        scores = replace(ready.task, tell=tell).score(ready.model, ready.splits.test)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
@@ -232,4 +232,4 @@ def write_exports(run: RunSpec, out: Path) -> list[tuple[str, Path]]:
     return [(layout, out / layout) for layout in run.export]
 
 
-__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

@@ -46,8 +46,7 @@ def load_trained(folder: Path) -> tuple[nn.Module, Work]:
     model, use = usable(folder)
     if not isinstance(use, Work):
         raise Refusal(f"{folder} was not trained here, so that nothing says how to score it; predict and look take it")
-    use.measure_also((begun_run(folder) or {}).get("metrics", []))
-    return model, use
+    return model, use.measured_by((begun_run(folder) or {}).get("metrics", []))
 
 
 def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
@@ -63,9 +62,7 @@ def usable(folder: Path, record: Task | None = None) -> tuple[nn.Module, Use]:
         unnamed = key == "processor" or (key == "labels" and values.get(key) is None)  # by the task, or by the model
         if not unnamed and with_facts(values, {key: value}) != values:
             raise Refusal(f"{place}: the task says {key}={value} and the model does not; copy or train it again")
-    use_that_suits(task, model.spec)  # type: ignore[arg-type]
-    task.adopt(model.spec)
-    return model, task
+    return model, use_that_suits(task, model.spec).adopted(model.spec)  # type: ignore[arg-type]
 
 
 def work_of(place: Path, record: Task | None = None) -> Any:
@@ -83,8 +80,11 @@ def work_of(place: Path, record: Task | None = None) -> Any:
         raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
 
 
-def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Sequence[Any]:
-    """The samples that a trained model is to be scored on: those of its run, or those that changes to `data` name."""
+def reopen_run(folder: Path, task: Work, changes: Iterable[str], split: str) -> tuple[Work, Sequence[Any]]:
+    """The samples that a trained model is to be scored on, and its task that judges them.
+
+    They are those of its run, or those that changes to `data` name.
+    """
     values = begun_run(folder) or {"task": task.name, "model": {}, "data": {}}
     for key, value in map(parse, changes):
         if key.split(".")[0] not in ("data", "seed"):
@@ -99,10 +99,11 @@ def samples(folder: Path, task: Work, changes: Iterable[str], split: str) -> Seq
     if not values["data"]:
         raise Refusal(f"{folder} does not say what data it was trained on; name them with data=... or data.test=...")
     run = validate_spec(values)
-    found: Sequence[Any] = getattr(task.reopen(alone(run.data, split), run.seed), split)
+    reader = alone(run.data, split)
+    found: Sequence[Any] = getattr(task.reopen(reader, run.seed), split)
     if not len(found):
         raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
-    return found
+    return task.judging(reader), found
 
 
 def begun_run(folder: Path) -> dict[str, Any] | None:

@@ -58,3 +58,11 @@ def test_what_is_no_result_is_refused(given):
 def test_the_likeliest_class_is_the_first_of_the_most_likely():
     label = Label.among(["a", "b", "c"], torch.tensor([0.2, 0.5, 0.3]))
     assert (label.name, label.chance) == ("b", 0.5) and [name for name, _ in label.chances] == ["a", "b", "c"]
+
+
+def test_a_kind_of_ones_own_stands_in_for_none_of_the_house():
+    with pytest.raises(
+        Refusal, match=r"results of kind 'label' are those of heedful\.results; give yours another name"
+    ):
+        type("Label", (Text,), {"__module__": "my_parts.results"})
+    assert Result.kinds["label"] is Label

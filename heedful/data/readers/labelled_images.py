@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.images import sources
 from heedful.data.images.gallery import Picture
+from heedful.data.images.held_pictures import held_splits, resize_held
 from heedful.data.images.limits import Size
 from heedful.data.near_duplicates import MOST
 from heedful.data.parallel_sample import Column
@@ -125,7 +126,13 @@ class ImageFiles(Halved, SampleFiles):
     image: Column | None = None  # the column of the path in a list
     label: Column | None = None  # the column of the class
 
+    def from_memory(self, samples: Any) -> Splits[Picture]:
+        """Images, each with its label, that lie in memory; the first says their size where no key does."""
+        return held_splits(samples, self.pixels, self.channels, self.cut)
+
     def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        if self.held is not None:
+            return resize_held(self.held, self.size, processor)
         folder, count = Path(self.name), self.held_out or MOST
         found = sources.published_in(folder)
         if found is not None:

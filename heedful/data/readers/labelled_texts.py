@@ -13,6 +13,7 @@ from pydantic import model_validator
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
+from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.parallel_sample import Column
 from heedful.data.readers.reader import Bounded, Columns, Made, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
@@ -69,7 +70,10 @@ class LabelledTexts(EncoderTexts, SampleFiles):
 
     def sample(self, given: Any) -> Sentence:
         """A text, or two, and its class, last."""
-        return given if isinstance(given, Sentence) else Sentence(tuple(given[:-1]), given[-1])
+        if isinstance(given, Sentence):
+            return given
+        *texts, label = given
+        return Sentence(tuple(map(text_in_memory, texts)), label_in_memory(label))
 
     def read(self, seed: int) -> Splits[Sentence]:
         if self.name != "files" and (sides := sides_of(Path(self.name))):

@@ -49,6 +49,11 @@ class Reader(BaseModel, ABC):
         """What should be known of how many are held out; nothing where that is what was asked for, or a tenth."""
         return ""
 
+    @property
+    def held(self) -> Splits[Any] | None:
+        """The samples that lie in memory, where they are not read."""
+        return None
+
     def sample(self, given: Any) -> Any:
         """A sample that lies in memory, as this reader gives those of files; of a tuple, of its fields in order."""
         return given
