@@ -24,6 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever
 
 VERBS = {
     "train": "train_verb:train",
+    "sweep": "sweep_verb:sweep",
     "eval": "eval_verb:evaluate",
     "predict": "predict_verb:predict",
     "look": "look_verb:look",

@@ -34,6 +34,10 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
         score_cards(scores, task.metrics, f"on {len(splits.test):,} unseen samples"),
         learning(out, task.metrics),
     ]
+    if "rate" in run.training.tried:
+        from heedful.training.trials import rate_curve
+
+        sections += rate_curve(out)
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
         from heedful.training.ablation import beside

@@ -69,6 +69,7 @@ def train(
     foreseeable = not begun and given.model is None and given.task is None
     whole = train_stages(run, out, place, ranks, foreseeable) if run.stages else run
     ready = prepare(whole, place, out if begun else None, given)
+    ready = ready if begun else settle(ready, out, ranks)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -85,11 +86,24 @@ def train(
 
 def train_stages(run: RunSpec, out: Path, place: torch.device, ranks: Ranks, foreseeable: bool) -> RunSpec:
     """The run once what it begins with, such as a teacher, is trained beside it."""
-    from heedful.training.pretraining_stages import foresee, settle
+    from heedful.training import pretraining_stages as stages
 
     if foreseeable:
-        foresee(run, out, place)
-    return settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+        stages.foresee(run, out, place)
+    return stages.settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+
+
+def settle(ready: Ready, out: Path, ranks: Ranks) -> Ready:
+    """A run whose model can be written as is asked for, and of which nothing is left to be tried."""
+    if ready.run.export:
+        from heedful.training.export import check_export
+
+        check_export(ready.run, ready.task.inference_model(ready.model))
+    if not ready.run.training.tried and ready.run.training.minutes is None:
+        return ready
+    from heedful.training.trials import settle_by_trial
+
+    return settle_by_trial(ready, out, ranks.size)
 
 
 def train_ready(
@@ -186,25 +200,43 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         merge(ready.model)
     task = ready.task.calibrated(ready.model, ready.splits)
     ready = replace(ready, task=task, model=task.inference_model(ready.model))
-    measured = ready.task.measure(ready.model, ready.splits.test)
+    with record.working("testing", len(ready.splits.test)) as tell:
+        measured = replace(ready.task, tell=tell).measure(ready.model, ready.splits.test)
     scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
-    report(ready, out, scores)
+    with record.working("the report is written"):
+        report(ready, out, scores)
+        counted = operations(loop)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
-    result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    result |= {"weights": weights, "operations": counted} | ({"compared": others} if others else {})
     result |= metric.details(measured)
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
+    exported = write_exports(ready.run, out) if ready.run.export else []
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-    step, best = loop.progress.step, loop.progress.best_step
-    steps = f"step {step}" if best == step else f"step {step}, the best was {best}"
-    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps})")
-    record.say(f"report    {out / 'report.html'}")
+    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps_of(loop)})")
+    record.say("\n".join(f"{name:9} {path}" for name, path in [("report", out / "report.html"), *exported]))
     return result
+
+
+def steps_of(loop: Loop) -> str:
+    """How many steps were taken, and after which the model was best."""
+    step, best = loop.progress.step, loop.progress.best_step
+    return f"step {step}" if best == step else f"step {step}, the best was {best}"
+
+
+def write_exports(run: RunSpec, out: Path) -> list[tuple[str, Path]]:
+    """Writes the trained model in each layout that was asked for; gives these and their folders."""
+    from heedful.formats import native
+
+    for layout in run.export:
+        if not (out / layout).exists():  # else it was killed behind it
+            native.convert(out / "model", out / layout, layout)
+    return [(layout, out / layout) for layout in run.export]
 
 
 __all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

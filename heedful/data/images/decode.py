@@ -121,6 +121,18 @@ def bytes_of(source: Path | str) -> bytes:
         raise Broken((str(error).splitlines() or ["not whole"])[0][:120]) from None
 
 
+def size_of_image(source: Path) -> tuple[int, int]:
+    """The width and height of a file's picture as people see it; of an image its head alone is read."""
+    if is_array(source):
+        shape = npy_pictures.array(bytes_of(source), 3).shape
+        return shape[2], shape[1]
+    try:
+        with Image.open(io.BytesIO(bytes_of(source)), formats=FORMATS) as image:
+            return (image.height, image.width) if image.getexif().get(UPRIGHT) in (5, 6, 7, 8) else image.size
+    except (OSError, ValueError, SyntaxError, LookupError, TypeError, struct.error, Image.DecompressionBombError):
+        raise Broken("its size cannot be told") from None
+
+
 def open_image(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Image.Image:
     """The image itself, upright and in grey or colour; decoded no larger than needed where it is far above `least`."""
     try:
