@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -15,6 +15,11 @@ from heedful.errors import Refusal, unknown_word
 from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
 
+if TYPE_CHECKING:
+    from heedful.looking.notebook import Row
+
+AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
+LONG = 400  # characters of a value that a notebook shows
 SHOWN = 5  # classes of a label on a page
 
 
@@ -27,6 +32,9 @@ class Result(ABC):
 
     def __init_subclass__(cls) -> None:
         cls.kind = cls.__name__.lower()
+        known = Result.kinds.get(cls.kind)
+        if known is not None and known.__module__ != cls.__module__:
+            raise Refusal(f"results of kind {cls.kind!r} are those of {known.__module__}; give yours another name")
         Result.kinds[cls.kind] = cls
 
     @abstractmethod
@@ -34,8 +42,12 @@ class Result(ABC):
         """The answer in one line, for a terminal."""
 
     def scored(self) -> str:
-        """The answer in one line, as one of several: with its score, where it has one."""
+        """The answer in one line, with its likelihood, where it has one."""
         return self.plain()
+
+    def best(self, count: int) -> Sequence[Result]:
+        """The likeliest answers, at most so many, of those that this one knows of; refused where it is the only one."""
+        raise Refusal(f"--best is for answers with likelihoods, and this model's is a {self.kind}; leave it out")
 
     def json(self) -> dict[str, Any]:
         """The answer for a program: its kind, and all that it holds."""
@@ -44,6 +56,16 @@ class Result(ABC):
     def section(self) -> Section:
         """The answer as a part of a page."""
         return page.Text("Answer", (self.plain(),))
+
+    def rows(self) -> list[Row]:
+        """The answer as a notebook shows it: a name and a value a row."""
+        found = [(name.replace("_", " "), value) for name, value in self.json().items() if name != "kind"]
+        return [(name, said if len(said := str(value)) <= LONG else f"{said[:LONG]}…") for name, value in found]
+
+    def _repr_html_(self) -> str:
+        from heedful.looking import notebook
+
+        return notebook.table(self.kind.capitalize(), self.rows())
 
     @staticmethod
     def read(given: dict[str, Any]) -> Result:
@@ -97,9 +119,22 @@ class Label(Result):
     def plain(self) -> str:
         return self.name
 
+    def scored(self) -> str:
+        return f"{self.name}\t{self.chance:.4f}"
+
+    def best(self, count: int) -> Sequence[Label]:
+        known = self.chances or ((self.name, self.chance),)
+        return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
+
     def section(self) -> Section:
-        best = sorted(self.chances or ((self.name, self.chance),), key=lambda one: -one[1])[:SHOWN]
-        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in best))
+        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in self.shown()))
+
+    def shown(self) -> list[tuple[str, float]]:
+        """The likeliest classes that a page has room for, and their chances."""
+        return [(one.name, one.chance) for one in self.best(SHOWN)]
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.shown()]
 
 
 @dataclass(frozen=True)
@@ -110,6 +145,12 @@ class Labels(Result):
 
     def plain(self) -> str:
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
+
+    def best(self, count: int) -> Sequence[Label]:
+        return Label("", 0.0, self.chances).best(count)
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.chances]
 
 
 @dataclass(frozen=True)
@@ -131,14 +172,38 @@ class Score(Number):
 
 
 @dataclass(frozen=True)
+class Entity:
+    """Entity: a span of tagged words by its kind, its characters in the text and its probability."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    chance: float | None = None
+
+
+@dataclass(frozen=True)
 class Tags(Result):
-    """Token classification: a tag for each word."""
+    """Token classification: a tag for each word, the entities that tags make, and how likely all tags are together."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    chance: float | None = None
+    spans: tuple[Entity, ...] = ()
+
+    def __post_init__(self) -> None:
+        read = tuple(Entity(**one) if isinstance(one, dict) else one for one in self.spans)  # as JSON has them
+        object.__setattr__(self, "spans", read)
 
     def plain(self) -> str:
         return " ".join(self.tags)
+
+    def scored(self) -> str:
+        spans = (f"{one.kind} {one.text} {one.start}:{one.end} {one.chance or 0:.4f}" for one in self.spans)
+        return "\t".join((self.plain(), *spans, f"{self.chance or 0:.4f}"))
+
+    def rows(self) -> list[Row]:
+        return [*zip(self.words, self.tags, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -148,9 +213,13 @@ class Span(Result):
     text: str = ""
     start: int | None = None
     end: int | None = None
+    chance: float | None = None
 
     def plain(self) -> str:
         return self.text
+
+    def scored(self) -> str:
+        return f"{self.text}\t{'' if self.start is None else f'{self.start}:{self.end}'}\t{self.chance or 0:.4f}"
 
 
 @dataclass(frozen=True)
@@ -171,6 +240,9 @@ class Neighbours(Result):
 
     def plain(self) -> str:
         return ", ".join(f"{word} {cosine:.3f}" for word, cosine in self.near)
+
+    def rows(self) -> list[Row]:
+        return [(word, f"{cosine:.3f}", max(0.0, cosine)) for word, cosine in self.near]
 
 
 @dataclass(frozen=True)
@@ -195,4 +267,14 @@ class Series(Result):
     def section(self) -> Section:
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
-        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
+        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named), AHEAD)
+
+
+@dataclass(frozen=True)
+class Unread(Result):
+    """Input that could not be read, in the place of its answer, and why."""
+
+    why: str
+
+    def plain(self) -> str:
+        return ""

@@ -17,6 +17,7 @@ from heedful import terminal
 from heedful.cli.arguments import Asking, is_text
 from heedful.cli.examples import epilog
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
+from heedful.interrupts import stopping
 from heedful.terminal import note, say
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
@@ -24,6 +25,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever
 
 VERBS = {
     "train": "train_verb:train",
+    "sweep": "sweep_verb:sweep",
     "eval": "eval_verb:evaluate",
     "predict": "predict_verb:predict",
     "look": "look_verb:look",
@@ -38,6 +40,7 @@ VERBS = {
     "plan": "plan_verb:plan",
     "convert": "convert_verb:convert",
     "bench": "bench_verb:bench",
+    "completion": "completion_verb:completion",
     "attention": "attention_verb:app",
     "data": "data_verb:app",
     "tokenizer": "tokenizer_verb:app",
@@ -103,7 +106,7 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
+    """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C, SIGTERM and SIGHUP."""
     terminal.hold()
     try:
         run(arguments)
@@ -123,7 +126,7 @@ def run(arguments: list[str] | None) -> None:
     warnings.filterwarnings("ignore", "Image size .* decompression bomb")  # Pillow's; such images are refused
     command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments
     try:
-        with command.make_context("heedful", texts(given)) as context:  # and not `main`, which has its own statuses
+        with stopping(), command.make_context("heedful", texts(given)) as context:  # `main` has statuses of its own
             command.invoke(context)
         sys.exit(0)
     except UsageError as error:

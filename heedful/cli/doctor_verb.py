@@ -20,6 +20,9 @@ from heedful.terminal import say
 EXTRAS = {
     "onnx": "writes models as ONNX (`heedful convert --to onnx`)",
     "hub": "reads models from the Hugging Face hub (`hub:OWNER/NAME`)",
+    "arrow": "reads Parquet, Arrow and folders that `datasets` saved",
+    "wandb": "logs runs to Weights & Biases (`training.loggers=[wandb]`)",
+    "mlflow": "logs runs to MLflow (`training.loggers=[mlflow]`)",
     "bench": "lets `heedful bench` measure other libraries beside heedful",
 }
 OLDEST = (3, 11)
@@ -40,7 +43,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = F
 
     Status 1 if something that heedful needs is missing; optional parts that are missing are only listed.
     """
-    findings = [*python(), *needed(), *devices(), *compiler(), *optional(), *data_sets()]
+    findings = [*python(), *required_packages(), *devices(), *compiler(), *extras(), *data_sets()]
     if as_json:
         say(json.dumps([asdict(one) for one in findings], indent=1))
     else:
@@ -93,7 +96,7 @@ def lacking(asked: list[Requirement]) -> list[str]:
     return found
 
 
-def needed() -> Iterator[Finding]:
+def required_packages() -> Iterator[Finding]:
     """The packages without which heedful does not run."""
     if asked := requirements():
         gone = lacking(asked)
@@ -135,7 +138,7 @@ def compiler() -> Iterator[Finding]:
         yield Finding("C++ compiler", "missing", "writing text on a CPU takes torch's slower product", "install g++")
 
 
-def optional() -> Iterator[Finding]:
+def extras() -> Iterator[Finding]:
     """The extras, and what each is for."""
     for extra, use in EXTRAS.items():
         gone = lacking(requirements(extra))

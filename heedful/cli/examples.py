@@ -7,14 +7,18 @@ EXAMPLES = {
         "heedful train vit data=photos model.depth=6 training.steps=3000",
         "heedful train classify data=reviews.csv --out runs/reviews --resume",
     ),
+    "sweep": (
+        "heedful sweep classify data=reviews.csv training.rate=0.001,0.003 seed=1..5",
+        "heedful sweep reverse data=toy model.depth=1,2 --jobs 2 --stop-behind 3",
+    ),
     "eval": (
         "heedful eval runs/reviews",
-        "heedful eval runs/reviews data.test=later.csv",
+        "heedful eval runs/reviews later.csv",
         "heedful eval runs/reverse --split valid",
     ),
     "predict": (
         'heedful predict runs/reviews "What a lovely film"',
-        "heedful predict runs/reviews --json < texts.txt",
+        "heedful predict runs/reviews --in texts.csv --columns text --out answers.csv",
         'heedful predict runs/translate "A small dog runs ." --beams 5 --best 3',
         'heedful predict runs/book "Once upon a time" --temperature 0.8 --top-p 0.9 --stream',
     ),
@@ -43,6 +47,7 @@ EXAMPLES = {
         "heedful bench translate",
         "heedful bench attention --plot growth.png --json times.json",
     ),
+    "completion": ("heedful completion bash",),
     "attention list": ("heedful attention list",),
     "attention explain": ("heedful attention explain performer --out performer.png",),
     "data list": ("heedful data list",),

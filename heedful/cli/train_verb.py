@@ -26,7 +26,7 @@ def train(
     Any key of a recipe can be changed with KEY=VALUE, such as `model.width=128`; `heedful keys RECIPE` lists them. The
     run folder holds the report (`report.html`), the settings (`run.yaml`), the scores and the trained model.
     """
-    from heedful.training import run, run_folder, signals
+    from heedful.training import run, run_folder
     from heedful.training.distributed import ranks as parallel
     from heedful.training.loop import Interrupted
     from heedful.training.spec import recipes
@@ -34,7 +34,7 @@ def train(
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run_folder.RESULT).exists()
     try:
-        with signals.stopping(), parallel.join_processes(device == "cpu") as ranks:
+        with parallel.join_processes(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))
             spec = recipes.resolve(recipe, changes)
             asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None

@@ -26,6 +26,7 @@ class Metric(ABC, Generic[Kept]):
     names: ClassVar[tuple[str, ...]] = ()  # of its scores, where they do not depend on the data
     share: ClassVar[bool] = False  # from 0 to 1, shown in percent
     more_is_better: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ()  # scores that are the share of samples whose answer is right
     meaning: ClassVar[str] = ""  # where the name does not say it
 
     source: Source | None = None
@@ -45,6 +46,10 @@ class Metric(ABC, Generic[Kept]):
     @abstractmethod
     def compute(self) -> dict[str, float]:
         """The scores by name."""
+
+    def details(self) -> dict[str, Any]:
+        """What stands behind the scores, as JSON: the figures of each class, and which was taken for which."""
+        return {}
 
 
 def evaluate(
@@ -80,6 +85,11 @@ def gather_metrics(
 def scores(metrics: Sequence[Metric[Any]]) -> dict[str, float]:
     """The scores of all metrics, in their order."""
     return {name: value for metric in metrics for name, value in metric.compute().items()}
+
+
+def details(metrics: Sequence[Metric[Any]]) -> dict[str, Any]:
+    """What stands behind the scores of all metrics; of two that say the same, the first."""
+    return {name: value for metric in reversed(metrics) for name, value in metric.details().items()}
 
 
 def metric_of(name: str, metrics: Sequence[Metric[Any]]) -> Metric[Any] | None:

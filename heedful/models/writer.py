@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
+from heedful.models.family import Model
 from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import Special
 
@@ -41,7 +42,7 @@ class Beginning(Context):
         return Beginning(super().take(index), *rows)
 
 
-class Autoregressive(nn.Module):
+class Autoregressive(Model):
     """Autoregressive model: says what comes after each token, looking at a context."""
 
     special: Special
@@ -60,8 +61,11 @@ class Autoregressive(nn.Module):
         scores: Tensor = self.outputs(self.states(tokens, context, memory, positions))
         return scores
 
-    def memory(self, beams: int = 1) -> Memory:
-        """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward."""
+    def memory(self, beams: int = 1) -> Memory | None:
+        """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward.
+
+        One that has none reads all that was written again for every token.
+        """
         return Memory(ROOM)
 
 

@@ -1,4 +1,4 @@
-"""What a beginning is worth: the same run from scratch beside it, or with its outputs alone learning, a probe."""
+"""Ablation: what initial weights are worth, by the same run from scratch, or with only its outputs learning (probe)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from heedful.training.record import result, rows
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.spec.training_spec import TrainingSpec
 
+SCORES = "The score to choose by as each of them learned: a start is worth what lies between the lines."
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference
 # What spares a beginning, and from scratch spares nothing.
@@ -20,7 +21,7 @@ PLAIN: dict[str, Any] = {"freeze": [], "lora": None, "layer_decay": TrainingSpec
 
 
 def vary(ready: Ready, word: str) -> RunSpec:
-    """The same run, begun with chance, all of it learning; or with all but its outputs left as it was begun."""
+    """The same run from random weights, or with everything but its outputs frozen."""
     run = ready.run  # whose model is told in full
     about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."
     changes: dict[str, Any] = {"compare": [], "about": about, "expected": None}
@@ -32,7 +33,7 @@ def vary(ready: Ready, word: str) -> RunSpec:
 
 
 def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str], bool]) -> list[Section]:
-    """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
+    """The sections of a report that compare a run with its ablations: scores side by side, and learning curves."""
     there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
     sections: list[Section] = []
     for word, place in there.items():
@@ -41,7 +42,7 @@ def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str
         sections.append(Figures(f"What the beginning is worth: beside the same model, {SAID[word]}", cards))
     folders = {"this run": out} | {SAID[word]: place for word, place in there.items()}
     curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())
-    return [*sections, Curves("How they learned", curves)] if there else []
+    return [*sections, Curves("How they learned", curves, SCORES)] if there else []
 
 
 def card(name: str, own: float, other: float, share: bool, steps: int) -> tuple[str, str, str]:

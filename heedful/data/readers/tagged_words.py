@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.data.formats.conll import Tagged, read_tagged
+from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
-from heedful.data.readers.reader import Divided, Files, Made, Reader
+from heedful.data.readers.reader import Made, Reader, SampleFiles
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys.entities import mentions
 
@@ -30,16 +31,19 @@ class WNUT17(EncoderTexts, Reader):
         )
 
 
-class TaggedWords(EncoderTexts, Divided, Files):
+class TaggedWords(EncoderTexts, SampleFiles):
     """Your own tagged sentences (CoNLL): a word and its tag on each line, and an empty line after each sentence."""
 
     def sample(self, given: Any) -> Tagged:
         """Words, and a tag for each."""
-        return given if isinstance(given, Tagged) else Tagged(tuple(given[0]), tuple(given[1]))
+        if isinstance(given, Tagged):
+            return given
+        pairs = [(text_in_memory(word), label_in_memory(tag)) for word, tag in zip(*given, strict=True)]
+        return Tagged(tuple(word for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def read(self, seed: int) -> Splits[Tagged]:
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
-            parts = divide_samples(all, lambda one: one.words, what, self.split_seed, lambda one: one.texts[0])
+            parts = divide_samples(all, lambda one: one.words, what, self.cut, lambda one: one.texts[0])
             few = f"{what} has too few sentences with each tag"
             return learn_unseen(parts, lambda one: one.tags, lambda one: one.texts[0], few)
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from heedful.data import line_files
+from heedful.data.held_values import label_in_memory
 from heedful.data.parallel_sample import Sides
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
+from heedful.data.readers.reader import Bounded, Made, Ranged, SampleFiles
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys import series_sets
 from heedful.data.toys.series_sets import Labelled
@@ -23,16 +24,19 @@ class Clouds(Bounded, Ranged, Made):
         return series_sets.clouds(self, seed)
 
 
-class VectorSets(Bounded, Divided, Files):
+class VectorSets(Bounded, SampleFiles):
     """Your own sets: a CSV with a line for each element: the name of its set, the label of the set, then numbers."""
 
     def sample(self, given: Any) -> Labelled:
         """The vectors of a set, and its label."""
-        return given if isinstance(given, Labelled) else Labelled(np.asarray(given[0], dtype=np.float32), given[1])
+        if isinstance(given, Labelled):
+            return given
+        vectors, label = given
+        return Labelled(np.asarray(vectors, dtype=np.float32), label_in_memory(label))
 
     def read(self, seed: int) -> Splits[Labelled]:
         def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:
-            return divide_samples(sets, lambda one: one.vectors.tobytes(), what, self.split_seed)
+            return divide_samples(sets, lambda one: one.vectors.tobytes(), what, self.cut)
 
         return open_splits(self, sets_of, divide, ("clouds",))
 

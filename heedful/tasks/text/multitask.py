@@ -11,11 +11,14 @@ import torch
 from torch import Tensor
 
 from heedful.data.encoded_text import EncodedText
-from heedful.data.formats.labelled_text import Sentence
+from heedful.data.formats.labelled_text import SECOND, Sentence
+from heedful.data.formats.labelled_text import TASK as TASK_COLUMN
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.metrics.accuracy_by_task import AccuracyByTask
+from heedful.models.numerics import exact
 from heedful.objectives.text_answers import TaskAnswers
+from heedful.pipelines.pipeline import Columns, text_columns
 from heedful.pipelines.text_classes import TextClassification, as_learned
 from heedful.tasks.text import text_classification
 from heedful.tasks.text.fine_tuning import FAMILIES
@@ -101,6 +104,9 @@ class ClassOfTask(TextClassification[ClassesOfTasks]):
 
     input: str = INPUT
 
+    def column_names(self) -> Columns:
+        return (TASK_COLUMN,), text_columns(), SECOND
+
     def seen(self, given: Any, learned: ClassesOfTasks) -> Sentence:
         parts = given.split("\t") if isinstance(given, str) else given
         if (tabs := len(parts) - 1) not in (1, 2):
@@ -110,7 +116,7 @@ class ClassOfTask(TextClassification[ClassesOfTasks]):
         return as_learned(read, learned)
 
     def scores(self, given: Tensor, joined: Sequence[Joined], learned: ClassesOfTasks) -> Tensor:
-        return learned.among(given.double(), torch.tensor([one.task for one in joined]))
+        return learned.among(exact(given), torch.tensor([one.task for one in joined]))
 
 
 COLLATE = TaskCollate()

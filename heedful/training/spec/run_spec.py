@@ -73,12 +73,14 @@ class RunSpec(BaseModel):
     """Comparisons that are trained too: `scratch` (no start) and `probe` (only the output layer learns)."""
     teacher: str = ""
     """A run whose model teaches this one by distillation, or `recipe:NAME`, which is trained first."""
+    export: list[Literal["hf", "onnx"]] = []
+    """Layouts in which the model is also written, beside `model/`."""
     seed: Seed = 1
     """The seed of weights, order of samples, dropout and all else that is random."""
     expected: Expected | None = None
     """The score and the time that were measured for the recipe."""
 
-    @field_validator("compare", mode="before")
+    @field_validator("compare", "export", mode="before")
     @classmethod
     def _one_will_do(cls, given: Any) -> Any:
         return ([given] if given else []) if isinstance(given, str) else given
@@ -156,6 +158,11 @@ def validate_spec(values: dict[str, Any], where: str = "", kind: type[RunSpec] |
 
         refused = refusal(error, "", kind)
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
+
+
+def is_yaml(name: str) -> bool:
+    """Whether a recipe is given as a YAML file, and not by its name."""
+    return name.endswith((".yaml", ".yml"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -36,14 +36,16 @@ class TrainingSpec(BaseModel):
 
     steps: Count = 2000
     """The number of optimiser steps."""
+    minutes: Annotated[float, Field(gt=0.0, le=1e6)] | None = None
+    """As many steps are taken as fit into this time, validation included, instead of `steps`."""
     batch: Count = 64
-    """The number of samples in a step, over all micro-batches and processes."""
+    """The number of samples in a step, over all micro-batches and processes; `auto`: as many as fit."""
     tokens: Whole = 0
     """If above 0, the number of tokens in a step, padding included, instead of `batch`."""
     accumulate: Count = 1
     """The number of micro-batches whose gradients make one step."""
     rate: Positive = 1e-3
-    """The learning rate at its peak."""
+    """The learning rate at its peak; `find` looks for it with a range test."""
     schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
     """How the learning rate falls after the warm-up."""
     warmup: Whole = 100
@@ -94,8 +96,21 @@ class TrainingSpec(BaseModel):
     """The number of steps between two checkpoints."""
     keep: Count = 2
     """How many checkpoints are kept."""
+    loggers: list[str] = ["tensorboard"]
+    """What records the run while it goes on: `tensorboard`, `csv`, `wandb`, `mlflow`."""
     profile: bool = False
     """Whether to report where the time of a step goes, and to write a trace."""
+    tried: list[Literal["rate", "batch"]] = []
+    """Which of these are looked for before the first step; `rate=find` and `batch=auto` set it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_is_to_be_found_is_kept(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        found = [key for key, word in (("rate", "find"), ("batch", "auto")) if given.get(key) == word]
+        kept = {key: value for key, value in given.items() if key not in found}
+        return kept | {"tried": [*given.get("tried", []), *found]} if found else kept
 
     @model_validator(mode="after")
     def _enough_checkpoints_are_kept(self) -> TrainingSpec:
