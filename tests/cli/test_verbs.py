@@ -186,7 +186,7 @@ def test_train_leaves_a_whole_folder(workshop: Path, recipe: str) -> None:
 def test_train_says_what_it_does_in_plain_lines_where_there_is_no_terminal(heedful: Program, tmp_path: Path) -> None:
     answer = heedful("train", "sets", *SMALL, "--out", tmp_path / "run")
     assert (answer.status, answer.out) == (0, "")
-    said = ("A property of a set", "model     predictor", "data      clouds: 80, 3, 12", "step 2/2", "report    ")
+    said = ("Classify sets", "model     predictor", "data      clouds: 80, 3, 12", "step 2/2", "report    ")
     assert all(any(line.startswith(part) for line in answer.err.splitlines()) for part in said)
     assert "\x1b" not in answer.err and "\r" not in answer.err
 
