@@ -18,7 +18,7 @@ PLATFORMS = (
 )
 HASHED = re.compile(r"([a-z0-9-]+)==([^\s\\]+)(?: +--hash=sha256:[0-9a-f]{64})+")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = {"test", "onnx", "hub"}  # `bench` has peers that are measured where somebody installed them
+EXTRAS = {"test", "arrow", "onnx", "hub"}  # `bench` has peers that are measured where somebody installed them
 LEFT_OUT = {
     "sentence-transformers",
     "torchvision",
