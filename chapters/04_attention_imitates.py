@@ -124,8 +124,8 @@ for row, sharpness in enumerate((0.05, 0.5, 1000.0)):
         panels[row, head].set_title(f"head {head}, sharpness {sharpness:g}", fontsize=10)
 figure.colorbar(image, ax=panels, shrink=0.5, label="weight")
 figure.set_label(
-    "Attention weights of three heads at three degrees of sharpness, 6 x 6 each: blurred at the top, one clear diagonal "
-    "a head at the bottom, shifted by one place to the left, not at all, and to the right."
+    "Attention weights of three heads at three degrees of sharpness, 6 x 6 each: blurred at the top, one clear "
+    "diagonal a head at the bottom, shifted by one place to the left, not at all, and to the right."
 )
 
 # %% [markdown]

@@ -71,4 +71,5 @@ def write_numbers(axes: Axes, image: AxesImage, values: Tensor, form: str) -> No
         for column, value in enumerate(line):
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
-            axes.text(column, row, format(value, form), ha="center", va="center", fontsize=8, color=ink)
+            shown = float(format(value, form)) + 0.0  # so that no zero has a sign
+            axes.text(column, row, format(shown, form), ha="center", va="center", fontsize=8, color=ink)
