@@ -159,9 +159,9 @@ for curve, colour, name in zip(curves.values(), (BLUE, ORANGE), ("scaled", "not 
 right.set(title=f"learning, d = {WIDTH}", xlabel="step", ylabel="share of right answers", ylim=(0, 1.02))
 right.legend(loc="lower right")
 figure.set_label(
-    "Three plots. Weights of five scores at five temperatures, from one that takes all to all alike. Entropy against the "
-    "width of a head: near its maximum with the scale, falling to zero without. Right answers against steps: the scaled "
-    "layer learns sooner."
+    "Three plots. Weights of five scores at five temperatures, from one that takes all to all alike. Entropy against "
+    "the width of a head: near its maximum with the scale, falling to zero without. Right answers against steps: the "
+    "scaled layer learns sooner."
 )
 
 # %% [markdown]

@@ -76,8 +76,8 @@ for row, (position, (first, second)) in zip(panels, made.items(), strict=True):
         panel.set_title(f"{'no positions' if position == 'none' else 'with sines'}: {title}", fontsize=10)
 figure.colorbar(image, ax=panels, shrink=0.6)
 figure.set_label(
-    "Vectors of dog, bites and man in two orders of the sentence, and their difference. Without positions the difference "
-    "is zero everywhere; with sines and cosines added it is not."
+    "Vectors of dog, bites and man in two orders of the sentence, and their difference. Without positions the "
+    "difference is zero everywhere; with sines and cosines added it is not."
 )
 
 # %% [markdown]

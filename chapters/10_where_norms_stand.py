@@ -107,13 +107,14 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 for name, colour, sign in (("pre-norm", BLUE, "o"), ("post-norm", ORANGE, "s")):
     left.plot(range(1, DEPTH + 1), sizes[name], marker=sign, color=colour, markersize=5, label=name)
     right.plot(curves[name], color=colour, label=name)
-left.set(title="before learning", yscale="log", xlabel="block, from the lowest up", ylabel="size of the gradient")
+left.set(title="before learning", xlabel="block, from the lowest up", ylabel="size of the gradient", ylim=(0, None))
 right.set(title="without a warm-up", xlabel="step", ylabel="loss", ylim=(0, None))
 left.legend()
 right.legend()
 figure.set_label(
-    f"Left, the size of the gradient in each of {DEPTH} blocks before learning: level for pre-norm, rising with the height "
-    "of the block for post-norm. Right, the loss over the steps without a warm-up: pre-norm falls, post-norm stays behind."
+    f"Left, the size of the gradient in each of {DEPTH} blocks before learning: small and slightly falling for pre-norm, "
+    "larger and rising with the block for post-norm. Right, the loss without a warm-up: pre-norm falls, "
+    "post-norm stays behind."
 )
 
 # %% [markdown]

@@ -92,7 +92,8 @@ with torch.no_grad():
     alike = {name: likeness(model, tokens) for name, model in models.items()}
 for name, values in alike.items():
     print(
-        f"{name:15}: mean cosine {values[0]:.2f} at the inputs, {values[1]:.2f} after one block, {values[-1]:.4f} at the end"
+        f"{name:15}: mean cosine {values[0]:.2f} at the inputs, "
+        f"{values[1]:.2f} after one block, {values[-1]:.4f} at the end"
     )
 assert alike["without"][-1] > 0.999
 assert alike["with residuals"][-1] < 0.8
@@ -162,8 +163,8 @@ right.axhline(chance, color="#8a94a3", linestyle=":", linewidth=1)
 right.set(title="learning", xlabel="step", ylabel="loss", ylim=(0, None))
 left.legend(loc="center right")
 figure.set_label(
-    "Left, the likeness of tokens after each block: without residuals it climbs to one within a few blocks, with them it "
-    "rises slowly. Right, the loss over the steps: with residuals it falls, without it stays at chance."
+    "Left, the likeness of tokens after each block: without residuals it climbs to one within a few blocks, with them "
+    "it rises slowly. Right, the loss over the steps: with residuals it falls, without it stays at chance."
 )
 
 # %% [markdown]
