@@ -94,9 +94,7 @@ assert all(unknown == 0 for _, _, unknown in curve) and words[2] > 0
 # %%
 figure, axes = plt.subplots(figsize=(6.4, 3.8))
 axes.plot([size for size, _, _ in curve], lengths, "o-", color=BLUE)
-axes.annotate(
-    "byte-pair encoding", (curve[-1][0], lengths[-1]), (0, 8), textcoords="offset points", ha="right", color=BLUE
-)
+axes.annotate("byte-pair encoding", (curve[0][0], lengths[0]), (8, 0), textcoords="offset points", color=BLUE)
 for name, (size, tokens, unknown), colour, sign in (
     ("characters", characters, GREEN, "D"),
     ("words", words, ORANGE, "s"),
