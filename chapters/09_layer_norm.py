@@ -72,7 +72,8 @@ for panel, (name, cells) in zip(panels, seen.items(), strict=True):
     panel.set_xlabel(f"{WIDTH} channels")
 figure.set_label(
     "Twelve tokens of three sentences by eight channels, twice, one cell framed. With LayerNorm the framed output "
-    "depends on the eight cells of its own token; with BatchNorm on the twelve cells of its channel, in all three sentences."
+    "depends on the eight cells of its own token; with BatchNorm on the twelve cells of its channel, in all "
+    "three sentences."
 )
 
 # %% [markdown]

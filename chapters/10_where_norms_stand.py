@@ -112,8 +112,8 @@ right.set(title="without a warm-up", xlabel="step", ylabel="loss", ylim=(0, None
 left.legend()
 right.legend()
 figure.set_label(
-    f"Left, the size of the gradient in each of {DEPTH} blocks before learning: small and slightly falling for pre-norm, "
-    "larger and rising with the block for post-norm. Right, the loss without a warm-up: pre-norm falls, "
+    f"Left, the size of the gradient in each of {DEPTH} blocks before learning: small and slightly falling for "
+    "pre-norm, larger and rising with the block for post-norm. Right, the loss without a warm-up: pre-norm falls, "
     "post-norm stays behind."
 )
 

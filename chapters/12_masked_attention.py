@@ -110,10 +110,8 @@ def timed(work):
 (parallel, fast), (steps, slow) = timed(all_at_once), timed(one_by_one)
 assert torch.allclose(parallel, steps, atol=1e-4)
 losses = [cross_entropy(scores[0], targets[0]).item() for scores in (parallel, steps)]
-print(f"one call:     loss {losses[0]:.5f}, {1000 * fast:6.1f} ms")
-print(
-    f"{LENGTH} calls:{'':{5 - len(str(LENGTH))}} loss {losses[1]:.5f}, {1000 * slow:6.1f} ms, {slow / fast:.0f} times as long"
-)
+print(f"  1 call:     loss {losses[0]:.5f}, {1000 * fast:6.1f} ms")
+print(f"{LENGTH:3} calls:    loss {losses[1]:.5f}, {1000 * slow:6.1f} ms, {slow / fast:.0f} times as long")
 assert abs(losses[0] - losses[1]) < 1e-4
 
 # %% [markdown]

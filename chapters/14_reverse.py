@@ -91,8 +91,8 @@ for number, panel in enumerate(panels):
     panel.set_ylabel("written")
 figure.colorbar(image, ax=panels, shrink=0.7, label="weight")
 figure.set_label(
-    f"Cross-attention of two heads while the model writes {word!r} backwards: rows are letters written, columns letters "
-    "read; the weights of a head that has learned its task lie on the diagonal from the upper right to the lower left."
+    f"Cross-attention of two heads while the model writes {word!r} backwards: rows are letters written, columns "
+    "letters read; the weights of a head that has learned its task lie on the diagonal from the upper right to the lower left."
 )
 
 # %% [markdown]
