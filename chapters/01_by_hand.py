@@ -168,7 +168,7 @@ for other in (automatic, module, optimised):
 
 # %% [markdown]
 # The four columns agree at every step, not only in the end: there is no magic in any of the layers that we took on.
-# From here on the book uses them without a second thought.
+# From here on we use them without a second thought.
 #
 # The picture shows what was gained. Shading is the answer at each point of the plane; the perceptron's single line
 # has to give up one corner at least, and the network with eight bent lines cuts the plane into the right four parts.
@@ -183,10 +183,10 @@ with torch.no_grad():
         "perceptron": lambda x: (x @ weight + bias > 0).double(),
         "multi-layer perceptron": lambda x: model(x).softmax(-1)[:, 1],
     }
-    figure, panels = plt.subplots(1, 2, figsize=(8, 3.9), sharey=True)
+    figure, panels = plt.subplots(1, 2, figsize=(7.2, 3.8), sharey=True)
     for panel, (name, answer) in zip(panels, answers.items(), strict=True):
         shade = answer(plane).view(121, 121).T
-        panel.contourf(axis, axis, shade, torch.linspace(0, 1, 11), cmap=pale, vmin=0, vmax=1)
+        panel.imshow(shade.numpy(), pale, vmin=0, vmax=1, origin="lower", extent=(-2.2, 2.2, -2.2, 2.2))
         for label, colour, sign in ((0, BLUE, "o"), (1, RED, "^")):
             panel.scatter(*points[labels == label].T, s=18, c=colour, marker=sign, edgecolors="white", linewidths=0.5)
         right = ((answer(points) > 0.5) == labels).double().mean().item()

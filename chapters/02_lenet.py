@@ -113,14 +113,14 @@ shown = test[0][test[1] == names.index("ring")][0]
 with torch.no_grad():
     windows, maps = first.weight.detach()[:, 0], model.convolutions[:2](shown[None])[0]
 
-figure, panels = plt.subplots(2, 7, figsize=(9, 2.9))
+figure, panels = plt.subplots(2, 7, figsize=(7.4, 2.6))
 most = windows.abs().max().item()
 panels[0, 0].set_axis_off()
 panels[1, 0].imshow(shown[0].numpy(), cmap="gray")
-panels[1, 0].set_title("picture")
+panels[1, 0].set_title("picture", fontsize=10)
 for number in range(6):
     panels[0, number + 1].imshow(windows[number].numpy(), cmap="PuOr_r", vmin=-most, vmax=most)
-    panels[0, number + 1].set_title(f"window {number + 1}")
+    panels[0, number + 1].set_title(f"window {number + 1}", fontsize=10)
     panels[1, number + 1].imshow(maps[number].numpy(), cmap="PuOr_r", vmin=-1, vmax=1)
 for panel in panels.flat:
     panel.set(xticks=[], yticks=[])

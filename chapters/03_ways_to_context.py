@@ -165,7 +165,11 @@ figure.set_label(
     "recurrence climbs steadily, attention climbs most steeply where sequences are long, dense ends early."
 )
 
+# %%
+bytes_of_dense = 4 * (tried[-1] * WIDTH) ** 2
+print(f"a dense layer for {tried[-1]:,} places would be a matrix of {bytes_of_dense / 2**30:.1f} GiB")
+
 # %% [markdown]
-# The dense curve ends early because its matrix grows with the square of the length: the next few points would not fit
-# into the memory of a laptop. That attention's own square is affordable for sentences, and no longer for books, is
-# why so many of the forty kinds of attention in this library exist.
+# The dense curve ends early because its matrix grows with the square of the length, and what grows there is not time
+# alone but weights, each of which has to be learned. That attention's own square is affordable for sentences, and no
+# longer for books, is why so many of the forty kinds of attention in this library exist.

@@ -138,7 +138,8 @@ scaled, plain = (steps_to(curve, 0.9) for curve in curves.values())
 assert scaled <= STEPS < plain or plain > 2 * scaled
 
 # %%
-figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10.5, 3.3))
+figure, panels = plt.subplot_mosaic("AB;CC", figsize=(7.4, 6))
+left, middle, right = panels.values()
 for (at, weights), colour in zip(chosen.items(), COLOURS, strict=False):
     left.plot(range(1, 6), weights, "o-", color=colour, markersize=4, label=f"{at:g}")
 left.set(

@@ -114,17 +114,20 @@ with torch.no_grad():
     assert torch.allclose(mechanism(*given, sight)[0, 0], y)
 
 # %%
-figure, panels = plt.subplots(1, 7, figsize=(12, 2.9), width_ratios=[4, 2, 2, 3, 3, 2, 2], layout="none")
-figure.subplots_adjust(left=0.05, right=0.99, top=0.72, bottom=0.04, wspace=0.18)
+figure, panels = plt.subplot_mosaic("AAAABBCCDDD;EEE.FFGG...", figsize=(7.6, 4.6))
 most = max(part.abs().max().item() for part in (x, q, k, v, scores))
-drawn = [("words", x), ("1  queries", q), ("keys", k), ("2, 3  scaled scores", scaled), ("4  weights", weights)]
-for panel, (title, part) in zip(panels, [*drawn, ("values", v), ("5, 6  sum", y)], strict=True):
-    columns = words if part.shape[1] == 3 else [""] * part.shape[1]
-    heatmap(panel, part, words if panel is panels[0] else [""] * 3, columns, limits=(0, most), numbers=".2f")
-    panel.set_title(title, fontsize=10, y=1.16)
+drawn = [
+    ("words", x), ("1: queries", q), ("1: keys", k), ("2, 3: scores, scaled", scaled),
+    ("4: weights", weights), ("1: values", v), ("5, 6: sums", y),
+]  # fmt: skip
+for panel, (title, part) in zip(panels.values(), drawn, strict=True):
+    columns = words if part.shape[1] == 3 else []
+    heatmap(panel, part, words if title in ("words", "4: weights") else [], columns, limits=(0, most), numbers=".2f")
+    panel.set_title(title, fontsize=11)
 figure.set_label(
-    "Seven small matrices with their numbers, from left to right: the words' vectors, queries, keys, scaled scores, "
-    "attention weights, values, and the weighted sums. The row of barks has its largest weight in the column of dog."
+    "Seven small matrices with their numbers, in the order of the steps: the words' vectors, queries, keys, scaled "
+    "scores, attention weights, values, and the weighted sums. The row of barks has its largest weight in the column "
+    "of dog."
 )
 
 # %% [markdown]

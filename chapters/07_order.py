@@ -67,13 +67,13 @@ with torch.no_grad():
         assert torch.allclose(model(x[:, shuffled]), model(x)[:, shuffled], atol=1e-5)
 
 # %%
-figure, panels = plt.subplots(2, 3, figsize=(8.2, 4.2))
+figure, panels = plt.subplots(2, 3, figsize=(7.4, 3.9))
 most = max(part.abs().max().item() for both in made.values() for part in both)
 titles = '"dog bites man"', '"man bites dog"', "difference"
 for row, (position, (first, second)) in zip(panels, made.items(), strict=True):
     for panel, title, values in zip(row, titles, (first, second, second - first), strict=True):
         image = heatmap(panel, values, there, [""] * 4, limits=(-most, most), numbers=".2f", colours="PuOr_r")
-        panel.set_title(f"{'no positions' if position == 'none' else 'with sines'}: {title}", fontsize=10)
+        panel.set_title(f"{'no positions' if position == 'none' else 'with sines'},\n{title}", fontsize=10)
 figure.colorbar(image, ax=panels, shrink=0.6)
 figure.set_label(
     "Vectors of dog, bites and man in two orders of the sentence, and their difference. Without positions the "

@@ -103,7 +103,7 @@ for name, losses in curves.items():
 assert curves["pre-norm"][-1] < (0.97 if small else 0.2) * curves["post-norm"][-1]
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
 for name, colour, sign in (("pre-norm", BLUE, "o"), ("post-norm", ORANGE, "s")):
     left.plot(range(1, DEPTH + 1), sizes[name], marker=sign, color=colour, markersize=5, label=name)
     right.plot(curves[name], color=colour, label=name)

@@ -152,13 +152,11 @@ assert curves["without"][-1] > 0.95 * chance
 assert curves["with residuals"][-1] < (0.85 if small else 0.2) * chance
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
 for name, colour, sign in (("with residuals", BLUE, "o"), ("without", ORANGE, "s")):
     left.plot(range(DEPTH + 1), alike[name], marker=sign, color=colour, markersize=5, label=name)
     right.plot(curves[name], color=colour, label=name)
-left.set(
-    title="before learning", xlabel="after so many blocks", ylabel="mean cosine between two tokens", ylim=(0, 1.04)
-)
+left.set(title="before learning", xlabel="after so many blocks", ylabel="mean cosine of two tokens", ylim=(0, 1.04))
 right.axhline(chance, color="#8a94a3", linestyle=":", linewidth=1)
 right.set(title="learning", xlabel="step", ylabel="loss", ylim=(0, None))
 left.legend(loc="center right")

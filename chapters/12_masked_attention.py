@@ -42,17 +42,23 @@ assert torch.allclose(weights["causal"], by_hand)
 assert weights["causal"].triu(1).abs().max() == 0  # nothing ahead has any weight
 assert torch.allclose(weights["causal"].sum(-1), torch.ones(6))  # and what is left still sums to one
 
-figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6))
-shown = (("scores", scores), ("weights without a mask", weights["all"]), ("weights under the mask", weights["causal"]))
-for panel, (title, values) in zip(panels, shown, strict=True):
-    limits, colours = (None, "PuOr_r") if title == "scores" else ((0, 1), None)
-    limits = limits or (-scores.abs().max().item(), scores.abs().max().item())
-    heatmap(panel, values, words if panel is panels[0] else [""] * 6, words, limits, ".2f", colours)
-    panel.set_xticks(range(6), words, rotation=45, ha="left")
+figure, panels = plt.subplots(2, 2, figsize=(7.4, 7.6))
+most = scores.abs().max().item()
+signed = {"limits": (-most, most), "colours": "PuOr_r", "numbers": ".2f"}
+shares = {"limits": (0, 1), "numbers": ".2f"}
+drawn = [
+    ("scores", scores, signed),
+    ("mask: who may look", causal.dense[0, 0].float(), {"limits": (0, 1.35)}),
+    ("weights without a mask", weights["all"], shares),
+    ("weights under the mask", weights["causal"], shares),
+]
+for panel, (title, values, how) in zip(panels.flat, drawn, strict=True):
+    heatmap(panel, values, words if panel in panels[:, 0] else [], words, **how)
+    panel.tick_params("x", rotation=45)
     panel.set_title(title)
 figure.set_label(
-    "Three maps of six words by six words: scores, the weights that a softmax makes of them, and the weights under a "
-    "causal mask, whose upper right half is zero while every row still sums to one."
+    "Four maps of six words by six words: scores, the mask, the weights that a softmax makes of the scores without it, "
+    "and the weights under it, whose upper right half is zero while every row still sums to one."
 )
 
 # %% [markdown]

@@ -83,7 +83,7 @@ for number, share in enumerate(shares):
     )
 assert small or max(shares) > 0.5
 
-figure, panels = plt.subplots(1, 2, figsize=(8.2, 4.2))
+figure, panels = plt.subplots(1, 2, figsize=(7.4, 3.9))
 for number, panel in enumerate(panels):
     image = heatmap(panel, cross.weights[number], cross.rows, cross.columns, limits=(0, 1))
     panel.set_title(f"head {number}")
@@ -92,7 +92,8 @@ for number, panel in enumerate(panels):
 figure.colorbar(image, ax=panels, shrink=0.7, label="weight")
 figure.set_label(
     f"Cross-attention of two heads while the model writes {word!r} backwards: rows are letters written, columns "
-    "letters read; the weights of a head that has learned its task lie on the diagonal from the upper right to the lower left."
+    "letters read; the weights of a head that has learned its task lie on the diagonal "
+    "from the upper right to the lower left."
 )
 
 # %% [markdown]

@@ -159,19 +159,20 @@ print(f"{valid.float().mean():.0%} of 200 sentences are of the language, {differ
 assert valid.float().mean() > 0.85 and different > 10
 
 # %%
-figure, (left, middle, bars) = plt.subplots(1, 3, figsize=(10, 3.4), width_ratios=[1, 1, 1.25])
+figure, panels = plt.subplot_mosaic("AB;CC", figsize=(6.6, 5.6), height_ratios=[1.2, 1])
+left, middle, bars = panels.values()
 for panel, title, mask in ((left, "BERT: an encoder", Everything()), (middle, "GPT: a decoder", Causal())):
     seen = mask.over(torch.zeros(1, 3)).dense.expand(1, 1, 3, 3)[0, 0]
     heatmap(panel, seen.float(), places, places, limits=(0, 1.35))
     panel.hlines([0.5, 1.5], -0.5, 2.5, color="white", linewidth=2)
     panel.vlines([0.5, 1.5], -0.5, 2.5, color="white", linewidth=2)
-    panel.set_title(f"{title}: who sees whom", fontsize=10)
+    panel.set_title(title, fontsize=11)
 at = torch.arange(3)
 bars.bar(at - 0.19, right["BERT"], 0.36, color=BLUE, label="BERT, the word hidden")
 bars.bar(at + 0.19, right["GPT"], 0.36, color=ORANGE, label="GPT, the word to come", hatch="//", edgecolor="white")
 bars.set_xticks(at, places)
-bars.set(ylim=(0, 1.38), ylabel="share of right answers", yticks=[0, 0.5, 1])
-bars.legend(loc="upper left")
+bars.set(ylim=(0, 1.3), ylabel="share of right answers", yticks=[0, 0.5, 1])
+bars.legend(loc="upper left", ncols=2)
 figure.set_label(
     "Two masks of three words by three, full for BERT and a lower triangle for GPT, and the share of right answers for "
     "letter, field and digit: BERT knows all three, GPT only the last."

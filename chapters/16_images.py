@@ -147,7 +147,7 @@ on, beside = torch.stack(flows)[inked].mean().item(), torch.stack(flows)[~inked]
 print(f"a patch with ink holds {on:.1%} of the answer, a patch without {beside:.1%}")
 assert small or on > 1.5 * beside
 
-figure, panels = plt.subplots(2, len(shown), figsize=(9, 4.1))
+figure, panels = plt.subplots(2, len(shown), figsize=(7.6, 3.7))
 most = max(flow.max().item() for flow in flows)
 for number, (above, below) in enumerate(panels.T):
     pixels = test[0][shown[number], 0].numpy()
@@ -162,10 +162,11 @@ for number, (above, below) in enumerate(panels.T):
 figure.colorbar(image, ax=panels[1].tolist(), shrink=0.9, label="share of\nthe answer")
 figure.set_label(
     "Five pictures of shapes cut into patches by a grid, with what was drawn and what the vision transformer says; "
-    "below each, how much of every patch the class token holds, on one scale: patches with a part of the shape hold most."
+    "below each, how much of every patch the class token holds, on one scale: patches with a "
+    "part of the shape hold most."
 )
 
 # %% [markdown]
 # From here the same encoder goes on to everything that can be cut into pieces: sound into stretches, video into
-# blocks, a scan into cubes. The pieces change. What happens between them is what the first page of this book began to
-# build by hand.
+# blocks, a scan into cubes. The pieces change. What happens between them is what the first chapter began to build by
+# hand.
