@@ -159,7 +159,7 @@ for name, colour, sign in (("with residuals", BLUE, "o"), ("without", ORANGE, "s
 left.set(title="before learning", xlabel="after so many blocks", ylabel="mean cosine of two tokens", ylim=(0, 1.04))
 right.axhline(chance, color="#8a94a3", linestyle=":", linewidth=1)
 right.set(title="learning", xlabel="step", ylabel="loss", ylim=(0, None))
-left.legend(loc="center right")
+left.legend(loc="lower right")
 figure.set_label(
     "Left, the likeness of tokens after each block: without residuals it climbs to one within a few blocks, with them "
     "it rises slowly. Right, the loss over the steps: with residuals it falls, without it stays at chance."
