@@ -1,4 +1,4 @@
-"""Discrete autoencoding (dVAE): visual tokens are chosen, and the image is drawn of them."""
+"""Discrete autoencoding (dVAE): visual tokens are chosen, and the image is decoded from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVEN = 0.02  # how much it counts that all tokens are used, beside the error of 
 
 @dataclass(frozen=True)
 class DrawnTokens(Objective[ImageLearned]):
-    """The squared error of what is drawn of visual tokens, and how unevenly these are used."""
+    """The squared error of the reconstruction, and a penalty where visual tokens are used unevenly."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         model = cast(DVAE, model)

@@ -126,8 +126,7 @@ def use_that_suits(use: Any, spec: Spec) -> Any:
         raise Refusal(
             f"{use.name} asks for model.output={NEXT}, and this model's is {word_asked(spec)}; use another task"
         )
-    use.suits(spec)
-    return use
+    return use.suited(spec)
 
 
 __all__ = [

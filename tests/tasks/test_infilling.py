@@ -112,8 +112,7 @@ def test_a_crop_is_made_whole_as_its_beginning_is_when_it_is_asked(kind: Task) -
     kept = learned(kind.learned)
     torch.manual_seed(0)
     model = build("bart", vocab=len(kept.tokenizer), width=16, depth=1, heads=2, length=64).eval()
-    own = Work(kind, kept)
-    own.suits(model.spec)
+    own = Work(kind, kept).suited(model.spec)
     stream = Stream.of([Text(LETTERS * 9, "here")], kept.tokenizer, 100)
     samples = crops(stream, kept.window, kept.window)[:2]
     table = own.show(model, samples)

@@ -77,7 +77,7 @@ COLLATE = NextTokenCollate()
 @torch.no_grad()
 def judge(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens that crops judge, each given what stands before it."""
-    assert isinstance(model, GPT)
+    model = cast(GPT, model)  # or what reads as one does
     model.eval()
     sums = TokenSums()
     for size in sorted({one.judged for one in samples}):

@@ -1,4 +1,4 @@
-"""Image tokenizer (dVAE): a model tells images by visual tokens, and draws the image of them."""
+"""Image tokenizer (dVAE): a model encodes an image as visual tokens, and decodes the image from them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOLD = 16  # tokens of an image in a table
 
 @torch.no_grad()
 def drawing_errors(model: nn.Module, samples: Sequence[Picture], learned: ImageLearned, heard: Heard) -> list[Pair]:
-    """The error of what is drawn of each picture, and that of its mean colour in its place."""
+    """The reconstruction error of each picture, and the error of its mean colour in its place."""
     model = cast(DVAE, model)
     model.eval()
     made: list[Pair] = []

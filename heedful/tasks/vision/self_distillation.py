@@ -1,4 +1,4 @@
-"""Self-distillation (DINO): a model learns to say the same of many views of an image, and is told nothing of it."""
+"""Self-distillation (DINO): a model learns to give one answer to many views of an image, without any label."""
 
 from __future__ import annotations
 
