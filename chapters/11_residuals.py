@@ -149,7 +149,7 @@ chance = torch.tensor(float(VOCAB - 4)).log().item()
 for name, losses in curves.items():
     print(f"{name:15}: loss {losses[-1]:.3f} after {STEPS} steps; by chance {chance:.3f}")
 assert curves["without"][-1] > 0.95 * chance
-assert curves["with residuals"][-1] < (0.85 if small else 0.2) * chance
+assert curves["with residuals"][-1] < (0.92 if small else 0.2) * chance
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.3))
