@@ -43,6 +43,8 @@ FAMILIES: Registry[Family] = Registry(
         "transformer": "heedful.models.text.transformer:FAMILY",
         "transformer_encoder": "heedful.models.text.transformer_sides:ENCODER",
         "transformer_decoder": "heedful.models.text.transformer_sides:DECODER",
+        "recurrent_encoder": "heedful.models.text.recurrent_encoder:FAMILY",
+        "recurrent_decoder": "heedful.models.text.recurrent_decoder:FAMILY",
         "composite": "heedful.models.multimodal.composite:FAMILY",
         "predictor": "heedful.models.sets.predictor:FAMILY",
         "forecaster": "heedful.models.series.forecaster:FAMILY",
