@@ -45,6 +45,7 @@ FAMILIES: Registry[Family] = Registry(
         "transformer_decoder": "heedful.models.text.transformer_sides:DECODER",
         "recurrent_encoder": "heedful.models.text.recurrent_encoder:FAMILY",
         "recurrent_decoder": "heedful.models.text.recurrent_decoder:FAMILY",
+        "recurrent_predictor": "heedful.models.text.recurrent_predictor:FAMILY",
         "composite": "heedful.models.multimodal.composite:FAMILY",
         "predictor": "heedful.models.sets.predictor:FAMILY",
         "forecaster": "heedful.models.series.forecaster:FAMILY",

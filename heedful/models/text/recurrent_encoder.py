@@ -73,10 +73,10 @@ class SourceReader(nn.Module):
         self.layers = Recurrent(s.cell, s.token_width, s.width_each, s.depth, s.both_ways, s.dropout)
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The state behind each token, where that stands, and the last of all layers: B S M, B (P L M)."""
+        """The state behind each token, where that stands, and the last of all layers: B S M, B P L M."""
         x = self.drop(self.table(tokens))
         states, last = self.layers(turned(x, lengths) if self.reverse else x, lengths)
-        return self.drop(turned(states, lengths) if self.reverse else states), last.flatten(1)
+        return self.drop(turned(states, lengths) if self.reverse else states), last
 
 
 def turned(x: Tensor, lengths: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ class RecurrentEncoder(Encoder):
         lengths = (batch["source"] != self.pad).sum(-1)
         states, last = self.reader(batch["source"], lengths)
         if self.spec.context == "last":
-            return Context(last[:, None], Everything())
+            return Context(last.flatten(1)[:, None], Everything())
         return Context(states, Padding(lengths))
 
 
