@@ -6,13 +6,15 @@ a layer that reads both ways counted twice. So whoever keeps it, such as a searc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils.flop_counter import register_flop_formula
 
 from heedful.blocks.block import Dropout
 
@@ -166,6 +168,18 @@ def run(cell: Any, x: Tensor, there: Tensor, state: Tensor, backwards: bool) -> 
         state = torch.where(real[..., None], cell(x[:, at], state), state)
         said[at] = torch.where(real, state[:, 0], 0.0)
     return torch.stack(said, 1), state
+
+
+@register_flop_formula(torch.ops.aten.mkldnn_rnn_layer)
+def fused_operations(x: Sequence[int], read: Sequence[int], recalled: Sequence[int], *rest: Any, **more: Any) -> int:
+    """The operations of a fused layer on a CPU, of the shapes of its input and its two matrices; torch counts none."""
+    return 2 * math.prod(x[:-1]) * (math.prod(read) + math.prod(recalled))
+
+
+@register_flop_formula(torch.ops.aten._cudnn_rnn)
+def cudnn_operations(x: Sequence[int], weights: Sequence[Sequence[int]], *rest: Any, **more: Any) -> int:
+    """The same of all layers on a GPU, of the shapes of the input and of all weights."""
+    return 2 * math.prod(x[:-1]) * sum(math.prod(shape) for shape in weights if len(shape) == 2)
 
 
 class Recurrent(Layers):

@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from heedful.blocks.recurrent import CELLS, WEIGHTS, Recurrent, RecurrentStack
 
@@ -97,3 +98,15 @@ def test_layers_learn_with_a_share_of_what_lies_between_them_left_out():
         assert not torch.equal(layers(x)[0], layers(x)[0])
         layers.eval()
         assert torch.equal(layers(x)[0], layers(x)[0])
+
+
+@pytest.mark.parametrize("lengths", [None, (LONGEST,) * BATCH])
+@pytest.mark.parametrize("cell", CELLS)
+def test_the_operations_of_fused_kernels_are_counted_as_those_of_the_definition(cell, lengths):
+    fast = Recurrent(cell, INPUTS, WIDTH, 2, both_ways=True)
+    x, lengths, found = given().detach().float(), None if lengths is None else torch.tensor(lengths), []
+    for stack in (fast, fast.definition()):
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            stack(x, lengths)
+        found.append(counter.get_total_flops())
+    assert found[0] == found[1] > 0
