@@ -103,7 +103,7 @@ class Layers(nn.Module):
 
     def zeros(self, x: Tensor) -> Tensor:
         """The state with which sequences begin that nothing was read of: zeros."""
-        return x.new_zeros(len(x), *self.shape)
+        return x.new_zeros(x.shape[0], *self.shape)
 
 
 class RecurrentStack(Layers):

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Padding
 from heedful.errors import Failure, Refusal
+from heedful.formats import onnx_recurrent
 from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import LanguageSpec
 from heedful.models.text.encoder_decoder import EncoderDecoder
@@ -31,7 +32,7 @@ class Graph:
 
     part: nn.Module
     inputs: dict[str, Tensor]
-    output: str
+    outputs: tuple[str, ...]
     axes: Mapping[str, tuple[str, ...]]  # those that may be of any size, from the first on
 
 
@@ -93,9 +94,12 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
         written = {"target": target, "states": states, "source": tokens}
         axes = {"target": ("batch", "target"), "states": ("batch", "source"), "source": ("batch", "source")}
         return {
-            "encoder": Graph(Encodes(model), {"source": tokens}, "states", axes),
-            "decoder": Graph(Decodes(model), written, "scores", axes),
+            "encoder": Graph(Encodes(model), {"source": tokens}, ("states",), axes),
+            "decoder": Graph(Decodes(model), written, ("scores",), axes),
         }
+    if onnx_recurrent.serves(model):
+        parts = onnx_recurrent.graphs(model)
+        return {name: Graph(*part, onnx_recurrent.AXES) for name, part in parts.items()}
     if not isinstance(spec, LanguageSpec):
         raise Refusal(f"a model of family {spec.family!r} is not written as ONNX, only those that read texts are")
     if getattr(spec, "letters", 0):
@@ -104,7 +108,7 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
     if getattr(spec, "segments", 0) > 1:
         inputs["segments"] = torch.zeros_like(tokens)
     part = (ReadsSegments if "segments" in inputs else Reads)(model)
-    return {"model": Graph(part, inputs, "scores", dict.fromkeys(inputs, AXES))}
+    return {"model": Graph(part, inputs, ("scores",), dict.fromkeys(inputs, AXES))}
 
 
 def export(graph: Graph, path: Path) -> None:
@@ -118,7 +122,7 @@ def export(graph: Graph, path: Path) -> None:
                 graph.part,
                 tuple(graph.inputs.values()),
                 input_names=list(graph.inputs),
-                output_names=[graph.output],
+                output_names=list(graph.outputs),
                 dynamic_shapes=tuple(shapes[name] for name in graph.inputs),
                 dynamo=True,
                 verbose=False,

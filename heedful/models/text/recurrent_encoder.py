@@ -81,7 +81,7 @@ class SourceReader(nn.Module):
 
 def turned(x: Tensor, lengths: Tensor) -> Tensor:
     """Each sequence from its end to its beginning; padding stays behind it."""
-    at = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+    at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     back = torch.where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
     return x.gather(1, back[..., None].expand_as(x))
 

@@ -1,0 +1,130 @@
+"""Recurrent translators as ONNX graphs: the encoder, and one step of the decoder with the state that it hands on.
+
+A loop that is traced would be frozen at its length. So layers that read a source become ONNX's own operators, which
+know of lengths, and what writes is one step: whoever searches calls it again with the state that came out.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import Causal, Context, Everything, Padding
+from heedful.attention.recurrent_state import RecurrentState
+from heedful.blocks.recurrent import WEIGHTS, Recurrent
+from heedful.models.multimodal.composite import Composite
+from heedful.models.text.recurrent_decoder import RecurrentDecoder
+from heedful.models.text.recurrent_encoder import RecurrentEncoder
+
+BATCH, LENGTH, VERSION = 2, 3, 14  # of what is traced; and of the operators
+OPERATORS: Mapping[str, tuple[str, tuple[int, ...]]] = {  # ONNX's, and the order of its gates by the places of torch's
+    "rnn": ("RNN", (0,)),
+    "gru": ("GRU", (1, 0, 2)),
+    "lstm": ("LSTM", (0, 3, 1, 2)),
+}
+
+
+def serves(model: nn.Module) -> TypeGuard[Composite]:
+    """Whether a model is a recurrent encoder with a recurrent decoder."""
+    both = isinstance(model, Composite) and isinstance(model.encoder, RecurrentEncoder)
+    return both and isinstance(model.decoder, RecurrentDecoder)
+
+
+class OperatorLayers(nn.Module):
+    """Recurrent layers as ONNX's operators, each of whole sequences with their lengths: B T I -> B T M, B P L M."""
+
+    def __init__(self, layers: Recurrent) -> None:
+        super().__init__()
+        self.ways, self.width, self.depth = layers.ways, layers.width, layers.depth
+        self.operator, order = OPERATORS[layers.cell]
+        named = dict(layers.layers.named_parameters())
+        for layer in range(self.depth):
+            for weight in WEIGHTS:
+                each = [named[f"{weight}_l{layer}{back}"].detach() for back in ("", "_reverse")[: self.ways]]
+                parts = [torch.cat([one.chunk(len(order))[at] for at in order]) for one in each]
+                self.register_buffer(f"{weight}_{layer}", torch.stack(parts))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        ended = []
+        for layer in range(self.depth):
+            x, last = self.layer(x, lengths.int(), [self.get_buffer(f"{one}_{layer}") for one in WEIGHTS])
+            ended.append(last)
+        return x, torch.cat(ended, 2)
+
+    def layer(self, x: Tensor, lengths: Tensor, weights: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """One layer, both ways where it reads so: what it says, and its last state."""
+        read, recalled, *biases = weights
+        batch, length = x.shape[:2]
+        parts = 2 if self.operator == "LSTM" else 1
+        shapes = [(length, self.ways, batch, self.width), *[(self.ways, batch, self.width)] * parts]
+        attributes: dict[str, Any] = {"hidden_size": self.width}
+        attributes |= {"direction": "bidirectional" if self.ways == 2 else "forward"}
+        attributes |= {"linear_before_reset": 1} if self.operator == "GRU" else {}
+        said, *states = torch.onnx.ops.symbolic_multi_out(
+            self.operator,
+            (x.transpose(0, 1), read, recalled, torch.cat(biases, 1), lengths),
+            attrs=attributes,
+            dtypes=[x.dtype] * (1 + parts),
+            shapes=shapes,
+            version=VERSION,
+        )
+        return said.permute(2, 0, 1, 3).flatten(2), torch.stack(list(states)).permute(2, 0, 1, 3)
+
+
+class ReadsSource(nn.Module):
+    """A source in; what the decoder looks at, and the state that it begins with, out: B S -> B S M, B P L M."""
+
+    def __init__(self, model: Composite) -> None:
+        super().__init__()
+        self.model = copy.deepcopy(model)
+        self.model.encoder.reader.layers = OperatorLayers(model.encoder.reader.layers)
+
+    def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
+        context = self.model.context({"source": source})
+        across = context.sight(Causal().over(source[:, :1]))
+        return context.states, self.model.decoder.begun(context, across)
+
+
+class WritesToken(nn.Module):
+    """The newest token and the state before it in, with what it looks at and the source for its padding; out come the
+    scores of the next token, and the state to go on with: B 1, B P L M -> B V, B P L M."""
+
+    def __init__(self, model: Composite) -> None:
+        super().__init__()
+        self.model = copy.deepcopy(model)
+        layers = self.model.decoder.layers
+        self.model.decoder.layers = layers.definition() if isinstance(layers, Recurrent) else layers
+
+    def forward(
+        self, token: Tensor, state: Tensor, states: Tensor | None = None, source: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        memory, decoder = RecurrentState(), self.model.decoder
+        memory.hold(decoder, state)
+        lengths = None if source is None else (source != self.model.encoder.pad).sum(-1)
+        seen = state.new_zeros(token.shape[0], 1, 1) if states is None else states
+        context = Context(seen, Everything() if lengths is None else Padding(lengths))
+        return decoder.decode(token, context, memory)[:, -1], memory.sums[decoder]
+
+
+def graphs(model: Composite) -> dict[str, tuple[nn.Module, dict[str, Tensor], tuple[str, ...]]]:
+    """The files of a translator: what each holds, what it is given, and what comes out."""
+    weight, decoder = next(model.parameters()), model.decoder
+    source = torch.ones(BATCH, LENGTH, dtype=torch.long, device=weight.device)
+    given = {"token": source[:, :1], "state": weight.new_zeros(BATCH, *decoder.layers.shape)}
+    if decoder.spec.looks:
+        given["states"] = weight.new_zeros(BATCH, LENGTH, decoder.width)
+        if model.encoder.spec.context == "states":
+            given["source"] = source
+        else:
+            given["states"] = given["states"][:, :1]
+    return {
+        "encoder": (ReadsSource(model), {"source": source}, ("states", "state")),
+        "decoder": (WritesToken(model), given, ("scores", "next_state")),
+    }
+
+
+AXES = {"source": ("batch", "source"), "states": ("batch", "source"), "token": ("batch",), "state": ("batch",)}
