@@ -1,10 +1,11 @@
-"""Runs of the recurrence bench: recipes that are trained, gone on with or read where they are finished, and measured."""
+"""Runs of the recurrence bench: recipes that are trained, gone on with or read where finished, and measured."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -47,7 +48,9 @@ class Translated:
         found = ", ".join(f"{search} {score:.2f}" for search, score in self.bleu.items())
         groups = ", ".join(f"{words}: {score:.1f}" for words, score in self.by_length.items())
         times = ", ".join(f"{score:.1f} at {seconds:,.0f} s" for seconds, score in self.reached)
-        cost = f"{self.operations:.2e} FLOPs, {self.seconds:,.0f} s, {self.tokens_a_second:,.0f} tokens/s, {self.device}"
+        cost = (
+            f"{self.operations:.2e} FLOPs, {self.seconds:,.0f} s, {self.tokens_a_second:,.0f} tokens/s, {self.device}"
+        )
         return (
             f"{self.name}, seed {self.seed}, {self.weights:,} weights: BLEU {found}\n  by words: {groups}\n"
             f"  {cost}\n  on validation: {times}"
@@ -79,7 +82,7 @@ class Named:
         return {"case": f"names, {self.cell}, seed {self.seed}", **asdict(self)}
 
 
-def trained(recipe: str, changes: Sequence[str], folder: Path) -> tuple[RunSpec, dict[str, Any]]:
+def train_recipe(recipe: str, changes: Sequence[str], folder: Path) -> tuple[RunSpec, dict[str, Any]]:
     """A recipe trained in a folder, gone on with where it was killed, or read where it is finished."""
     asked = recipes.resolve(recipe, list(changes))
     return asked, run.train(asked, folder, (folder / SPEC).exists(), run.device())
@@ -87,17 +90,19 @@ def trained(recipe: str, changes: Sequence[str], folder: Path) -> tuple[RunSpec,
 
 def translate(name: str, recipe: str, changes: Sequence[str], folder: Path) -> Translated:
     """A translator, trained and measured on its test split."""
-    asked, came = trained(recipe, changes, folder)
+    asked, came = train_recipe(recipe, changes, folder)
     model, task = run.load_trained(folder)
     model.to(run.device())
     test, times = task.reopen(asked.data, asked.seed), rows(folder / "timing.jsonl")
     scores, groups = {}, {}
     for beams in (1, BEAMS):
         search = asked.decoding.model_copy(update={"beams": beams})
-        learned = replace(task.learned, search=search)
+        learned: Any = task.learned
+        learned = learned.searched_by(search)
         results = task.pipeline.results(model, test.test, learned, unheard)
         groups = {
-            words: bleu_of(some, learned) for words, some in by_words(list(zip(test.test, results, strict=True))).items()
+            words: bleu_of(some, learned)
+            for words, some in by_words(list(zip(test.test, results, strict=True))).items()
         }
         scores["greedy" if beams == 1 else f"beam {beams}"] = groups.pop("all")
     speed = median(one["samples_a_second"] for one in times) * tokens_of(task, test.train)
@@ -107,15 +112,13 @@ def translate(name: str, recipe: str, changes: Sequence[str], folder: Path) -> T
         if row["split"] == "valid"
     ]
     cost = {"operations": came["operations"], "seconds": times[-1]["seconds"], "device": times[-1]["device"]}
-    return Translated(
-        name, asked.seed, came["weights"], scores, groups, tokens_a_second=speed, reached=reached, **cost
-    )
+    return Translated(name, asked.seed, came["weights"], scores, groups, tokens_a_second=speed, reached=reached, **cost)
 
 
 def by_words(pairs: Sequence[Any]) -> dict[str, list[Any]]:
     """Samples with their results, all of them, and by how many words their sources have."""
     bounds = (0, *BOUNDS, 10**9)
-    names = [f"up to {BOUNDS[0]}", *(f"{low + 1} to {high}" for low, high in zip(BOUNDS, BOUNDS[1:], strict=False))]
+    names = [f"up to {BOUNDS[0]}", *(f"{low + 1} to {high}" for low, high in pairwise(BOUNDS))]
     made: dict[str, list[Any]] = {"all": list(pairs)}
     for name, low, high in zip([*names, f"above {BOUNDS[-1]}"], bounds, bounds[1:], strict=False):
         some = [pair for pair in pairs if low < len(pair[0].texts.source.split()) <= high]
@@ -140,7 +143,7 @@ def tell_names(cell: str, changes: Sequence[str], folder: Path) -> Named:
     """A cell that reads names, trained and measured."""
     from heedful.tasks.text.name_classification import GRADIENT
 
-    asked, came = trained("names", [f"model.cell={cell}", *changes], folder)
+    asked, came = train_recipe("names", [f"model.cell={cell}", *changes], folder)
     model, task = run.load_trained(folder)
     samples = task.reopen(asked.data, asked.seed).test
     scores = came["scores"]

@@ -41,7 +41,9 @@ class Steps:
         lines.append(f"  {'':18s}{heads}   path, and steps in a row, at {lengths[-1]:,}")
         for kind, times in self.seconds.items():
             path, row = STEPS[kind](lengths[-1])
-            lines.append(f"  {kind:18s}" + "".join(f"{1000 * times[n]:9.2f}" for n in lengths) + f"   {path:,}, {row:,}")
+            lines.append(
+                f"  {kind:18s}" + "".join(f"{1000 * times[n]:9.2f}" for n in lengths) + f"   {path:,}, {row:,}"
+            )
         return "\n".join(lines)
 
     def to_json(self, base: str) -> dict[str, Any]:

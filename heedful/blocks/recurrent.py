@@ -1,7 +1,7 @@
-"""Recurrent networks (RNN, GRU, LSTM): cells and stacks of them to read, and torch's fused kernels for the same sums.
+"""Recurrent networks (RNN, GRU, LSTM): cells and stacks to be read, and torch's fused kernels for the same sums.
 
-A state is one tensor, B P L M: the P parts of a cell's state (one, and for an LSTM its memory cell too) of all L layers,
-a layer that reads both ways counted twice. So whoever keeps it, such as a search, can take some of its rows.
+A state is one tensor, B P L M: the P parts of a cell's state (an LSTM has two) of all L layers, of which one that reads
+both ways counts twice. So whoever keeps it, such as a search, can take some of its rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_padded_sequence as pack
+from torch.nn.utils.rnn import pad_packed_sequence as unpack
 from torch.utils.flop_counter import register_flop_formula
 
 from heedful.blocks.block import Dropout
@@ -86,7 +87,7 @@ class LSTMCell(Cell):
 
 
 CELLS: Mapping[str, type[Cell]] = {"rnn": ElmanCell, "gru": GRUCell, "lstm": LSTMCell}
-FUSED: Mapping[str, type[nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+FUSED: Mapping[str, Any] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
 class Layers(nn.Module):
@@ -101,9 +102,9 @@ class Layers(nn.Module):
         """The shape of a sequence's state: parts, layers, width."""
         return CELLS[self.cell].parts, self.depth * self.ways, self.width
 
-    def zeros(self, x: Tensor) -> Tensor:
-        """The state with which sequences begin that nothing was read of: zeros."""
-        return x.new_zeros(x.shape[0], *self.shape)
+    def begun(self, x: Tensor, state: Tensor | None) -> Tensor:
+        """The state with which sequences begin: zeros where none is handed on."""
+        return x.new_zeros(x.shape[0], *self.shape) if state is None else state
 
 
 class RecurrentStack(Layers):
@@ -119,34 +120,33 @@ class RecurrentStack(Layers):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """What the last layer says at each step, and the state after the last: B T I -> B T M, B P L M."""
-        began = self.zeros(x) if state is None else state
-        there = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)
-        if lengths is not None:
-            there = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
-        ended = []
-        for layer in range(self.depth):
-            said = []
-            for way in range(self.ways):
-                at = layer * self.ways + way
-                made, last = run(self.cells[at], x, there, began[:, :, at], backwards=way == 1)
-                said.append(made)
-                ended.append(last)
-            x = torch.cat(said, -1)
-            x = x if layer == self.depth - 1 else self.drop(x)
-        return x, torch.stack(ended, 2)
+        lengths = x.new_full(x.shape[:1], x.shape[1]) if lengths is None else lengths
+        there, ended = torch.arange(x.shape[1], device=x.device) < lengths[:, None], []
+        for layer, each in enumerate(self.begun(x, state).split(self.ways, 2)):
+            x, last = self.layer(layer, self.drop(x) if layer else x, there, each)
+            ended.append(last)
+        return x, torch.cat(ended, 2)
+
+    def layer(self, layer: int, x: Tensor, there: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """What one layer says, of one way or of both, and its last state."""
+        cells = self.cells[layer * self.ways : (layer + 1) * self.ways]
+        ways = [run(cell, x, there, state[:, :, at], backwards=at == 1) for at, cell in enumerate(cells)]
+        return torch.cat([said for said, _ in ways], -1), torch.stack([last for _, last in ways], 2)
 
     def step(self, x: Tensor, state: Tensor) -> Tensor:
         """The state behind one more input, of what that says to the gates of the first layer: B G M, B P L M."""
         after: list[Tensor] = []
         for layer, cell in enumerate(self.cells):
-            read: Any = cell.read
-            x = read(self.drop(after[-1][:, 0])) if layer else x
+            assert isinstance(cell, Cell)
+            x = cell.read(self.drop(after[-1][:, 0])) if layer else x
             after.append(cell.step(x, state[:, :, layer]))
         return torch.stack(after, 2)
 
     def in_torch(self) -> dict[str, Tensor]:
         """Its weights by the names that torch.nn gives them, `weight_ih_l0_reverse`."""
-        return {self.name(at, one): self.cells[at].get_parameter(one) for at in range(len(self.cells)) for one in WEIGHTS}
+        return {
+            self.name(at, one): self.cells[at].get_parameter(one) for at in range(len(self.cells)) for one in WEIGHTS
+        }
 
     @torch.no_grad()
     def take_from(self, named: Mapping[str, Tensor]) -> None:
@@ -194,16 +194,21 @@ class Recurrent(Layers):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """What the last layer says at each step, and the state after the last: B T I -> B T M, B P L M."""
-        parts = (self.zeros(x) if state is None else state).permute(1, 2, 0, 3).contiguous()  # P L B M
-        given: Any = tuple(parts) if len(parts) > 1 else parts[0]
+        given = self.begun(x, state).permute(1, 2, 0, 3).contiguous()  # P L B M
         if lengths is None:
-            said, after = self.layers(x, given)
+            said, after = self.fused(x, given)
         else:
-            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-            said, after = self.layers(packed, given)
-            said, _ = pad_packed_sequence(said, batch_first=True, total_length=x.shape[1])
-        ended = torch.stack(after) if isinstance(after, tuple) else after[None]
-        return said, ended.permute(2, 0, 1, 3)
+            packed, after = self.fused(pack(x, lengths.cpu(), batch_first=True, enforce_sorted=False), given)
+            said, _ = unpack(packed, batch_first=True, total_length=x.shape[1])
+        return said, after.permute(2, 0, 1, 3)
+
+    def fused(self, x: Any, state: Tensor) -> tuple[Any, Tensor]:
+        """The same as torch takes it: an LSTM's state is a pair there, and that of all others a tensor."""
+        if len(state) == 1:
+            said, after = self.layers(x, state[0])
+            return said, after[None]
+        said, parts = self.layers(x, tuple(state))
+        return said, torch.stack(parts)
 
     def definition(self) -> RecurrentStack:
         """The same to be read, its weights taken over."""

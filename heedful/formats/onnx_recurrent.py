@@ -7,18 +7,17 @@ know of lengths, and what writes is one step: whoever searches calls it again wi
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from heedful.attention import Causal, Context, Everything, Padding
 from heedful.attention.recurrent_state import RecurrentState
-from heedful.blocks.recurrent import WEIGHTS, Recurrent
-from heedful.models.multimodal.composite import Composite
-from heedful.models.text.recurrent_decoder import RecurrentDecoder
-from heedful.models.text.recurrent_encoder import RecurrentEncoder
+from heedful.blocks.recurrent import WEIGHTS, Layers, Recurrent
+from heedful.models.encoder_protocol import Encoder
+from heedful.models.writer import Decoder
 
 BATCH, LENGTH, VERSION = 2, 3, 14  # of what is traced; and of the operators
 OPERATORS: Mapping[str, tuple[str, tuple[int, ...]]] = {  # ONNX's, and the order of its gates by the places of torch's
@@ -28,10 +27,28 @@ OPERATORS: Mapping[str, tuple[str, tuple[int, ...]]] = {  # ONNX's, and the orde
 }
 
 
-def serves(model: nn.Module) -> TypeGuard[Composite]:
-    """Whether a model is a recurrent encoder with a recurrent decoder."""
-    both = isinstance(model, Composite) and isinstance(model.encoder, RecurrentEncoder)
-    return both and isinstance(model.decoder, RecurrentDecoder)
+def serves(model: nn.Module) -> bool:
+    """Whether a model reads and writes by recurrent layers: an encoder of them, and a decoder of them."""
+    parts = dict(model.named_children())
+    reader, writer = parts.get("encoder"), parts.get("decoder")
+    if not isinstance(reader, Encoder) or not isinstance(writer, Decoder):
+        return False
+    return has_layers(reader) and isinstance(writer.memory(), RecurrentState)
+
+
+def has_layers(part: nn.Module) -> bool:
+    """Whether there are recurrent layers in a part."""
+    return any(isinstance(one, Layers) for one in part.modules())
+
+
+def with_layers(model: Any, side: str, make: Callable[[Recurrent], nn.Module]) -> Any:
+    """A copy of a model in which other layers stand in the places of the fused ones of one side."""
+    made = copy.deepcopy(model)
+    for part in list(getattr(made, side).modules()):
+        for name, child in list(part.named_children()):
+            if isinstance(child, Recurrent):
+                setattr(part, name, make(child))
+    return made
 
 
 class OperatorLayers(nn.Module):
@@ -78,10 +95,9 @@ class OperatorLayers(nn.Module):
 class ReadsSource(nn.Module):
     """A source in; what the decoder looks at, and the state that it begins with, out: B S -> B S M, B P L M."""
 
-    def __init__(self, model: Composite) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
-        self.model = copy.deepcopy(model)
-        self.model.encoder.reader.layers = OperatorLayers(model.encoder.reader.layers)
+        self.model = with_layers(model, "encoder", OperatorLayers)
 
     def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
         context = self.model.context({"source": source})
@@ -90,14 +106,14 @@ class ReadsSource(nn.Module):
 
 
 class WritesToken(nn.Module):
-    """The newest token and the state before it in, with what it looks at and the source for its padding; out come the
-    scores of the next token, and the state to go on with: B 1, B P L M -> B V, B P L M."""
+    """The newest token and the state before it in; out come scores of the next one and a state: B V, B P L M.
 
-    def __init__(self, model: Composite) -> None:
+    Where it looks at the source, it is given what there is to see, and the source itself for its padding.
+    """
+
+    def __init__(self, model: Any) -> None:
         super().__init__()
-        self.model = copy.deepcopy(model)
-        layers = self.model.decoder.layers
-        self.model.decoder.layers = layers.definition() if isinstance(layers, Recurrent) else layers
+        self.model = with_layers(model, "decoder", Recurrent.definition)
 
     def forward(
         self, token: Tensor, state: Tensor, states: Tensor | None = None, source: Tensor | None = None
@@ -110,7 +126,7 @@ class WritesToken(nn.Module):
         return decoder.decode(token, context, memory)[:, -1], memory.sums[decoder]
 
 
-def graphs(model: Composite) -> dict[str, tuple[nn.Module, dict[str, Tensor], tuple[str, ...]]]:
+def graphs(model: Any) -> dict[str, tuple[nn.Module, dict[str, Tensor], tuple[str, ...]]]:
     """The files of a translator: what each holds, what it is given, and what comes out."""
     weight, decoder = next(model.parameters()), model.decoder
     source = torch.ones(BATCH, LENGTH, dtype=torch.long, device=weight.device)

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 OBJECTIVES: Registry[type[Objective[Any]]] = Registry(
     "objective",
     "heedful.objectives",
-    {"scheduled_sampling": "heedful.objectives.scheduled_sampling:ScheduledSampling"},
+    {
+        "scheduled_sampling": "heedful.objectives.scheduled_sampling:ScheduledSampling",
+    },
 )
 
 

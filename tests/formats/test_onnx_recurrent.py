@@ -13,7 +13,7 @@ from heedful.models.specs import SPECIAL
 
 VOCAB, NEW = 17, 7
 KINDS = {  # an export takes seconds: these have every part, and tell every gate from the others
-    "looking back at states of both ways": ("lstm", "general", {"context": "states", "depth": 2}),
+    "looking back at states of both ways": ("lstm", "general", {"context": "states", "depth": 1}),
     "going on from the last state, read backwards": (
         "gru",
         "none",

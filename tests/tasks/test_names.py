@@ -21,7 +21,9 @@ HOME = os.environ.get("HEEDFUL_DATA")
 @pytest.fixture
 def lists(tmp_path):
     """Two languages: a name that is written thrice, another that both have, and what is no list."""
-    made = ["".join(pair) for pair in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ" * 2, "abcdefghijklmnopqrstuvwxyz" * 2, strict=True)]
+    made = [
+        "".join(pair) for pair in zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ" * 2, "abcdefghijklmnopqrstuvwxyz" * 2, strict=True)
+    ]
     left = [f"{name}{end}" for name in made[:26] for end in "xyz"]
     (tmp_path / "Left.txt").write_text("\n".join(["Émile", "émile ", "E\u0301mile", "Both", *left]) + "\n")
     (tmp_path / "Right.txt").write_text("\n".join(["BOTH", "", *[f"{name}o" for name in left]]) + "\n")

@@ -12,7 +12,7 @@ from heedful.decoding.greedy import greedy
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.models.specs import SPECIAL
-from heedful.models.text.recurrent_encoder import turned
+from heedful.models.text.recurrent_encoder import turn_back
 from heedful.objectives.scheduled_sampling import ScheduledSampling, mix_targets
 from heedful.objectives.seq2seq import TeacherForcing
 from heedful.pipelines.translation_pipeline import align_words
@@ -90,7 +90,7 @@ def test_prompts_of_unequal_length_are_continued_as_each_alone(decoder):
 
 def test_each_row_is_turned_within_its_length():
     x = torch.arange(8.0).view(2, 4, 1)
-    assert turned(x, torch.tensor([4, 2]))[..., 0].tolist() == [[3, 2, 1, 0], [5, 4, 6, 7]]
+    assert turn_back(x, torch.tensor([4, 2]))[..., 0].tolist() == [[3, 2, 1, 0], [5, 4, 6, 7]]
 
 
 def test_the_last_state_of_an_alike_encoder_is_the_first_of_the_decoder_as_it_is():

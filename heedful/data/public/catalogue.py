@@ -180,4 +180,6 @@ NAMES = PublicSet(
     ),
 )
 
-PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17, NAMES)}
+PUBLIC = {
+    public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17, NAMES)
+}

@@ -34,7 +34,7 @@ class PublicNames(Bounded, Divided, Reader):
     """A public set of such lists."""
 
     def read(self, seed: int) -> WordSplits:
-        return divided(names_in(download.home(self.name)), self.name, self.split_seed)
+        return hold_out(names_in(download.home(self.name)), self.name, self.split_seed)
 
 
 class NameLists(Bounded, Divided, Files):
@@ -42,7 +42,7 @@ class NameLists(Bounded, Divided, Files):
 
     def sample(self, given: Pair | Sequence[str]) -> Pair:
         """A name and its language."""
-        return given if isinstance(given, Pair) else Pair(*given)
+        return given if isinstance(given, Pair) else Pair(given[0], given[1])
 
     def from_memory(self, samples: object) -> WordSplits:
         """Names, each with its language."""
@@ -51,7 +51,7 @@ class NameLists(Bounded, Divided, Files):
     def read(self, seed: int) -> WordSplits:
         given = (self.train, self.valid, self.test) if self.name == "files" else (self.name, None, None)
         if given[1:] == (None, None):
-            return divided(names_in(folder_of(given[0])), str(given[0]), self.split_seed)
+            return hold_out(names_in(folder_of(given[0])), str(given[0]), self.split_seed)
         return by_letters(Splits(*(names_in(folder_of(one)) if one is not None else [] for one in given)))
 
 
@@ -85,7 +85,7 @@ def names_in(folder: Path) -> list[Pair]:
     return list(found.values())
 
 
-def divided(names: list[Pair], what: str, seed: int) -> WordSplits:
+def hold_out(names: list[Pair], what: str, seed: int) -> WordSplits:
     """Names of which a tenth is held out to choose by and a tenth to test on; what is spelt alike is on one side."""
     made = divide_samples(names, lambda one: same_spelling(one.source), what, seed)
     few = f"{what} has too few names of each class"

@@ -10,10 +10,10 @@ from pydantic import model_validator
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from heedful.attention import Causal, Context, CrossAttention, Everything, Memory, Sight
+from heedful.attention import Causal, Context, Everything, Memory, Sight
 from heedful.attention.recurrent_state import RecurrentState
 from heedful.blocks.block import Dropout
-from heedful.blocks.recurrent import Recurrent, RecurrentStack
+from heedful.blocks.recurrent import Cell, Recurrent, RecurrentStack
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.blueprint import Blueprint
@@ -53,7 +53,9 @@ class RecurrentDecoderSpec(RecurrentSpec):
     def _attention_can_be_made(self) -> Self:
         word = part_words.parse(self.mechanism)[0]
         if word in (*part_tables.MASKS, *part_tables.PAIRS):
-            raise ValueError(f"model.mechanism={word} is of a sequence that looks at itself; use additive, dot, general")
+            raise ValueError(
+                f"model.mechanism={word} is of a sequence that looks at itself; use additive, dot, general"
+            )
         if not self.looks and (self.heads > 1 or self.order == "before"):
             raise ValueError("a decoder that never looks has no heads and no order of looking; leave them out")
         if self.looks:
@@ -99,7 +101,9 @@ class RecurrentDecoder(Decoder):
         assert memory is None or isinstance(memory, RecurrentState), "a recurrent decoder hands out its own memory"
         sight = Causal().over(tokens, memory, positions=positions)
         across, x = context.sight(sight), self.drop(self.inputs(tokens))
-        state = self.begun(context, across) if memory is None else memory.recall(self, lambda: self.begun(context, across))
+        state = (
+            self.begun(context, across) if memory is None else memory.recall(self, lambda: self.begun(context, across))
+        )
         there = None if sight.counted else (sight.rows >= 0).expand(tokens.shape)
         asked, said, state = self.walk(x, state, there, context.kept() if context.made is None else context, across)
         if memory is not None:
@@ -143,8 +147,10 @@ class RecurrentDecoder(Decoder):
 
     def looking_step(self, x: Tensor, context: Context, across: Sight) -> Step:
         """The same, where the state before it looks first; what words say to the gates is made of all at once."""
-        assert isinstance(self.layers, RecurrentStack) and self.cross is not None
-        cell, project, join = self.layers.cells[0], self.cross.project, self.cross.join
+        layers = self.layers
+        assert isinstance(layers, RecurrentStack) and self.cross is not None
+        cell, project, join = layers.cells[0], self.cross.project, self.cross.join
+        assert isinstance(cell, Cell)
         of_word, of_seen = cell.weight_ih.split([x.shape[-1], self.spec.width], 1)
         words = linear(x, of_word, cell.bias_ih)  # B T (G M)
         sight = across.at(across.rows.new_tensor([x.shape[1] - 1]))  # every row of a sequence sees the same
@@ -154,7 +160,7 @@ class RecurrentDecoder(Decoder):
         def step(at: int, state: Tensor) -> Tensor:
             seen = join(look(project.queries(state[:, :1, -1], sight), k, v, sight))[:, 0]
             gates = words[:, at] + linear(seen, of_seen)
-            return self.layers.step(gates.unflatten(-1, (cell.gates, -1)), state)
+            return layers.step(gates.unflatten(-1, (cell.gates, -1)), state)
 
         return step
 

@@ -15,7 +15,7 @@ from heedful.blocks.recurrent import CELLS, Recurrent
 from heedful.models.docked_cases import Sources
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
-from heedful.models.specs import Count, Share, Spec
+from heedful.models.specs import PAD, Count, Share, Spec
 
 CellWord = Literal["rnn", "gru", "lstm"]
 
@@ -75,11 +75,11 @@ class SourceReader(nn.Module):
     def forward(self, tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """The state behind each token, where that stands, and the last of all layers: B S M, B P L M."""
         x = self.drop(self.table(tokens))
-        states, last = self.layers(turned(x, lengths) if self.reverse else x, lengths)
-        return self.drop(turned(states, lengths) if self.reverse else states), last
+        states, last = self.layers(turn_back(x, lengths) if self.reverse else x, lengths)
+        return self.drop(turn_back(states, lengths) if self.reverse else states), last
 
 
-def turned(x: Tensor, lengths: Tensor) -> Tensor:
+def turn_back(x: Tensor, lengths: Tensor) -> Tensor:
     """Each sequence from its end to its beginning; padding stays behind it."""
     at = torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1)
     back = torch.where(at < lengths[:, None], lengths[:, None] - 1 - at, at)
@@ -105,7 +105,7 @@ class RecurrentEncoder(Encoder):
         return self.encode({"source": source}).states
 
     def encode(self, batch: Mapping[str, Tensor]) -> Context:
-        lengths = (batch["source"] != self.pad).sum(-1)
+        lengths = (batch["source"] != PAD).sum(-1)
         states, last = self.reader(batch["source"], lengths)
         if self.spec.context == "last":
             return Context(last.flatten(1)[:, None], Everything())
