@@ -58,7 +58,7 @@ TASK = Task(
     pipeline=Translating("a sentence", KnownText(blank=True)),
     table=WrittenSamples("Sentences it never saw", target="reference"),
     views=(word_alignments,),
-    families=("transformer", "composite"),
+    families=("transformer",),
     wants=Writer,
     reads=frozenset({"source"}),
     shown=2,
