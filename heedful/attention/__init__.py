@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heedful.attention.context import Context
     from heedful.attention.grid.gated_positional import GatedAttention
     from heedful.attention.grid.grid_sight import GridSight, Rotary2D
-    from heedful.attention.grid.table_attention import TableAttention
+    from heedful.attention.grid.relative_position_attention import TableAttention
     from heedful.attention.grid.windows import WindowAttention
     from heedful.attention.heads.collaborative import Collaborative
     from heedful.attention.heads.routed import Routed

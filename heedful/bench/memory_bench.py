@@ -68,7 +68,7 @@ def compare(rows: int = 8) -> Iterator[Compared]:
 def translator(run: RunSpec) -> Compared:
     """Two steps of a recipe on its widest batch."""
     task, splits = TASKS[run.task].open(run.data, run.seed)
-    spec = suit_spec(run, task)
+    task, spec = suit_spec(run, task)
     run = run.model_copy(update={"training": run.training.model_copy(update={"parallel": "none"})})
     with memory_estimate.imagine_processes(1):
         need = memory_estimate.measure_need(run, task, splits, spec, 1)
@@ -80,7 +80,7 @@ def translator(run: RunSpec) -> Compared:
         for _ in range(2):
             loop.step(loop.portions.of(samples))
 
-    return Compared(f"{run.model.get('family', task.family)}, base", need.peak, on_gpu(steps))
+    return Compared(f"{run.model.get('family', task.families[0])}, base", need.peak, on_gpu(steps))
 
 
 def decoder(rows: int) -> Compared:

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from heedful import terminal
 from heedful.cli.arguments import Asking, is_text
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
+from heedful.interrupts import stopping
 from heedful.terminal import note, say
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]  # typer does not show this one of its own click
@@ -97,7 +98,7 @@ def version(version: bool = typer.Option(False, "--version", help="Say which ver
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C."""
+    """Runs the program. Status: 0, 1 for a failure, 2 for bad input, 130 for Ctrl-C, SIGTERM and SIGHUP."""
     terminal.hold()
     try:
         run(arguments)
@@ -117,7 +118,7 @@ def run(arguments: list[str] | None) -> None:
     warnings.filterwarnings("ignore", "Image size .* decompression bomb")  # Pillow's; such images are refused
     command, given = typer.main.get_command(app), sys.argv[1:] if arguments is None else arguments
     try:
-        with command.make_context("heedful", texts(given)) as context:  # and not `main`, which has its own statuses
+        with stopping(), command.make_context("heedful", texts(given)) as context:  # `main` has statuses of its own
             command.invoke(context)
         sys.exit(0)
     except UsageError as error:

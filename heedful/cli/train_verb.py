@@ -29,7 +29,7 @@ def train(
     path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
     `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
     """
-    from heedful.training import run, run_folder, signals
+    from heedful.training import run, run_folder
     from heedful.training.distributed import ranks as parallel
     from heedful.training.loop import Interrupted
     from heedful.training.spec import recipes
@@ -37,7 +37,7 @@ def train(
     changes, folder = changes or [], out or Path("runs") / Path(recipe).stem
     already = (folder / run_folder.RESULT).exists()
     try:
-        with signals.stopping(), parallel.join_processes(device == "cpu") as ranks:
+        with parallel.join_processes(device == "cpu") as ranks:
             place = parallel.own_device(run.device(device))
             spec = recipes.resolve(recipe, changes)
             asked = [recipes.parse(change)[0] for change in changes] if recipe in recipes.names() else None

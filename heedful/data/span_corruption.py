@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data.collate import Ids
-from heedful.data.crops import Whole
+from heedful.data.token_crops import Whole
 from heedful.errors import Refusal
 
 SPAN = 3  # tokens of a gap, on average

@@ -51,6 +51,19 @@ def with_layers(model: Any, side: str, make: Callable[[Recurrent], nn.Module]) -
     return made
 
 
+SAMPLE = """tokenizer = Tokenizer.from_file(str(here / "tokenizer.json"))
+read, write = (onnxruntime.InferenceSession(here / f"{{name}}_model.onnx") for name in ("encoder", "decoder"))
+source, ids = np.array([[*tokenizer.encode(sys.argv[1]).ids, {end}]]), [{begin}]
+states, state = read.run(None, {{"input_ids": source}})
+kept = {{"encoder_hidden_states": states, "encoder_attention_mask": np.ones_like(source)}}
+while ids[-1] != {end} and len(ids) < 99:
+    given = {{"input_ids": np.array([ids[-1:]]), "state": state, **kept}}
+    scores, state = write.run(None, {{one.name: given[one.name] for one in write.get_inputs()}})
+    ids.append(int(scores[0].argmax()))
+print(tokenizer.decode(ids[1:]))
+"""
+
+
 class OperatorLayers(nn.Module):
     """Recurrent layers as ONNX's operators, each of whole sequences with their lengths: B T I -> B T M, B P L M."""
 
@@ -93,22 +106,22 @@ class OperatorLayers(nn.Module):
 
 
 class ReadsSource(nn.Module):
-    """A source in; what the decoder looks at, and the state that it begins with, out: B S -> B S M, B P L M."""
+    """A source in, padded behind its end; what there is to see, and the first state, out: B S -> B S M, B P L M."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = with_layers(model, "encoder", OperatorLayers)
 
-    def forward(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        context = self.model.context({"source": source})
-        across = context.sight(Causal().over(source[:, :1]))
+    def forward(self, input_ids: Tensor) -> tuple[Tensor, Tensor]:
+        context = self.model.context({"source": input_ids})
+        across = context.sight(Causal().over(input_ids[:, :1]))
         return context.states, self.model.decoder.begun(context, across)
 
 
 class WritesToken(nn.Module):
     """The newest token and the state before it in; out come scores of the next one and a state: B V, B P L M.
 
-    Where it looks at the source, it is given what there is to see, and the source itself for its padding.
+    Where it looks at the source, it is given what there is to see, and which of it is there.
     """
 
     def __init__(self, model: Any) -> None:
@@ -116,31 +129,41 @@ class WritesToken(nn.Module):
         self.model = with_layers(model, "decoder", Recurrent.definition)
 
     def forward(
-        self, token: Tensor, state: Tensor, states: Tensor | None = None, source: Tensor | None = None
+        self,
+        input_ids: Tensor,
+        state: Tensor,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         memory, decoder = RecurrentState(), self.model.decoder
         memory.hold(decoder, state)
-        lengths = None if source is None else (source != self.model.encoder.pad).sum(-1)
-        seen = state.new_zeros(token.shape[0], 1, 1) if states is None else states
-        context = Context(seen, Everything() if lengths is None else Padding(lengths))
-        return decoder.decode(token, context, memory)[:, -1], memory.sums[decoder]
+        seen = state.new_zeros(state.shape[0], 1, 1) if encoder_hidden_states is None else encoder_hidden_states
+        there = None if encoder_attention_mask is None else Padding(encoder_attention_mask.sum(-1))
+        scores = decoder.decode(input_ids, Context(seen, there or Everything()), memory)
+        return scores[:, -1], memory.sums[decoder]
 
 
 def graphs(model: Any) -> dict[str, tuple[nn.Module, dict[str, Tensor], tuple[str, ...]]]:
     """The files of a translator: what each holds, what it is given, and what comes out."""
     weight, decoder = next(model.parameters()), model.decoder
     source = torch.ones(BATCH, LENGTH, dtype=torch.long, device=weight.device)
-    given = {"token": source[:, :1], "state": weight.new_zeros(BATCH, *decoder.layers.shape)}
+    given = {"input_ids": source[:, :1], "state": weight.new_zeros(BATCH, *decoder.layers.shape)}
     if decoder.spec.looks:
-        given["states"] = weight.new_zeros(BATCH, LENGTH, decoder.width)
-        if model.encoder.spec.context == "states":
-            given["source"] = source
-        else:
-            given["states"] = given["states"][:, :1]
+        every = model.encoder.spec.context == "states"
+        given["encoder_hidden_states"] = weight.new_zeros(BATCH, LENGTH if every else 1, decoder.width)
+        given |= {"encoder_attention_mask": source} if every else {}
     return {
-        "encoder": (ReadsSource(model), {"source": source}, ("states", "state")),
-        "decoder": (WritesToken(model), given, ("scores", "next_state")),
+        "encoder_model": (ReadsSource(model), {"input_ids": source}, ("last_hidden_state", "state")),
+        "decoder_model": (WritesToken(model), given, ("logits", "next_state")),
     }
 
 
-AXES = {"source": ("batch", "source"), "states": ("batch", "source"), "token": ("batch",), "state": ("batch",)}
+def axes(name: str, model: Any) -> dict[str, tuple[str, ...]]:
+    """Which axes of what a file is given may be of any size."""
+    if name == "encoder_model":
+        return {"input_ids": ("batch", "source")}
+    along = ("batch", "source") if model.encoder.spec.context == "states" else ("batch",)
+    return {"input_ids": ("batch",), "state": ("batch",)} | dict.fromkeys(SEEN, along)
+
+
+SEEN = ("encoder_hidden_states", "encoder_attention_mask")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from heedful.inputs.image_input import Images, Processor, Standard, TimmProcessor, TransformersProcessor
     from heedful.inputs.patches import ConvolvedPatches, OverlappingPatches, Patches, ResNetPatches
     from heedful.inputs.positions import Learned, Network, NoPosition, Position, Sine, SineBeside, SineHalves
-    from heedful.inputs.sentence_input import Sentences
+    from heedful.inputs.sentence_pair_input import Sentences
     from heedful.inputs.token_input import NormedTokens, Tokens
     from heedful.inputs.vector_input import Vectors
 

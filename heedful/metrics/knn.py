@@ -1,4 +1,4 @@
-"""k-nearest-neighbour accuracy: how often the images nearest to one, by their vectors, are of its class."""
+"""k-nearest-neighbour accuracy: how often the nearest images, by their vectors, vote for the right class."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ MEANING = "less error than the plainest guess"
 
 @dataclass
 class ForecastErrors(Metric[Any]):
-    """What forecasts miss, kept until all are there: samples have a past and a future, results their steps."""
+    """The errors of forecasts, kept until all are there: samples have a past and a future, results their steps."""
 
     ours: list[NDArray[np.float32]] = field(default_factory=list)
     naive: list[NDArray[np.float32]] = field(default_factory=list)
@@ -64,7 +64,7 @@ Pair = tuple[float, float]  # the error of what was made, and that of a plain gu
 
 
 def skill_of(pairs: Sequence[Pair]) -> float:
-    """By how much less the errors are than those of plain guesses, as a share of these."""
+    """Skill: the share by which the errors are smaller than those of plain guesses."""
     return 1 - sum(made for made, _ in pairs) / max(1e-12, sum(plain for _, plain in pairs))
 
 

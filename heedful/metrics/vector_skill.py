@@ -1,4 +1,4 @@
-"""Skill of word vectors: how much better they foretell which words stand near each other than a plain guess."""
+"""Skill of word vectors: how much better than a plain guess they predict which words stand near each other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Moments = tuple[float, ...]  # sums of weights, and of what is said and wanted b
 
 @dataclass
 class SkipGramSkill(OfTokens):
-    """How much less is lost on pairs of words than by who looks at none."""
+    """Skill: by how much the loss on pairs of words is below that of a guess that looks at neither word."""
 
     names: ClassVar[tuple[str, ...]] = ("skill",)
     share: ClassVar[bool] = True
@@ -74,5 +74,5 @@ class CountSkill(Metric[Any]):
 
 
 def blind(negatives: int) -> float:
-    """The loss of who knows how many words are by chance, and looks at none: one near word in so many and one."""
+    """The loss of a guess that knows only how many words are drawn: one true neighbour beside so many random words."""
     return math.log(1 + negatives) + negatives * math.log(1 + 1 / negatives)

@@ -79,6 +79,9 @@ def unknown_key(key: str, kind: type[BaseModel]) -> Refusal:
         if (names := renames_of(family)).get(last) in kind.model_fields:
             return Refusal(f"{key} is called {'.'.join((*above, names[last]))} now; write that")
         if last in SHARED:
+            if parts := [name for name, field in kind.model_fields.items() if spec_within(field.annotation) is Spec]:
+                cure = " or ".join(".".join((*above, part, last)) for part in parts)
+                return Refusal(f"the family {family} has no {key}, but its parts may; give {cure}")
             return Refusal(f"the family {family} has nothing that {key} could change; leave it out")
     known = [".".join((*above, name)) for name in kind.model_fields]
     inner = {name: spec_within(field.annotation) for name, field in kind.model_fields.items()}

@@ -21,7 +21,7 @@ from heedful.models.numerics import device_of, precise
 from heedful.models.vision.autoformer_nas import AutoFormer, AutoFormerSpec, Choice, choice, weights
 from heedful.objectives.image_classification import judge_scores, of_each
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.pipelines.image_learned import ImageClasses, Searched
+from heedful.pipelines.image_preprocessing import ImageClasses, Searched
 
 GENERATIONS, KEPT, BORN = 5, 6, 10  # of the search: how often, how many live on, and how many are new each time
 CHANGED = 0.3  # how likely each number of a child is another

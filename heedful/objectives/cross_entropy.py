@@ -1,4 +1,4 @@
-"""Cross-entropy over a vocabulary, made in pieces: the scores of a batch are its largest tensor by far."""
+"""Cross-entropy over a vocabulary, computed piece by piece, because the scores of a batch are its largest tensor."""
 
 from __future__ import annotations
 

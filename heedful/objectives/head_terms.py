@@ -1,4 +1,4 @@
-"""Losses on heads, for any objective: they look while it judges, and what they see carries gradient."""
+"""Losses on attention heads, beside any objective: they see the attention weights, with their gradient."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Losses = dict[str, Loss]
 
 @dataclass(frozen=True)
 class HeadTerms:
-    """What losses on heads weigh, whatever the task; 0 is nothing."""
+    """The weights of the losses on heads, the same for every task; 0 leaves a loss out."""
 
     disagreement: Weight = 0.0  # of heads with one another: what it costs that two look at the same (Li et al., 2018)
     guided: Weight = 0.0  # what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
@@ -67,7 +67,7 @@ class HeadTerms:
         return found | self.patterns(seen, primary(found).count)
 
     def patterns(self, seen: Seen, count: Tensor) -> Losses:
-        """What heads cost that look at the same, or elsewhere than they are told to, as a mean over layers."""
+        """The losses of heads that look at the same places, or stray from given patterns: a mean over layers."""
         made = {}
         if self.disagreement:
             apart = [HEAD_LOSSES["disagreement"](seen.weights(path), seen.sight(path)) for path in seen.paths]

@@ -14,7 +14,7 @@ from heedful.errors import Refusal
 from heedful.models.numerics import precise
 from heedful.models.vision.vit import PatchSpec
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.pipelines.image_learned import ImageClasses
+from heedful.pipelines.image_preprocessing import ImageClasses
 
 
 @runtime_checkable
@@ -65,7 +65,7 @@ def judge_scores(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: 
 def distil(
     model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
 ) -> Tensor:
-    """Half by the answers, which the class token learns, half by what a teacher says, which another token learns.
+    """Distillation: the class token learns the labels, another token learns what a teacher says; each counts half.
 
     DeiT's hard distillation (Touvron et al., 2021): the teacher sees the very images, varied and mixed.
     """

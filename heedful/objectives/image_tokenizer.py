@@ -1,4 +1,4 @@
-"""Discrete autoencoding (dVAE): visual tokens are chosen, and the image is drawn of them."""
+"""Discrete autoencoding (dVAE): visual tokens are chosen, and the image is decoded from them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from heedful.models.numerics import precise
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_classification import of_each
 from heedful.objectives.objective import Loss, Objective
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 
 EVEN = 0.02  # how much it counts that all tokens are used, beside the error of the pixels
 
 
 @dataclass(frozen=True)
 class DrawnTokens(Objective[ImageLearned]):
-    """The squared error of what is drawn of visual tokens, and how unevenly these are used."""
+    """The squared error of the reconstruction, and a penalty where visual tokens are used unevenly."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         model = cast(DVAE, model)

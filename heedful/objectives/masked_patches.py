@@ -18,7 +18,7 @@ from heedful.models.vision.dvae import DVAE
 from heedful.models.vision.mae import MAE
 from heedful.objectives.image_classification import of_each
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 
 PIXELS, TOKENS = 40, 41  # purposes of dice
 COARSE = 3  # cells along the side of the noise whose heights are hidden: patches that stand together go together

@@ -17,7 +17,7 @@ from heedful.models.vision.dino import DINO, DINOSpec, crowding
 from heedful.objectives.image_classification import of_each
 from heedful.objectives.masked_patches import dice_in
 from heedful.objectives.objective import Loss, Objective
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 
 LEAST = 0.25  # of the most that a small view shows of an image, what it shows at least
 SIDE = 0.45  # of a small view, of the image's

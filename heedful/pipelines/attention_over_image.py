@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import TypeGuard, cast
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from heedful.looking.maps import Map, maps_of_seen
 from heedful.looking.overlay import Overlay
 from heedful.looking.page import Example, Section
 from heedful.looking.rollout import FUSED, rollout, share
+from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.vision.mae import MAE
 from heedful.models.vision.vit import PatchSpec, ViT
 
@@ -29,6 +30,11 @@ TOLD = ROLLOUT, SEGMENTS  # of these a report tells
 MEANT = "mean over all patches"
 WHO = "class", "distillation"  # tokens that answer, by their place
 DISCARD = 0.5  # of the weights, in the rollouts that are shown beside the plain one
+
+
+def sees_patches(model: nn.Module) -> TypeGuard[ViT]:
+    """Whether a model makes tokens of the patches of an image, which all see one another."""
+    return isinstance(model, ImageEncoder) and isinstance(getattr(model, "spec", None), PatchSpec)
 
 
 def words_of(model: nn.Module, shape: Shape) -> list[str]:
@@ -42,7 +48,7 @@ def words_of(model: nn.Module, shape: Shape) -> list[str]:
 
 def maps_of(model: nn.Module, seen: Seen, images: Tensor) -> tuple[Map, ...]:
     """All that was seen of one image (1 C H W); of a model that looks within windows, the mean over its windows."""
-    if isinstance(model, ViT):
+    if sees_patches(model):
         tokens = words_of(model, model.inputs.shape(images))
         alone = tokens[model.spec.first :]  # which look at each other where no class token stands before them yet
         early = [f"encoder.blocks.{at}." for at in range(getattr(model.spec, "local_up_to_layer", 0))]
@@ -76,7 +82,7 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
 
     `images` (1 C H W), as the model takes it, shows which patches speak for the answer, where there is one.
     """
-    if not isinstance(model, ViT):
+    if not sees_patches(model):
         return ()
     image, shape = pixels.transpose(1, 2, 0), model.inputs.shape(images)
     maps = place_maps(maps, model)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from torch import Tensor
-
-from heedful.data.images import npy_pictures
 from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, picture, view
 from heedful.data.images.gallery import Gallery, Picture, Pixels
+from heedful.data.images.held_pictures import natural_pixels
 from heedful.errors import Refusal
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import nonempty
 
 LARGE = 256  # pixels along the side of a picture that people look at
@@ -34,24 +31,12 @@ def pixels_at(given: Any, size: Size, learned: ImageLearned, wanted: str) -> Pix
         return picture(source_of(nonempty(given, wanted)), size, learned.processor)
     if isinstance(given, Path):
         return picture(given, size, learned.processor)
-    return fit_array(array_of(given, size.channels, wanted), size, learned.processor)
+    return fit_array(natural_pixels(given, size.channels), size, learned.processor)
 
 
 def source_of(given: str | Path) -> str | Path:
     """A path, or the text that holds a picture itself."""
     return given if isinstance(given, str) and given.startswith(INLINE) else Path(given)
-
-
-def array_of(given: Any, channels: int, wanted: str) -> Pixels:
-    """An array or a tensor as levels from 0 to 255: C H W; numbers with a dot go from 0 to 1."""
-    if not isinstance(given, Tensor | np.ndarray):
-        raise Refusal(f"an input is a {type(given).__name__}, and no image; give {wanted}, an array or a tensor")
-    numbers = given.detach().cpu().numpy() if isinstance(given, Tensor) else given
-    if numbers.dtype.kind == "f":
-        numbers = np.rint(numbers.clip(0, 1) * 255).astype(np.uint8)
-    if numbers.dtype != np.uint8:
-        raise Refusal(f"the numbers of an image are {numbers.dtype}; give whole ones of 8 bits, or those from 0 to 1")
-    return np.ascontiguousarray(npy_pictures.channels_first(numbers, channels))
 
 
 def picture_name(given: Any, learned: ImageLearned) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from torch import Tensor, nn
 
@@ -15,19 +15,34 @@ from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.numerics import unit
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Generation, Heard, Pipeline, unheard
+from heedful.pipelines.pipeline import Generation, Heard, Pipeline, Search, unheard
 from heedful.results import Result, Text
 
 if TYPE_CHECKING:
     from heedful.looking.alignment import Alignment
 
 
+@dataclass(frozen=True, eq=False)
 class Use:
-    """What a model is used for: how it is asked and looked into, and what is kept of that beside it."""
+    """What a model is used for: how it is asked and looked into, and what is kept of that beside it.
 
-    def __init__(self, name: str, pipeline: Pipeline[Any], learned: Learned) -> None:
-        self.name, self.pipeline, self.learned = name, pipeline, learned
-        self.tell: Heard = unheard  # hears how many more samples are answered
+    It is never changed: what it hears of a model or of other data is told to another one, which it gives.
+    """
+
+    record: Any  # a task, or a use of models from elsewhere: its name and its pipeline
+    learned: Any  # of the kind that the record names
+    tell: Heard = unheard  # hears how many more samples are answered
+
+    @property
+    def name(self) -> str:
+        """What the record is called."""
+        return str(self.record.name)
+
+    @property
+    def pipeline(self) -> Pipeline[Any]:
+        """How a model is asked."""
+        pipeline: Pipeline[Any] = self.record.pipeline
+        return pipeline
 
     @property
     def input(self) -> str:
@@ -42,27 +57,37 @@ class Use:
     @property
     def decoding(self) -> Decoding:
         """How answers are searched for."""
-        return self.learned.decoding
+        decoding: Decoding = self.learned.decoding
+        return decoding
 
-    @decoding.setter
-    def decoding(self, decoding: Decoding) -> None:
-        self.learned = self.learned.searched_by(decoding)
+    def searched_by(self, decoding: Decoding) -> Self:
+        """The same, with answers searched for in another way."""
+        return replace(self, learned=self.learned.searched_by(decoding))
 
     def facts(self) -> dict[str, Any]:
         """What the data say of the model."""
-        return self.learned.facts()
+        facts: dict[str, Any] = self.learned.facts()
+        return facts
 
-    def suits(self, spec: Spec) -> None:
-        """Hears of its model; one that cannot be used so is refused."""
-        self.learned = self.learned.suited(spec)
+    def suited(self, spec: Spec) -> Self:
+        """The same, for a model; one that cannot be used so is refused."""
+        return replace(self, learned=self.learned.suited(spec))
 
-    def adopt(self, spec: Spec) -> None:
-        """Hears from a trained model how its inputs are prepared, where a folder from elsewhere says it."""
-        self.learned = self.learned.adopted(spec)
+    def adopted(self, spec: Spec) -> Self:
+        """The same, with inputs prepared as a trained model does it, where a folder from elsewhere says how."""
+        return replace(self, learned=self.learned.adopted(spec))
 
     def predict(self, model: nn.Module, inputs: Iterable[Any]) -> Iterator[Result]:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
+
+    def ask(self, model: nn.Module, inputs: Iterable[Any], search: Search | None = None) -> Iterator[Sequence[Result]]:
+        """The answers to each input, in order; to one that cannot be read, why."""
+        return self.pipeline.ask(model, inputs, self.learned, search or Search(decoding=self.decoding), self.tell)
+
+    def attempt(self, model: nn.Module, given: Any) -> Any:
+        """An input as a sample, or why it cannot be read (`Unread`)."""
+        return self.pipeline.attempt(given, model, self.learned)
 
     def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
         """The vectors of inputs, B M, where answers are vectors."""
@@ -122,8 +147,8 @@ class Usage:
 
     def read(self, folder: Path, state: dict[str, Any]) -> Use:
         """The use as it was written beside a model."""
-        return Use(self.name, self.pipeline, self.learned.read(folder, state))
+        return Use(self, self.learned.read(folder, state))
 
     def of(self, folder: Path, spec: Spec) -> Use:
         """The use of a folder that does not say how it was used before."""
-        return Use(self.name, self.pipeline, self.learned.of(folder))
+        return Use(self, self.learned.of(folder))

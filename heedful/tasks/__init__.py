@@ -87,7 +87,7 @@ UNASKED: Registry[Any] = Registry(  # the same of models that are asked nothing 
     {
         "seq2seq": "heedful.pipelines.writing:WRITING",
         "text-generation": "heedful.pipelines.text_generation:CONTINUING",
-        "images": "heedful.tasks.vision.foreign_images:SEEING",
+        "images": "heedful.tasks.vision.pretrained_images:SEEING",
     },
 )
 ALONE: Registry[Any] = Registry(  # uses by the names that stand in a task.json, beside the tasks
@@ -127,8 +127,7 @@ def use_that_suits(use: Any, spec: Spec) -> Any:
         raise Refusal(
             f"{use.name} asks for model.output={NEXT}, and this model's is {word_asked(spec)}; use another task"
         )
-    use.suits(spec)
-    return use
+    return use.suited(spec)
 
 
 __all__ = [

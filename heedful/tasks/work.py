@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -15,26 +16,44 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Samples, Section
 from heedful.metrics import METRICS
-from heedful.metrics.metric import evaluate
+from heedful.metrics.metric import Metric, gather_metrics, scores
 from heedful.models import Spec
 from heedful.objectives import instead
-from heedful.objectives.objective import Loss, combine, primary
-from heedful.pipelines.learned import Learned
+from heedful.objectives.objective import Loss, Objective, combine, primary
 from heedful.pipelines.use import Use
 from heedful.tasks.task import Task
 from heedful.views.finding import Deferred, Finding
 
 
+@dataclass(frozen=True, eq=False)
 class Work(Use):
     """A task with what was learned of its data: what training, scoring and asking hold."""
 
-    def __init__(self, task: Task, learned: Learned) -> None:
-        super().__init__(task.name, task.pipeline, learned)
-        self.task, self.objective, self.metrics = task, task.objective, task.metrics
-        self.family, *self.also = task.families
-        self.watch, self.ordered, self.inherits = task.watch, task.ordered, task.inherits
-        self.shown = task.shown
-        self.even = task.collate.even
+    chosen: Objective[Any] | None = None  # for its run, by its numbers and its data
+    besides: tuple[Metric[Any], ...] = ()  # metrics that are asked for beside its own
+
+    families = property(attrgetter("record.families"))
+    watch = property(attrgetter("record.watch"))
+    ordered = property(attrgetter("record.ordered"))
+    inherits = property(attrgetter("record.inherits"))
+    shown = property(attrgetter("record.shown"))
+    even = property(attrgetter("record.collate.even"))
+
+    @property
+    def task(self) -> Task:
+        """The record of its parts."""
+        task: Task = self.record
+        return task
+
+    @property
+    def objective(self) -> Objective[Any]:
+        """What the model is told of a batch."""
+        return self.chosen or self.task.objective
+
+    @property
+    def metrics(self) -> tuple[Metric[Any], ...]:
+        """How the model is scored."""
+        return (*self.task.metrics, *self.besides)
 
     @property
     def filled(self) -> bool:
@@ -45,20 +64,27 @@ class Work(Use):
 
     def reopen(self, reader: Reader, seed: int) -> Splits[Any]:
         """Samples of other data, as this very task takes them."""
-        reader, self.learned = self.task.again(reader, self.learned)
-        return self.task.encode(reader.read(seed), self.learned)
+        reader, learned = self.task.again(reader, self.learned)
+        return self.task.encode(reader.read(seed), learned)
+
+    def judging(self, reader: Reader) -> Self:
+        """The same, to judge samples of other data as their reader says."""
+        return replace(self, learned=self.task.again(reader, self.learned)[1])
 
     def defaults(self) -> dict[str, Any]:
         """What it says of the model where nothing else does."""
-        return dict(self.task.model) | self.learned.defaults()
+        own: dict[str, Any] = self.learned.defaults()
+        return dict(self.task.model) | own
 
     def resize_vocab(self, vocab: int) -> int:
         """How many tokens a model should know that knew so many before it began with this."""
-        return self.learned.resize_vocab(vocab)
+        resized: int = self.learned.resize_vocab(vocab)
+        return resized
 
     def describe_data(self, splits: Splits[Any]) -> str:
         """What should be known of the samples before they are learned from, in a line."""
-        return self.learned.describe_data(splits)
+        described: str = self.learned.describe_data(splits)
+        return described
 
     def contents(self, sample: Any) -> Mapping[str, Content]:
         """The parts of a sample whose near-duplicates should not be both learned from and tested on."""
@@ -103,16 +129,17 @@ class Work(Use):
 
     # ------------------------------------------------------------------ learning
 
-    def configure(self, numbers: Mapping[str, Any], splits: Splits[Any]) -> None:
-        """Hears of the numbers of its objective; refuses what the samples do not allow."""
+    def configured(self, numbers: Mapping[str, Any], splits: Splits[Any]) -> Self:
+        """The same, with the numbers of its objective; refuses what the samples do not allow."""
         chosen = instead(self.task.objective, numbers.get("name"))
         own = {one.name for one in fields(chosen)}
         objective = replace(chosen, **{name: value for name, value in numbers.items() if name in own})
-        self.objective, self.learned = objective.configured(splits, self.learned)
+        objective, learned = objective.configured(splits, self.learned)
+        return replace(self, chosen=objective, learned=learned)
 
-    def taught_by(self, teacher: nn.Module, other: Any, spec: Spec) -> None:
-        """Hears of a trained model that teaches, and of its task."""
-        self.objective = self.objective.taught_by(teacher, other.name, other.learned, self.learned, spec)
+    def taught_by(self, teacher: nn.Module, other: Use, spec: Spec) -> Self:
+        """The same, with a trained model that teaches; its task is told too."""
+        return replace(self, chosen=self.objective.taught_by(teacher, other.name, other.learned, self.learned, spec))
 
     def on_train_begin(self, model: nn.Module) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
@@ -126,9 +153,9 @@ class Work(Use):
         """What is left of a model that has learned."""
         return self.objective.inference_model(model, self.learned)
 
-    def calibrate(self, model: nn.Module, splits: Splits[Any]) -> None:
-        """Chooses on validation data, once the model has learned, what must be kept beside it."""
-        self.learned = self.objective.calibrated(model, splits, self.learned)
+    def calibrated(self, model: nn.Module, splits: Splits[Any]) -> Self:
+        """The same, with what is chosen on validation data once the model has learned."""
+        return replace(self, learned=self.objective.calibrated(model, splits, self.learned))
 
     def losses(self, model: nn.Module, batch: Batch) -> dict[str, Loss]:
         """The losses of a batch by name, the one that divides first."""
@@ -147,17 +174,21 @@ class Work(Use):
 
     def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
         """How good the model is on samples that it has not seen."""
-        return evaluate(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+        return scores(self.measure(model, samples))
 
-    def measure_also(self, names: Sequence[str]) -> None:
-        """Hears which metrics are asked for beside its own."""
+    def measure(self, model: nn.Module, samples: Sequence[Any]) -> list[Metric[Any]]:
+        """The metrics of a model on samples, with what stands behind their scores."""
+        return gather_metrics(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+
+    def measured_by(self, names: Sequence[str]) -> Self:
+        """The same, with metrics of these names beside its own."""
         more = [METRICS.named(name)() for name in names]
         known = {score for metric in self.task.metrics for score in metric.names}
         for name, metric in zip(names, more, strict=True):
             if told := known & {*metric.names}:
                 raise Refusal(f"metrics={name} gives the score {min(told)}, which is there already; leave it out")
             known |= {*metric.names}
-        self.metrics = (*self.task.metrics, *more)
+        return replace(self, besides=tuple(more))
 
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
         """Samples with the model's answers, as a table for people."""

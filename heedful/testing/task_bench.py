@@ -65,14 +65,14 @@ def reader_of(task: Task, samples: Any) -> Reader:
 def bench_of(task: Task, reader: Reader) -> Bench:
     """A task at work on what a reader gives, with a small model of its first family."""
     work, splits = task.open(reader, 1)
-    work.configure({}, splits)
+    work = work.configured({}, splits)
     torch.manual_seed(0)
     family, facts = task.families[0], work.facts()
     longest = max(work.length(one) for part in (splits.train, splits.test) for one in part)
     known = models.FAMILIES.named(family).spec.model_fields
     small = {key: value for key, value in (SMALL | {"length": max(longest + 1, LENGTH)}).items() if key in known}
     spec = models.spec(**models.with_facts({"family": family, **small, **work.defaults()}, facts))
-    work.suits(spec)
+    work = work.suited(spec)
     model = models.assemble(spec).double().eval()
     work.on_train_begin(model)
     return Bench(work, splits.train, splits.test, model)

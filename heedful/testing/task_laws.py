@@ -33,7 +33,7 @@ def same_samples(task: Task, reader: Reader) -> None:
     batches = []
     for _ in range(2):
         work, splits = task.open(reader, 7)
-        work.configure({}, splits)
+        work = work.configured({}, splits)
         assert len(splits.train) and len(splits.test), "there is nothing to learn from, or nothing to test on"
         batches.append(work.batch(work.augmented([splits.train[at] for at in range(TOGETHER)], 1)))
     for name, one in batches[0].items():

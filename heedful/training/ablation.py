@@ -1,4 +1,4 @@
-"""What a beginning is worth: the same run from scratch beside it, or with its outputs alone learning, a probe."""
+"""Ablation: what initial weights are worth, by the same run from scratch, or with only its outputs learning (probe)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLAIN: dict[str, Any] = {"freeze": [], "lora": None, "layer_decay": TrainingSpec
 
 
 def vary(ready: Ready, word: str) -> RunSpec:
-    """The same run, begun with chance, all of it learning; or with all but its outputs left as it was begun."""
+    """The same run from random weights, or with everything but its outputs frozen."""
     run = ready.run  # whose model is told in full
     about = f"{run.about.rstrip('.')}, {SAID[word]}." if run.about else f"The same, {SAID[word]}."
     changes: dict[str, Any] = {"compare": [], "about": about, "expected": None}
@@ -31,7 +31,7 @@ def vary(ready: Ready, word: str) -> RunSpec:
 
 
 def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str], bool]) -> list[Section]:
-    """What a report says of the runs that a run is compared with: their scores beside these, and how all learned."""
+    """The sections of a report that compare a run with its ablations: scores side by side, and learning curves."""
     there = {word: out / word for word in SAID if (out / word / "result.json").exists()}
     sections: list[Section] = []
     for word, place in there.items():

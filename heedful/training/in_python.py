@@ -22,7 +22,7 @@ from heedful.training import run
 from heedful.training.callbacks import Callback
 from heedful.training.prepare import Given
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import RunSpec, objective_of, reading, validate_spec
+from heedful.training.spec.run_spec import RunSpec, is_yaml, objective_of, reading, validate_spec
 from heedful.training.trained_run import usable, work_of
 
 
@@ -42,7 +42,7 @@ class Trained:
     def evaluate(self, samples: Sequence[Any]) -> dict[str, float]:
         """The scores on other samples that lie in memory, each as those to learn from were given."""
         reader = in_memory(self.task.task.reader(FILES), Splits([], [], samples), {})
-        scores: dict[str, float] = self.task.score(self.model, self.task.reopen(reader, 1).test)
+        scores: dict[str, float] = self.task.judging(reader).score(self.model, self.task.reopen(reader, 1).test)
         return scores
 
     def look(self, given: Any) -> Example:
@@ -64,8 +64,9 @@ def train(
 ) -> Trained:
     """Trains as `heedful train` does, and gives the trained model: `train("classify", [("so good", "pos"), ...])`.
 
-    `task` is the name of a recipe or of a task, or a record of one's own. `samples` are splits, or a sequence or torch
-    Dataset that is divided, a tenth to choose by and a tenth to test on; without them the recipe's own data are read.
+    `task` is the name of a recipe or its YAML file, the name of a task, or a record of one's own. `samples` are splits,
+    or a sequence or torch Dataset that is divided, a tenth to choose by and a tenth to test on; without them the
+    recipe's own data are read.
     `model` gives keys of a spec, such as `{"family": "bert", "width": 64}`, or is a module of one's own. `keys` change
     the run as on the command line: `["training.steps=500"]`. The run goes to `out`, or to a folder of its own.
     """
@@ -85,14 +86,13 @@ def train(
     result = run.train(asked, place, resume, run.device(device), given=Given(record, own, tuple(callbacks)))
     work: Any
     made, work = usable(place, record) if own is None else (own, work_of(place / "model", record))
-    work.measure_also(asked.metrics)
-    return Trained(made.to(run.device(device)), work, result["scores"], place)
+    return Trained(made.to(run.device(device)), work.measured_by(asked.metrics), result["scores"], place)
 
 
 def asked_for(task: str | Task, samples: Any, keys: list[str]) -> RunSpec:
     """The run of a recipe, or of a task as it is where no recipe has its name, on samples that lie in memory."""
     here = [] if samples is None else [f"data={MEMORY}"]
-    if isinstance(task, str) and task in recipes.names():
+    if isinstance(task, str) and (is_yaml(task) or task in recipes.names()):
         asked = recipes.resolve(task, [*here, *keys])
         record = task_of(asked.task)
     else:

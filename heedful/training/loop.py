@@ -15,6 +15,7 @@ from heedful.data.collate import pick
 from heedful.data.splits import Splits
 from heedful.errors import Failure
 from heedful.formats.weights import compare, restore, state
+from heedful.interrupts import finishing_the_step
 from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
@@ -24,7 +25,6 @@ from heedful.training.optimiser import optimiser_state, restore_optimiser
 from heedful.training.prefetch import Ahead
 from heedful.training.record import Record
 from heedful.training.schedule import rate
-from heedful.training.signals import finishing_the_step
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.training_step import Stepper
 
@@ -91,7 +91,7 @@ class Loop(Stepper):
         """Steps until the last one, until the score is good enough, or until it no longer grows."""
         self.began, self.seen = time.monotonic(), 0
         with (
-            finishing_the_step(record.say, self.ranks) as stop,
+            finishing_the_step(record.say, self.ranks.gone) as stop,
             self.saver,
             Ahead(self.portions.at, self.progress.step, self.training.steps) as ahead,
             self.precision.products(),

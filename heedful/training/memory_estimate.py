@@ -1,10 +1,10 @@
-"""What a run would need that is too large for the machine at hand: its own steps on tensors that hold nothing."""
+"""Memory estimate of a run that is too large for this machine: its own steps, on tensors without storage."""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,12 +54,12 @@ class Need:
 
     @property
     def activations(self) -> int:
-        """What is kept for the way back, and what comes and goes: all that is none of the above."""
+        """Activations and buffers: all that is kept for the backward pass or lives for a moment."""
         return max(0, self.peak - self.weights - self.gradients - self.optimiser)
 
 
 class Imagined(Ranks):
-    """One of many processes that are not there, of which a row share each weight; another one prints and writes."""
+    """One of many simulated processes, of which a row share each weight; printing and writing is left to another."""
 
     def __init__(self, size: int, row: int) -> None:
         self.size = row
@@ -68,18 +68,18 @@ class Imagined(Ranks):
 
     @property
     def first(self) -> bool:
-        """Never: the first one keeps a copy of the model beside its parts, in the memory of its machine."""
+        """Never: the first process also keeps a copy of the whole model in the memory of its machine."""
         return False
 
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout as a GPU does it, which keeps a byte for each number where a CPU keeps the number again."""
+    """Dropout as on a GPU, which keeps one byte for each number; a CPU keeps the number itself."""
     return torch.native_dropout(x, p, True)[0] if p and training else x
 
 
 @contextlib.contextmanager
 def as_on_a_gpu() -> Iterator[None]:
-    """A model as it goes on a GPU: no mask is asked for its values, bfloat16 stays itself, dropout is one kernel."""
+    """Lets a model run as on a GPU: no mask is read, bfloat16 is kept, and dropout is one kernel."""
     with contextlib.ExitStack() as stack:
         for owner, name, other in (
             (softmax, "FAST_UP_TO", 0),
@@ -91,14 +91,13 @@ def as_on_a_gpu() -> Iterator[None]:
         yield
 
 
-def in_earnest(make: Callable[[Sequence[Any]], Batch]) -> Callable[[Sequence[Any]], Batch]:
-    """Makes batches of tensors that hold something: how large they are is in the samples."""
+@dataclass(frozen=True, eq=False)
+class WithRealBatches(Work):
+    """A task whose batches are tensors that hold something: how large they are is in the samples."""
 
-    def made(samples: Sequence[Any]) -> Batch:
+    def batch(self, samples: Sequence[Any]) -> Batch:
         with _disable_current_modes():
-            return make(samples)
-
-    return made
+            return super().batch(samples)
 
 
 def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
@@ -109,9 +108,9 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
         run = settle(run, Path(aside) / "plan", lambda spec, to: write_unlearned(spec, to, here))
         task, splits = TASKS[run.task].open(run.data, run.seed)
-        task.configure(dict(run.objective), splits)
-        spec = suit_spec(run, task)
-        teach(run, task, spec, here)
+        task = task.configured(dict(run.objective), splits)
+        task, spec = suit_spec(run, task)
+        task = teach(run, task, spec, here)
     fits = [sample for sample in splits.train if task.length(sample) <= spec.longest]
     splits = replace(splits, train=fits or splits.train)
     dtype = "bfloat16" if run.training.dtype == "auto" else run.training.dtype  # as on a GPU
@@ -137,7 +136,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
 
 @contextlib.contextmanager
 def imagine_processes(size: int) -> Iterator[None]:
-    """A group of processes that are not there: what is sent arrives nowhere."""
+    """Simulates a group of processes: what is sent arrives nowhere."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=size)
@@ -156,10 +155,10 @@ def loop_of(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, ranks: Ra
 
 
 def measure_need(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus: int) -> Need:
-    """What two steps take, on tensors that hold nothing: the second has all of the optimiser there from the start."""
+    """Measures two steps on tensors without storage; the second begins with the whole state of the optimiser."""
     ranks = Imagined(gpus, min(gpus, ROW))
-    batches = mock.patch.object(task, "batch", in_earnest(task.batch))
-    with batches, FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), count_memory() as memory:
+    task = WithRealBatches(**vars(task))
+    with FakeTensorMode(allow_non_fake_inputs=True), as_on_a_gpu(), count_memory() as memory:
         loop = loop_of(run, task, splits, spec, ranks)
         samples = widest(loop)
         loop.step(loop.portions.of(samples))
@@ -169,7 +168,7 @@ def measure_need(run: RunSpec, task: Work, splits: Splits[Any], spec: Spec, gpus
 
 
 def stretch_need(few: Need, spec: Spec, gpus: int) -> Need:
-    """What was measured on a row of few, on all: parts get smaller, and what is put together of them stays.
+    """Scales what was measured on a few processes to all: shards get smaller, and what is gathered keeps its size.
 
     A step over a thousand parts of each weight would take minutes to imagine; making the parts takes a second.
     """

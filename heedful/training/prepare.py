@@ -73,7 +73,7 @@ def prepare(run: RunSpec, place: torch.device, begun_in: Path | None = None, giv
     if given.model is not None:
         return prepare_own(run, place, given, given.model)
     task, splits, spec = choose(run, place, begun_in, given)
-    teach(run, task, spec, place)
+    task = teach(run, task, spec, place)
     with progress("samples are measured"):
         splits = fitting(splits, task, spec, run.data.long_samples)
         longest = max(chain(splits.train, splits.valid, splits.test), key=task.length)
@@ -117,11 +117,12 @@ def begun_with(model: nn.Module, run: RunSpec) -> Begun:
     return begin_parts(model, run.part_starts) if run.part_starts else begin(model, Path(run.whole_start))
 
 
-def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> None:
-    """Gives a task the teacher of its run, where it has one."""
-    if run.teacher:
-        teacher, learned = load_trained(Path(run.teacher))
-        task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
+def teach(run: RunSpec, task: Work, spec: Spec, place: torch.device) -> Work:
+    """The task with the teacher of its run, where it has one."""
+    if not run.teacher:
+        return task
+    teacher, learned = load_trained(Path(run.teacher))
+    return task.taught_by(teacher.to(place).requires_grad_(False).eval(), learned, spec)
 
 
 def choose(
@@ -130,7 +131,7 @@ def choose(
     """The task, its data and the spec of the model, where they can work together; nothing is built yet."""
     kind = task_of(run.task) if given.task is None else given.task
     task, splits = open_task(run, kind, place)
-    spec = suit_spec(run, task, begun_in)
+    task, spec = suit_spec(run, task, begun_in)
     models.check_size(spec)
     return task, splits, spec
 
@@ -147,10 +148,8 @@ def open_task(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Split
         from heedful.training.adapt.init_from import check_tokens
 
         check_tokens(run, task)
-    task.configure(dict(run.objective), splits)
-    task.measure_also(run.metrics)
-    task.decoding = run.decoding
-    return task, splits
+    task = task.configured(dict(run.objective), splits).measured_by(run.metrics)
+    return task.searched_by(run.decoding), splits
 
 
 def check_terms(run: RunSpec, task: Work) -> None:

@@ -1,4 +1,4 @@
-"""What comes before a run: teachers and beginnings that are trained first, and models as those they begin with."""
+"""Pretraining stages: teachers and initial models are trained before a run, and a model can take their shape."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Train = Callable[[RunSpec, Path], object]
 
 
 def foresee(run: RunSpec, out: Path, place: torch.device) -> None:
-    """Refuses what a run would be refused for once its beginning or teacher is trained, before it is."""
+    """Refuses a run before its teacher or initial model is trained, where it would be refused afterwards."""
     if not any(str(getattr(run, key)).startswith(RECIPE) for key in FIRST):
         return
     with tempfile.TemporaryDirectory() as aside, warnings.catch_warnings():
@@ -49,22 +49,22 @@ def foresee(run: RunSpec, out: Path, place: torch.device) -> None:
 
 
 def try_run(run: RunSpec, out: Path, place: torch.device) -> Ready:
-    """A run that could begin now, behind models that are as chance made them in the place of what is trained first."""
+    """Prepares a run with untrained models in the place of its teacher and its initial model."""
     ready = prepare(settle(run, out, lambda spec, to: write_unlearned(spec, to, place)), place)
     check(ready.model, run)
     return ready
 
 
 def write_unlearned(run: RunSpec, out: Path, place: torch.device) -> None:
-    """Writes what a run would leave had it learned nothing."""
+    """Writes the folder that a run would leave if it learned nothing."""
     ready = try_run(run, out, place)
     merge(ready.model)
-    ready.task.calibrate(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
-    leave(ready.task.inference_model(ready.model), ready.task, out / "model")
+    task = ready.task.calibrated(ready.model, replace(ready.splits, valid=ready.splits.valid[:1]))
+    leave(task.inference_model(ready.model), task, out / "model")
 
 
 def settle(run: RunSpec, out: Path, train: Train) -> RunSpec:
-    """The run with folders in the place of recipes, once these are trained, beside its own folder."""
+    """Trains the recipes that a run names, beside its own folder, and gives the run with their folders instead."""
     for key in FIRST:
         word = str(getattr(run, key))
         if word.startswith(RECIPE):
@@ -84,7 +84,7 @@ def beside(out: Path, word: str) -> Path:
 
 
 def run_of_recipe(word: str, run: RunSpec) -> RunSpec:
-    """The run of a recipe and its changes, on the data of the run that it comes before, unless they name others.
+    """The run of a recipe that is trained before another run, on the data of that run unless its changes name others.
 
     Changes of data are kept; images are varied and words cut as the recipe itself says.
     """
@@ -109,7 +109,7 @@ def keys_of(run: RunSpec) -> set[str]:
 
 
 def like(run: RunSpec) -> dict[str, Any]:
-    """The numbers and words of the model that a run begins with, but for what the data tell and what was guessed."""
+    """The keys of the initial model of a run, without those that the data say and those of masked modelling."""
     if not run.whole_start:
         raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
     spec = native.load(run.whole_start, check=False).spec

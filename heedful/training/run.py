@@ -15,6 +15,7 @@ import torch
 from heedful.data.readers.reader import MEMORY
 from heedful.errors import Failure, Refusal, unknown_word
 from heedful.formats.weights import restore
+from heedful.metrics import metric
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
@@ -31,7 +32,7 @@ from heedful.training.record import result as came_to
 from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.trained_run import leave, load_trained, samples, usable
+from heedful.training.trained_run import leave, load_trained, reopen_run, usable
 
 if TYPE_CHECKING:
     from heedful.training.callbacks import Callback
@@ -179,9 +180,10 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         from heedful.training.adapt.freeze_and_lora import merge
 
         merge(ready.model)
-    ready.task.calibrate(ready.model, ready.splits)
-    ready = replace(ready, model=ready.task.inference_model(ready.model))
-    scores = ready.task.score(ready.model, ready.splits.test)
+    task = ready.task.calibrated(ready.model, ready.splits)
+    ready = replace(ready, task=task, model=task.inference_model(ready.model))
+    measured = ready.task.measure(ready.model, ready.splits.test)
+    scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
@@ -189,6 +191,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
     result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    result |= metric.details(measured)
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
     replace_file(out / RESULT, json.dumps(result) + "\n")
@@ -200,4 +203,4 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     return result
 
 
-__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "samples", "train", "usable"]
+__all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

@@ -13,14 +13,14 @@ from heedful.tasks.work import Work
 from heedful.training.spec.run_spec import RunSpec
 
 
-def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
-    """The spec of the model that a run asks for, or begins with, where that can learn the task and the data."""
+def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> tuple[Work, Spec]:
+    """The spec of the model that a run asks for, or begins with, where that can learn the task, and the task for it."""
     begun: dict[str, Any] = {}
     if run.whole_start and task.inherits:
         from heedful.training.adapt.init_from import inherit
 
         begun = inherit(run, task)
-    family, numbers = str(run.model.get("family", begun.get("family", task.family))), task.facts()
+    family, numbers = str(run.model.get("family", begun.get("family", task.families[0]))), task.facts()
     told = {"family": family} | begun | run.model
     told = models.with_facts(told, {key: value for key, value in task.defaults().items() if key not in told})
     if family in list(models.FAMILIES) and not can_learn(task, family):
@@ -30,7 +30,7 @@ def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
     if not know(task, family) and not reads_alike(task, models.imagine(spec)):
         raise cannot_learn(task, family)
     try:
-        tasks.use_that_suits(task, spec)
+        task = tasks.use_that_suits(task, spec)
     except Refusal as refused:
         if begun_in is None:
             raise
@@ -43,7 +43,7 @@ def suit_spec(run: RunSpec, task: Work, begun_in: Path | None = None) -> Spec:
         raise Refusal(
             f"training.batch={training.batch} has no sample for some of model.members={members}; make it larger"
         )
-    return spec
+    return task, spec
 
 
 def can_learn(task: Work, family: str) -> bool:
@@ -67,7 +67,7 @@ def reads_alike(task: Work, model: Any) -> bool:
 
 def cannot_learn(task: Work, family: str) -> Refusal:
     """The refusal of a family for a task."""
-    known = " or ".join((task.family, *task.also))
+    known = " or ".join(task.families)
     return Refusal(f"model.family={family} cannot learn task {task.name!r}; set model.family={known}")
 
 

@@ -16,7 +16,7 @@ from heedful.looking.calibration import bins
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Section
 from heedful.pipelines.attention_over_image import overlays
-from heedful.pipelines.image_learned import ImageClasses
+from heedful.pipelines.image_preprocessing import ImageClasses
 from heedful.pipelines.vision_pipeline import called_class, look_at
 from heedful.results import Label
 from heedful.views.finding import Finding

@@ -14,8 +14,7 @@ from heedful.looking.learned_patches import distances, filters, similarity
 from heedful.looking.maps import Map
 from heedful.looking.overlay import Pictures
 from heedful.looking.page import Curve, Curves, Section
-from heedful.models.vision.vit import ViT
-from heedful.pipelines.attention_over_image import place_maps, shape_of
+from heedful.pipelines.attention_over_image import place_maps, sees_patches, shape_of
 
 CELLS = 64  # positions that are shown
 GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"
@@ -23,7 +22,7 @@ GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, lea
 
 def learned_of(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Section]:
     """What a vision transformer has learned: its filters, its positions, and how far its heads look in examples."""
-    if not isinstance(model, ViT):
+    if not sees_patches(model):
         return
     shape, first = model.inputs.stem.shape(model.spec.high, model.spec.wide), model.spec.first
     if isinstance(model.inputs.stem, OverlappingPatches | ResNetPatches):

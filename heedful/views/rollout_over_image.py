@@ -13,13 +13,13 @@ from heedful.looking.overlay import Overlay, Pictures
 from heedful.looking.page import Section
 from heedful.looking.rollout import FUSED, rollout, share
 from heedful.models.vision.mae import MAE
-from heedful.models.vision.vit import ViT
 from heedful.pipelines.attention_over_image import (
     DISCARD,
     MEANT,
     ROLLOUT,
     asked_weights,
     place_maps,
+    sees_patches,
     shape_of,
     speakers,
     stack_maps,
@@ -31,7 +31,7 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
     if shown := [part for part in parts if isinstance(part, Pictures)]:  # patches that were hidden and made again
         return [one for part in shown for one in through(maps, discard, part, cast(MAE, model))]
     images = [part.image for part in parts if isinstance(part, Overlay)]
-    if not isinstance(model, ViT) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
+    if not sees_patches(model) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
         return []
     shape, layers = shape_of(maps), stack_maps(place_maps(maps, model))
     if not layers:

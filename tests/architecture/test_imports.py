@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "heedful"
 # Every folder of code, and the files beside them. Each may import itself and the rows above it, and none of its row.
 ORDER = (
     ("errors", "terminal", "tokenizers/sentencepiece"),
-    ("registry", "safe", "data/public"),
+    ("registry", "interrupts", "safe", "data/public"),
     ("attention", "tokenizers"),
     ("attention/mechanisms", "attention/masks", "attention/biases", "attention/heads", "blocks"),
     ("tokenizers/training", "data"),
@@ -164,17 +164,14 @@ def named_twice(package: Path) -> Iterator[str]:
 
 
 def families_and_tasks(package: Path) -> dict[str, Path]:
-    """The classes that one record of a family or a task alone is made of, and where each of them stands."""
-    found, shared = {}, set()
+    """The classes of families and tasks that their records name, and where each of them stands."""
+    found = {}
     for path, tree in modules(package):
         own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-        shared |= {
-            name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for name in map(ast.unparse, node.bases)
-        }
         for node in tree.body:
             if isinstance(node, ast.Assign) and made_by(node.value) in RECORDS:
                 found |= {name: path for _, name in used(ast.Module([ast.Expr(node.value)], [])) if name in own}
-    return {name: path for name, path in found.items() if name not in shared}
+    return found
 
 
 def made_by(value: ast.expr) -> str:

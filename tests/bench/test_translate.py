@@ -36,7 +36,7 @@ def without(monkeypatch, *missing: str) -> None:
         importlib.util, "find_spec", lambda name, *more: None if name in missing else found(name, *more)
     )
     for module in ("heedful.cli.bench_verb", "heedful.bench.measure"):
-        monkeypatch.setattr(f"{module}.installed", lambda name: name not in missing and there(name))
+        monkeypatch.setattr(f"{module}.is_installed", lambda name: name not in missing and there(name))
 
 
 def run(*arguments: str) -> int:

@@ -18,7 +18,7 @@ from heedful.data.transforms.mixing import quantiles
 from heedful.data.transforms.moves import affine, mirror_places, sample_pixels
 from heedful.data.transforms.policies import OPERATIONS, SHEAR, OneOfMany
 from heedful.errors import Refusal
-from heedful.pipelines.image_learned import augmentation_of
+from heedful.pipelines.image_preprocessing import augmentation_of
 from heedful.training.spec.recipes import resolve
 
 SIZE = Size(3, 12, 20)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful import terminal
-from heedful.data import crops, line_files, texts_on_disk
-from heedful.data.crops import Stream
+from heedful.data import line_files, texts_on_disk, token_crops
 from heedful.data.formats.documents import cut, lines, share_out
 from heedful.data.near_duplicates import digests
 from heedful.data.texts_on_disk import Stretch, Text, is_blank, text_of
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.tasks.text.cropping import CropLearned, crop_texts
 from heedful.tasks.text.language_modelling import TASK
@@ -62,8 +62,8 @@ def test_a_text_in_its_file_is_divided_and_has_tokens_as_in_memory(kind, tmp_pat
     path = tmp_path / "text"
     path.write_text("".join(f"The {at} of a book, é.{' ' * (at % 3)}\n" for at in range(300)), encoding="utf-8")
     tokenizer = train([line_files.text(path)], kind, size=300)
-    monkeypatch.setattr(crops, "LONG", 1100)
-    monkeypatch.setattr(crops, "TOGETHER", 100)
+    monkeypatch.setattr(token_crops, "LONG", 1100)
+    monkeypatch.setattr(token_crops, "TOGETHER", 100)
     made = []
     for text in (line_files.text(path), long_text(path, 1000)):
         splits = share_out([Text(text, "here")], "here")
@@ -103,7 +103,7 @@ def test_memory_grows_with_the_bytes_of_tokens_alone(tmp_path, monkeypatch):
     path.write_text("".join(f"This is the line {at} of a long book.\n" for at in range(15_000)), encoding="utf-8")
     monkeypatch.setattr(texts_on_disk, "HELD", 1 << 14)
     monkeypatch.setattr(texts_on_disk, "BLOCK", 1 << 14)
-    monkeypatch.setattr(crops, "LONG", 1 << 12)
+    monkeypatch.setattr(token_crops, "LONG", 1 << 12)
     tracemalloc.start()
     made = crop_texts(TASK.reader("files")(train=str(path)).read(1), CropLearned(tokenizer, longest=32))
     held, most = tracemalloc.get_traced_memory()

@@ -47,13 +47,14 @@ def written_by_onnxruntime(folder, source):
     """What onnxruntime writes greedily by the two graphs."""
     onnxruntime = pytest.importorskip("onnxruntime")
     reader, writer = (
-        onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=["CPUExecutionProvider"])
+        onnxruntime.InferenceSession(folder / f"{name}_model.onnx", providers=["CPUExecutionProvider"])
         for name in ("encoder", "decoder")
     )
-    states, state = reader.run(None, {"source": source.numpy()})
+    states, state = reader.run(None, {"input_ids": source.numpy()})
     token, made = np.full((len(source), 1), SPECIAL.begin), []
     for _ in range(NEW):
-        known = {"token": token, "state": state, "states": states, "source": source.numpy()}
+        mask = (source != SPECIAL.pad).long().numpy()
+        known = {"input_ids": token, "state": state, "encoder_hidden_states": states, "encoder_attention_mask": mask}
         scores, state = writer.run(None, {one.name: known[one.name] for one in writer.get_inputs()})
         scores[:, list(SPECIAL.never)] = -np.inf
         token = scores.argmax(-1)[:, None]
@@ -66,7 +67,8 @@ def written_by_onnxruntime(folder, source):
 def test_onnxruntime_writes_greedily_what_the_model_writes_at_other_lengths(tmp_path, kind):
     model, said = translator(*KINDS[kind]), set()
     heedful.save(model, tmp_path / "there", layout="onnx")
-    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["decoder.onnx", "encoder.onnx"]
+    graphs = sorted(path.name for path in (tmp_path / "there").glob("*.onnx"))
+    assert graphs == ["decoder_model.onnx", "encoder_model.onnx"]
     for rows, length in ((1, 1), (3, 9), (4, 5)):
         source = sources(rows, length)
         ours = greedy(model, begin(model, {"source": source}), max_new_tokens=NEW)

@@ -37,7 +37,7 @@ class Turned:
         return None
 
 
-OTHER = Use("sets", TASKS["sets"].pipeline, Learned())
+OTHER = Use(TASKS["sets"], Learned())
 Call = Callable[..., list[str]]
 
 

@@ -14,7 +14,7 @@ from heedful.looking.overlay import Overlay
 from heedful.models.numerics import device_of
 from heedful.pipelines.choose_tokenizer import tokenizer_of
 from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq, Source
 

@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from heedful.attention import Across, Causal, Context, CrossAttention, Everything, Join, Padding
 from heedful.attention.mechanisms.additive import Additive
-from heedful.models.docked_cases import Sources, Targets
+from heedful.models.encoder_decoder_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.specs import SPECIAL, Count, Spec

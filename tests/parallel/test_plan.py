@@ -32,7 +32,7 @@ def most(events: list[Any]) -> int:
 def test_a_step_takes_what_was_told_beforehand(recipe: str, dtype: str) -> None:
     run = short(recipe, training__dtype=dtype, training__parallel="none", **DEEP)
     task, splits = TASKS[run.task].open(run.data, run.seed)
-    spec = suit_spec(run, task)
+    task, spec = suit_spec(run, task)
     with memory_estimate.imagine_processes(1):
         need = memory_estimate.measure_need(run, task, splits, spec, 1)
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen, memory_estimate.as_on_a_gpu():

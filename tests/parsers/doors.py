@@ -20,6 +20,7 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.models import part_tables, part_words
 from heedful.safe import plain_data
+from heedful.tasks.text.sequence_pairs import TASK as PAIRS
 from heedful.training import record, report, run, table, trained_run
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import validate_spec
@@ -122,7 +123,7 @@ def runs(place: Path) -> list[Good]:
 
     def reported() -> None:
         record.cut_back(folder / "metrics.jsonl", 9)
-        report.curves(record.rows(folder / "metrics.jsonl"))
+        report.curves(record.rows(folder / "metrics.jsonl"), PAIRS.metrics)
         table.row(folder).cells(("exact",))
 
     def finished() -> None:

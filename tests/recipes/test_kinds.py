@@ -39,8 +39,7 @@ def test_texts_in_one_row_may_see_one_another_where_a_kind_cannot_keep_them_apar
     crops = task.reopen(spec.data, spec.seed).train[:2]
     batch = task.batch(crops)
     assert "documents" not in batch and (batch["answer"] == 0).any()  # a new text's first sign is foreseen by nobody
-    task.learned = replace(task.learned, apart=True)
-    assert "documents" in task.batch(crops)
+    assert "documents" in replace(task, learned=replace(task.learned, apart=True)).batch(crops)
 
 
 def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_path: Path) -> None:
@@ -48,8 +47,7 @@ def test_a_model_of_texts_is_scored_with_a_kind_that_cannot_keep_them_apart(tmp_
     model, task = run.load_trained(tmp_path / "run")
     other = attention_kinds.instead(model, "linear")
     with pytest.raises(ValueError, match=r"cannot keep texts in one row apart; .* with data\.apart=false$"):
-        task.score(other, run.samples(tmp_path / "run", task, [], "test"))
-    together = run.samples(tmp_path / "run", task, ["data.apart=false"], "test")
-    assert task.score(other, together) != task.score(model, together)
-    run.samples(tmp_path / "run", task, [], "test")
-    assert task.learned.apart, "the next one is asked as the model was trained"
+        task.score(other, run.reopen_run(tmp_path / "run", task, [], "test")[1])
+    judge, together = run.reopen_run(tmp_path / "run", task, ["data.apart=false"], "test")
+    assert judge.score(other, together) != judge.score(model, together)
+    assert task.learned.apart and not judge.learned.apart, "the task itself is as the model was trained"

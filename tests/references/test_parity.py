@@ -1,5 +1,6 @@
 """Every class of transformers of which `load` reads a folder answers here with its numbers: a table that lacks none."""
 
+import copy
 import inspect
 from collections.abc import Callable
 from importlib import import_module
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 import heedful
 from heedful.errors import Refusal
+from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.models import FAMILIES
 from heedful.models.vision.image_spec import ImageSpec
@@ -187,6 +189,31 @@ def build(kind: str, made: Any, numbers: dict[str, Any]) -> Any:
         for tensor in theirs.parameters():
             tensor.add_(torch.randn(tensor.shape) * 0.3 * tensor.requires_grad)  # sines stay as they are
     return theirs.eval()
+
+
+def other(value: Any) -> Any:
+    """Another value of the same type."""
+    changed: dict[type, Any] = {bool: not value, int: 3, float: 0.5, str: "relu"}
+    return changed.get(type(value), value)
+
+
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_keys_that_are_called_harmless_change_no_number_of_transformers(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harmless: set[str] = set()
+    monkeypatch.setattr(Config, "harmless", lambda config, *keys: harmless.update(keys))
+    monkeypatch.setattr(Config, "finish", lambda config: None)
+    end, made = next((end, made) for end, made in classes(kind).items() if end in TABLE[kind])
+    theirs = build(kind, made, CONFIGS[kind][0])
+    theirs.save_pretrained(tmp_path)
+    own, config = heedful.load(tmp_path), copy.deepcopy(theirs.config)
+    for key in harmless & vars(config).keys() - {"architectures", "pooler_output_size"}:  # of a pooler that is left out
+        setattr(config, key, other(getattr(config, key)))
+    again = made(config).eval()
+    assert not again.load_state_dict(theirs.state_dict(), strict=False).missing_keys
+    with torch.no_grad():
+        torch.testing.assert_close(*TABLE[kind][end](own, again), **CLOSE)
 
 
 SEEING = [kind for kind in LAYOUTS if issubclass(FAMILIES[LAYOUTS[kind].family].spec, ImageSpec)]

@@ -20,7 +20,7 @@ from heedful.models.vision.image_spec import ImageSpec, processor, standard
 from heedful.pipelines.image_inputs import view_of
 from heedful.pipelines.pipeline import unheard
 from heedful.training import run
-from heedful.training.trained_run import samples
+from heedful.training.trained_run import reopen_run
 from tests.answered import plain
 from tests.references.timm_here import timm
 
@@ -197,9 +197,11 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
             answer = theirs(given(tmp_path / "there", photo(dice, place))).logits
         wanted[str(place)] = theirs.config.id2label[int(answer.argmax())]
     model, use = run.usable(tmp_path / "there")
-    use.learned = dataclasses.replace(use.learned, labels=tuple(theirs.config.id2label.values()))
+    use = dataclasses.replace(
+        use, learned=dataclasses.replace(use.learned, labels=tuple(theirs.config.id2label.values()))
+    )
     assert plain(use.predict(model, wanted)) == [*wanted.values()]
-    found = samples(tmp_path / "there", use, [f"data.test={tmp_path / 'data'}"], "test")
+    use, found = reopen_run(tmp_path / "there", use, [f"data.test={tmp_path / 'data'}"], "test")
     answers = use.pipeline.results(model, found, use.learned, unheard)
     assert [said.name for said in answers] == [wanted[one.place] for one in found]
     path = next(iter(wanted))

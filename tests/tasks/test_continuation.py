@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import heedful
-from heedful.data.crops import Stream
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD, UNKNOWN

@@ -15,7 +15,7 @@ from heedful.pipelines.encoder_text import output_of
 from heedful.training import run
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.trained_run import load_trained, samples, usable
+from heedful.training.trained_run import load_trained, reopen_run, usable
 from tests.answered import plain
 from tests.tasks.encoders import folder
 from tests.tasks.test_classify import CPU, ROWS, rows, spec
@@ -55,7 +55,8 @@ def test_a_decoder_learns_classes_and_is_asked_scored_and_written(tmp_path: Path
     assert isinstance(model, ReadingGPT) and model.spec.output == "classes" and model.spec.labels == ["no", "yes"]
     said = plain(task.predict(model, TEXTS))
     assert said == [line.split("\t")[1] for line in ROWS] and result["scores"]["accuracy"] == 1.0
-    assert task.score(model, samples(tmp_path / "run", task, [], "test"))["accuracy"] == 1.0
+    task, samples = reopen_run(tmp_path / "run", task, [], "test")
+    assert task.score(model, samples)["accuracy"] == 1.0
     native.convert(tmp_path / "run", tmp_path / "hf", "hf")
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "hf").eval()
     read = transformers.AutoTokenizer.from_pretrained(tmp_path / "hf")

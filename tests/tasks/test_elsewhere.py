@@ -10,7 +10,7 @@ from PIL import Image
 import heedful
 from heedful.data.images.decode import Size
 from heedful.errors import Refusal
-from heedful.pipelines.image_learned import ImageClasses
+from heedful.pipelines.image_preprocessing import ImageClasses
 from heedful.training import run
 from tests.answered import plain
 

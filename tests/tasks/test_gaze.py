@@ -77,13 +77,13 @@ def test_the_gaze_that_was_chosen_is_the_best_of_all_on_validation_data(translat
 
 
 def test_settling_again_chooses_the_same_and_needs_no_alignments(translator: Translator) -> None:
-    other = Work(TASK, replace(translator.learned, gaze=None))
-    other.calibrate(translator.model, translator.splits)
-    assert other.learned == translator.learned
+    fresh = Work(TASK, replace(translator.learned, gaze=None))
+    other = fresh.calibrated(translator.model, translator.splits)
+    assert other.learned == translator.learned and fresh.learned.gaze is None
     bare = [Pair(sample.texts.source, sample.texts.target) for sample in translator.splits.valid]
     taught = [Pair(sample.texts.source, sample.texts.target) for sample in translator.splits.train[:1500]]
     splits = TASK.encode(Splits(taught, bare, bare), translator.learned)
-    other.calibrate(translator.model, splits)  # by a lexicon, learned from the pairs
+    other = fresh.calibrated(translator.model, splits)  # by a lexicon, learned from the pairs
     sure = [set(s.texts.links.sure) for s in translator.splits.test if s.texts.links]
     found = align_words(translator.model, translator.splits.test, other.learned)  # type: ignore[arg-type]
     assert error_rate([set(one.links) for one in found], sure) < 0.25

@@ -197,7 +197,7 @@ def test_a_compiled_model_cannot_be_guided() -> None:
 def test_guidance_means_the_words_of_the_text_whatever_the_tokenizer(tmp_path: Path, kind: str) -> None:
     reader = TASKS["translation"].reader("invented")(name="invented", samples=200, held_out=40, tokenizer=kind)
     task, splits = TASKS["translation"].open(reader, 1)
-    task.configure({"guidance": 1.0}, splits)
+    task = task.configured({"guidance": 1.0}, splits)
     for sample in (*splits.train[:60], *splits.valid):
         source, target = task.learned.words(sample)
         assert max(source) + 1 == len(sample.texts.source.split())

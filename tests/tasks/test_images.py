@@ -16,7 +16,7 @@ from heedful.data.readers.labelled_images import Shapes
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.objectives.architecture_search import SearchLearned
-from heedful.pipelines.image_learned import ImageClasses, ImageLearned
+from heedful.pipelines.image_preprocessing import ImageClasses, ImageLearned
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks.vision.architecture_search import TASK as SEARCH
 from heedful.tasks.vision.image_classification import TASK
@@ -162,7 +162,7 @@ def test_half_of_a_taught_models_loss_is_what_its_teacher_says():
     teacher = heedful.build("lenet", **task.facts() | {"high": 16, "wide": 16}).eval()
     student = heedful.build("vit", **task.facts(), patch=4, width=16, heads=2, depth=1, distilled=True)
     large = Larger(teacher)
-    task.objective = replace(task.objective, teacher=large)
+    task = replace(task, chosen=replace(task.objective, teacher=large))
     batch = task.batch(task.augmented(samples[:6], 0))
     images, share = task.learned.augment(batch)
     own, other = student.answers(images)
@@ -184,9 +184,8 @@ def test_a_teacher_of_other_classes_or_for_a_model_without_a_token_is_refused():
     searched = SearchLearned.unscaled(task.learned.labels, task.learned.size)
     with pytest.raises(Refusal, match="other classes or sizes"):
         task.taught_by(teacher, Work(SEARCH, searched), taught)
-    before = task.objective
-    task.taught_by(teacher, other(task.learned.labels, task.learned.size), taught)
-    assert task.objective.teacher is teacher and before.teacher is None
+    pupil = task.taught_by(teacher, other(task.learned.labels, task.learned.size), taught)
+    assert pupil.objective.teacher is teacher and task.objective.teacher is None
 
 
 def test_how_far_heads_look_is_told_of_layers_with_unequal_heads():

@@ -6,9 +6,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.crops import Stream
 from heedful.data.span_corruption import Corruption, SpanCorruption
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD
@@ -112,8 +112,7 @@ def test_a_crop_is_made_whole_as_its_beginning_is_when_it_is_asked(kind: Task) -
     kept = learned(kind.learned)
     torch.manual_seed(0)
     model = build("bart", vocab=len(kept.tokenizer), width=16, depth=1, heads=2, length=64).eval()
-    own = Work(kind, kept)
-    own.suits(model.spec)
+    own = Work(kind, kept).suited(model.spec)
     stream = Stream.of([Text(LETTERS * 9, "here")], kept.tokenizer, 100)
     samples = crops(stream, kept.window, kept.window)[:2]
     table = own.show(model, samples)

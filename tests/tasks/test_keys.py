@@ -91,6 +91,6 @@ def test_a_run_that_was_begun_goes_on_and_is_scored_whatever_its_keys(tmp_path):
     (out / "run.yaml").write_text(yaml.safe_dump(said))
     assert prepare(begun_spec(out / "run.yaml"), CPU, out).task.name == "language-modelling"
     _, task = run.load_trained(out)
-    assert len(run.samples(out, task, ["data.stride=9"], "test"))
+    assert len(run.reopen_run(out, task, ["data.stride=9"], "test")[1])
     with pytest.raises(Refusal, match=r"unknown key 'data\.negatives'"):
-        run.samples(out, task, ["data.negatives=3"], "test")
+        run.reopen_run(out, task, ["data.negatives=3"], "test")

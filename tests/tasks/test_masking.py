@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.data.crops import Stream
 from heedful.data.sample_dice import dice_of
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.models import build
 from heedful.models.specs import BEGIN, END, PAD

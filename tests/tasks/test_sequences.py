@@ -81,7 +81,7 @@ def test_of_a_long_sequence_the_first_token_alone_is_looked_at(count: int, rows:
 
 def test_an_answer_for_each_word_is_refused():
     with pytest.raises(Refusal, match=r"model\.pool=each gives an answer a word"):
-        task().suits(heedful.build("predictor", width=8, depth=1, heads=2, pool="each", **task().facts()).spec)
+        task().suited(heedful.build("predictor", width=8, depth=1, heads=2, pool="each", **task().facts()).spec)
 
 
 def test_pixels_are_the_brightness_of_a_picture_row_by_row(monkeypatch: pytest.MonkeyPatch):

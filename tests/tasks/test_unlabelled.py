@@ -128,7 +128,7 @@ def test_hidden_patches_are_as_many_as_said_and_are_judged_alone():
     task, samples = opened("masked-image-modelling")
     model = heedful.build("beit", **task.facts(), **SIZES, vocab=7, tokenizer_width=8, mask_ratio=0.5).eval()
     teacher = coder(task)
-    task.objective = replace(task.objective, teacher=teacher)
+    task = replace(task, chosen=replace(task.objective, teacher=teacher))
     task.on_train_begin(model)
     batch = task.batch(task.augmented(samples[:4], 0))
     images, _ = task.learned.augment(batch)
@@ -187,7 +187,7 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
     ]
     least = min(weights(whole, one) for one in every)
     exact, below = (models.spec("autoformer", **numbers, budget=least - less) for less in (0, 1))
-    task.suits(exact)
+    task.suited(exact)
     monkeypatch.setattr(architecture_search, "TRIES", 0)  # chance has met none within it
     judged = []
     assert search(exact, lambda one: judged.append(one) or 0.0)[0] == Choice(8, ((1, 12),))
@@ -195,10 +195,10 @@ def test_a_budget_is_held_against_the_smallest_network_before_anything_is_learne
     with pytest.raises(
         Refusal, match=rf"budget={least - 1} is below the smallest .* set model\.budget={least} or more"
     ):
-        task.suits(below)
+        task.suited(below)
     alone = models.spec("autoformer", **task.facts(), **SIZES, budget=10)  # with nothing to choose among
     with pytest.raises(Refusal, match=r"model\.budget=10 is below the smallest network"):
-        task.suits(alone)
+        task.suited(alone)
 
 
 @pytest.mark.parametrize(

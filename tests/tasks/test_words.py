@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch.nn.functional import logsigmoid
 
-from heedful.data.crops import Crop, Stream
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Crop, Stream
 from heedful.errors import Failure, Refusal
 from heedful.models import build
 from heedful.models.text.word_vectors import WordVectors

@@ -47,8 +47,7 @@ def test_it_answers_as_generate_does_and_in_pieces_and_with_beams(folder):
 
 def test_it_is_looked_into(folder):
     model, use = usable(folder)
-    use.decoding = Decoding(max_new_tokens=4)
-    seen = use.look(model, TEXTS[0])
+    seen = use.searched_by(Decoding(max_new_tokens=4)).look(model, TEXTS[0])
     assert {map.path for map in seen.maps} >= {"encoder.blocks.0.attention", "decoder.blocks.1.cross"}
     assert seen.name.startswith(f"{TEXTS[0]} → ")
 

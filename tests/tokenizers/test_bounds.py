@@ -14,8 +14,8 @@ import pytest
 import tokenizers
 from tokenizers import decoders, normalizers, pre_tokenizers, processors
 
-from heedful.data.crops import Stream
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream
 from heedful.errors import Refusal
 from heedful.tokenizers import Broken, Tokenizer, chunks, length_bounds, train
 from heedful.tokenizers.from_sentencepiece import convert

@@ -222,6 +222,7 @@ def test_another_family_of_a_part_drops_what_was_said_of_the_one_before():
     [
         (["model.encoder.heats=2"], r"unknown key 'model\.encoder\.heats'; did you mean 'model\.encoder\.heads'\?"),
         (["model.encoder.family=transformr"], r"unknown family 'transformr'; did you mean 'transformer'\?"),
+        (["model.width=32"], r"composite has no model\.width, .* give model\.encoder\.width or model\.decoder\.width$"),
         (["model.encoder.family=gpt"], r"model\.encoder\.family=gpt is no encoder; choose one of albert, .*vit$"),
         (
             ["model.decoder.family=gpt"],

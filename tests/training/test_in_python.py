@@ -3,12 +3,16 @@
 import dataclasses
 import random
 
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from torch.utils.data import Dataset
 
 import heedful
+from heedful.data.readers.in_memory import in_memory
 from heedful.data.splits import Splits
+from heedful.decoding import Decoding
 from heedful.errors import Refusal
 from heedful.objectives.objective import combine, primary
 from heedful.tasks import TASKS
@@ -114,6 +118,84 @@ def test_samples_may_be_split_already_and_too_few_are_refused():
         heedful.train("sets", SETS_HERE[:3], keys=FEW)
 
 
+class Brightness(torch.nn.Module):
+    """Classes of images by how bright they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.outputs = torch.nn.Linear(1, 2)
+
+    def forward(self, images):
+        return self.outputs(8 * (images.mean((1, 2, 3))[:, None] - 0.5))
+
+
+def picture(at, side=8):
+    return (np.random.default_rng(at).integers(0, 128, (side, side, 3)) + 127 * (at % 2)).astype(np.uint8)
+
+
+KINDS_OF_IMAGES = {
+    "arrays": lambda at: (picture(at), at % 2),
+    "tensors": lambda at: (torch.from_numpy(picture(at)).permute(2, 0, 1).float() / 255, torch.tensor(at % 2)),
+    "images of unlike sizes": lambda at: (Image.fromarray(picture(at, 8 + at % 3)), str(at % 2)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_IMAGES)
+def test_images_that_lie_in_memory_are_learned_of(kind):
+    samples = [KINDS_OF_IMAGES[kind](at) for at in range(60)]
+    keys = [*FEW, "training.rate=0.1", "training.warmup=0"]
+    run = heedful.train("image-classification", samples, model=Brightness(), keys=keys)
+    assert run.scores["accuracy"] == run.evaluate(samples[:8])["accuracy"] == 1.0
+    assert [one.name for one in run.predict(samples[0][0], samples[1][0])] == ["0", "1"]
+    assert run.task.learned.size == (3, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("task", "given"),
+    [
+        ("chat", {"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]}),
+        ("chat", [("hi", "ho")]),
+        ("answer", ("who sat?", "the cat sat", "cat")),
+        ("answer", ("who sat?", "the cat sat", [("cat", 4)])),
+        ("classify", ("so good", 1)),
+        ("sets", ([[0.5, 1.0]], torch.tensor(1))),
+        ("tag", (["a", "cat"], ["O", np.int64(1)])),
+    ],
+)
+def test_a_sample_in_memory_is_as_one_of_a_file(task, given):
+    one = in_memory(TASKS[task].reader("files"), Splits([given], [], []), {}).read(1).train[0]
+    said = {"chat": ("turns", (("hi", "ho"),)), "answer": ("answers", (("cat", 4),)), "tag": ("tags", ("O", "1"))}
+    name, wanted = said.get(task, ("label", "1"))
+    assert getattr(one, name) == wanted
+
+
+@pytest.mark.parametrize(
+    ("task", "given", "said"),
+    [
+        ("chat", ["hi", "ho"], "a turn is what is said and what is answered"),
+        ("chat", [{"role": "user", "content": "hi"}], "the last message has no answer"),
+        ("answer", ("who sat?", "the cat sat", "dog"), "'dog' does not stand in the text"),
+        ("classify", (3, "a"), "3 is no text"),
+        ("classify", ("a", None), "None is no label"),
+        ("tag", (["a", "cat"], ["O"]), "TaggedWords"),
+        ("pairs", (1, 2), "1 is no text"),
+        ("language-modelling", 7, "7 is no text"),
+        ("image-classification", (3, "a"), "image 0 of those in memory cannot be read: its type is int; give an array"),
+    ],
+)
+def test_a_sample_in_memory_that_is_no_sample_is_refused(task, given, said):
+    with pytest.raises(Refusal, match=said):
+        in_memory(TASKS[task].reader("files"), Splits([given], [], []), {})
+
+
+def test_a_recipe_in_a_file_is_trained_from_python_too(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "{task: sets, data: {name: clouds, samples: 60, held_out: 16}, model: {family: predictor, width: 8, heads: 2}}"
+    )
+    run = heedful.train(str(tmp_path / "mine.yaml"), SETS_HERE, keys=[*FEW, "model.position=none"])
+    assert run.task.name == "sets" and run.model.spec.width == 8
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -125,6 +207,21 @@ def test_samples_may_be_split_already_and_too_few_are_refused():
 def test_what_cannot_be_learned_from_in_python_is_refused(given, said):
     with pytest.raises(Refusal, match=said):
         heedful.train("sets", keys=FEW, **given)
+
+
+def test_nothing_changes_a_task_after_it_is_made():
+    pairs = [(f"a {at}", f"{at} a") for at in range(60)]
+    kind = TASKS["translation"].reader("files")
+    work, splits = TASKS["translation"].open(in_memory(kind, pairs, {"bleu": "char"}), 1)
+    learned, other = work.learned, in_memory(kind, Splits([], [], pairs), {})
+    assert len(work.reopen(other, 1).test) == 60 and work.judging(other).learned.bleu == "char"
+    assert work.judging(in_memory(kind, Splits([], [], pairs), {"bleu": "intl"})).learned.bleu == "intl"
+    chosen = work.configured({"smoothing": 0.1}, splits)
+    assert chosen.objective.smoothing == 0.1 and work.objective is TASKS["translation"].objective
+    assert work.searched_by(Decoding(beams=3)).decoding.beams == 3 and work.decoding.beams == 1
+    assert work.learned is learned and work.task is TASKS["translation"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        work.learned = None
 
 
 def test_a_plain_torch_loop_over_the_parts_learns():

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from heedful import interrupts, tokenizers
 from heedful.cli import main
-from heedful.training import checkpoint, signals
+from heedful.training import checkpoint
 from heedful.training.loop import Interrupted, Loop
 from heedful.training.spec import recipes
 from tests.training.runs import assert_same, contents, short, train
@@ -102,7 +103,7 @@ def test_ctrl_c_in_a_terminal_reaches_a_run_that_was_told_to_ignore_it(tmp_path:
     assert process.returncode == 130
 
 
-@pytest.mark.parametrize(("number", "step"), [*((number, 3) for number in signals.SIGNALS), (signal.SIGTERM, 5)])
+@pytest.mark.parametrize(("number", "step"), [*((number, 3) for number in interrupts.SIGNALS), (signal.SIGTERM, 5)])
 def test_any_of_the_signals_finishes_the_step_saves_it_and_is_answered(
     tmp_path: Path, number: int, step: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,12 +115,12 @@ def test_any_of_the_signals_finishes_the_step_saves_it_and_is_answered(
         return own(loop, portion)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Loop, "step", signalled)
-    before = [signal.getsignal(one) for one in signals.SIGNALS]
+    before = [signal.getsignal(one) for one in interrupts.SIGNALS]
     with pytest.raises(Interrupted):
         train(short("reverse", training__steps=5), tmp_path / "run")
     assert [place.name for place in checkpoint.all_of(tmp_path / "run" / "checkpoints")] == [f"step-{step:08d}"]
     assert capsys.readouterr().err.count("finishing this step; again to stop at once") == 1
-    assert [signal.getsignal(one) for one in signals.SIGNALS] == before
+    assert [signal.getsignal(one) for one in interrupts.SIGNALS] == before
     if step == 5:  # nothing is left but the test
         assert train(short("reverse", training__steps=5), tmp_path / "run", resume=True)["step"] == 5
 
@@ -130,29 +131,29 @@ def raised(times: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
 
-def inside_a_call(*after: float) -> float:
-    """Ctrl-C so many seconds after the main thread went into a call; when it came out of that again."""
+def inside_a_call(*after: float, number: int = signal.SIGINT) -> float:
+    """A signal so many seconds after the main thread went into a call; when it came out of that again."""
     for seconds in after:
-        threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(seconds, os.kill, (os.getpid(), number)).start()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000)
     return time.monotonic()
 
 
 def test_ctrl_c_is_answered_while_the_main_thread_is_inside_a_call() -> None:
     said: list[float] = []
-    with signals.finishing_the_step(lambda line: said.append(time.monotonic())) as stop:
+    with interrupts.finishing_the_step(lambda line: said.append(time.monotonic())) as stop:
         back = inside_a_call(0.02)
     assert stop == [True] and len(said) == 1 and said[0] < back
 
 
 def test_the_second_one_stops_at_once_in_python_and_inside_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[float] = []
-    monkeypatch.setattr(signals, "end", lambda: ended.append(time.monotonic()))
-    with pytest.raises(KeyboardInterrupt), signals.finishing_the_step(print):
+    monkeypatch.setattr(interrupts, "end", lambda: ended.append(time.monotonic()))
+    with pytest.raises(KeyboardInterrupt), interrupts.finishing_the_step(print):
         raised(2)
     assert not ended
-    monkeypatch.setattr(signals, "GRACE", 0.01)
-    with signals.finishing_the_step(print):
+    monkeypatch.setattr(interrupts, "GRACE", 0.01)
+    with interrupts.finishing_the_step(print):
         back = inside_a_call(0.02, 0.06)
     assert len(ended) == 1 and ended[0] < back
 
@@ -160,25 +161,37 @@ def test_the_second_one_stops_at_once_in_python_and_inside_a_call(monkeypatch: p
 def test_outside_of_steps_all_of_them_stop_what_runs_and_nohup_is_obeyed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number in signals.SIGNALS:
-        with pytest.raises(KeyboardInterrupt), signals.stopping():
+    for number in interrupts.SIGNALS:
+        with pytest.raises(KeyboardInterrupt), interrupts.stopping():
             signal.raise_signal(number)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(signals, "PATIENCE", 0.01)
-    with pytest.raises(KeyboardInterrupt), signals.stopping():
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.01)
+    with pytest.raises(KeyboardInterrupt), interrupts.stopping():
         inside_a_call(0.02)
-    assert capsys.readouterr().err == f"heedful: {signals.STOPPING}\n"
+    assert capsys.readouterr().err == f"heedful: {interrupts.STOPPING}\n"
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with signals.stopping(), signals.finishing_the_step(print) as stop:
+        with interrupts.stopping(), interrupts.finishing_the_step(print) as stop:
             signal.raise_signal(signal.SIGHUP)
         assert stop == []
     finally:
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.parametrize("number", interrupts.SIGNALS)
+def test_every_verb_is_answered_inside_a_call_and_leaves_with_130(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.01)
+    monkeypatch.setattr(tokenizers, "train_files", lambda *given, **more: inside_a_call(0.02, number=number))
+    with pytest.raises(SystemExit) as left:
+        main(["tokenizer", "train", "texts", "--out", str(tmp_path / "tokenizer.json")])
+    assert left.value.code == 130
+    assert capsys.readouterr().err == f"heedful: {interrupts.STOPPING}\nheedful: stopped\n"
+
+
 def test_what_torchrun_hands_on_of_a_terminal_is_no_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signals, "is_launched", lambda: True)
-    with signals.finishing_the_step(print) as stop:
+    monkeypatch.setenv("RANK", "0")
+    with interrupts.finishing_the_step(print) as stop:
         raised(2)
     assert stop == [True, True]

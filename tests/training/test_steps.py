@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from heedful.data.collate import to
 from heedful.models.text.transformer import PAD
+from heedful.tasks.work import Work
 from heedful.training.loop import Loop
 from heedful.training.schedule import rate
 from heedful.training.training_step import seed_step
@@ -62,8 +63,8 @@ def test_four_micro_batches_make_the_same_step_as_one(tmp_path: Path, recipe: st
 
 def test_a_micro_batch_takes_its_share_of_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loop = loop_of(tmp_path, short("reverse", training__accumulate=4))
-    sizes, batch = [], loop.task.batch
-    monkeypatch.setattr(loop.task, "batch", lambda samples: (sizes.append(len(samples)), batch(samples))[1])
+    sizes, batch = [], Work.batch
+    monkeypatch.setattr(Work, "batch", lambda task, samples: (sizes.append(len(samples)), batch(task, samples))[1])
     loop.step(loop.portions.of(first_samples(loop, 10)))
     assert sizes == [3, 3, 3, 1]
 

@@ -33,7 +33,7 @@ class TaskBlocks(Bias):
     def __init__(self, length: int, tasks: int = 1, pieces: int = 4) -> None:
         super().__init__()
         if tasks < 1 or pieces < 1:
-            raise ValueError(f"{tasks} tasks and {pieces} pieces say nothing; choose 1 or more of both")
+            raise ValueError(f"tasks={tasks} and pieces={pieces} are too few; choose 1 or more of both")
         self.side, self.pieces = -(-length // pieces), pieces
         self.table = nn.Parameter(torch.randn(pieces, self.side, self.side) * 0.02)
         self.stretch = nn.Parameter(torch.ones(tasks, self.side, self.side))

@@ -37,7 +37,7 @@ class Nystromformer(Mechanism):
     def __init__(self, landmarks: int = 64, iterations: int = 6) -> None:
         super().__init__()
         if landmarks < 1 or iterations < 1:
-            raise ValueError(f"{landmarks} landmarks and {iterations} iterations say nothing; choose 1 or more of both")
+            raise ValueError(f"landmarks={landmarks} and iterations={iterations} are too few; choose 1 or more of both")
         self.landmarks, self.iterations = landmarks, iterations
 
     def parts(self, q: Tensor, k: Tensor, sight: Sight) -> tuple[Tensor, Tensor, Tensor]:

@@ -45,7 +45,7 @@ class Routing(Mechanism):
         if clusters < 1:
             raise ValueError(f"{clusters} clusters have nobody; choose 1 or more")
         if not 0 <= kept <= 1:
-            raise ValueError(f"{kept} is no share of a centre that is kept; choose 0 to 1, 0.999 for instance")
+            raise ValueError(f"kept={kept} is no share of a centre; choose 0 to 1, such as 0.999")
         self.kept = kept
         self.register_buffer("centres", normalize(torch.randn(heads, clusters, width), dim=-1))
         # The sum of the directions that were nearest to each centre since the last step, and their number.

@@ -44,26 +44,27 @@ def read_dialogues(place: str | Sides) -> list[Dialogue]:
         raise Refusal("conversations are read from one file, not from a source and a target; give data=FILE")
     path = Path(place)
     lines = [(number, line) for number, line in enumerate(line_files.lines(path), 1) if line.strip()]
-    return [Dialogue(turns(object_of(line, path, number), path, number), str(path), number) for number, line in lines]
+    return [
+        Dialogue(turns(object_of(line, path, number), f"{path}, line {number}"), str(path), number)
+        for number, line in lines
+    ]
 
 
-def turns(row: dict[str, Any], path: Path, number: int) -> tuple[tuple[str, str], ...]:
-    """The turns of an object; what a system says stands before what the user says first."""
+def turns(row: dict[str, Any], where: str) -> tuple[tuple[str, str], ...]:
+    """The turns of an object that stands somewhere; what a system says stands before what the user says first."""
     said = row.get("messages")
     whole = isinstance(said, list) and all(isinstance(one, dict) for one in said)
     parts: list[Any] = [(one.get("role"), one.get("content")) for one in said or ()] if whole else []
     if not parts or not all(isinstance(text, str) and text.strip() for _, text in parts):
-        raise Refusal(f"{path}, line {number}: write {HOW}")
+        raise Refusal(f"{where}: write {HOW}")
     if parts[0][0] == "system" and len(parts) > 1:
         parts = [(parts[1][0], f"{parts[0][1]}\n{parts[1][1]}"), *parts[2:]]
     for at, (role, _) in enumerate(parts):
         wanted = ("user", "assistant")[at % 2]
         if role != wanted:
-            raise Refusal(
-                f"{path}, line {number}: message {at + 1} is of {role!r} and should be of {wanted!r}; mend it"
-            )
+            raise Refusal(f"{where}: message {at + 1} is of {role!r} and should be of {wanted!r}; mend it")
     if len(parts) % 2:
-        raise Refusal(f"{path}, line {number}: the last message has no answer; add one or drop it")
+        raise Refusal(f"{where}: the last message has no answer; add one or drop it")
     return tuple((parts[at][1], parts[at + 1][1]) for at in range(0, len(parts), 2))
 
 

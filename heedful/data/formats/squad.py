@@ -76,7 +76,7 @@ def unlike_squad(path: Path, fault: str) -> Refusal:
     return Refusal(f"{path} is not as SQuAD's files are: {fault}; or write lines of {HOW}")
 
 
-def question_of(row: dict[str, Any], path: Path, number: int) -> Question:
+def question_of(row: dict[str, Any], path: Path | str, number: int) -> Question:
     """The question of an object."""
     question, context, answers = row.get("question"), row.get("context"), row.get("answers", row.get("answer"))
     if isinstance(answers, dict) and isinstance(answers.get("text"), list):  # two lists, as some write them

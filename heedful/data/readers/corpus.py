@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, Field, create_model
 
 from heedful.data.formats import documents
+from heedful.data.held_values import text_in_memory
 from heedful.data.public import download
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader, Share, Tokenized
 from heedful.data.splits import Splits, open_splits
@@ -65,7 +66,7 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
 
     def sample(self, given: Any) -> Text:
         """A text of its own."""
-        return given if isinstance(given, Text) else Text(given, "what lies in memory")
+        return given if isinstance(given, Text) else Text(text_in_memory(given), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Text]:
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:

@@ -24,8 +24,15 @@ class Dialogues(Bounded, Tokenized, Divided, Files):
     """A user's own conversations: a line each."""
 
     def sample(self, given: Any) -> Dialogue:
-        """The turns of a conversation: who speaks, and what is said."""
-        return given if isinstance(given, Dialogue) else Dialogue(tuple(map(tuple, given)))
+        """A conversation: messages, each with its role and content, or what is said and answered, turn by turn."""
+        if isinstance(given, Dialogue):
+            return given
+        found = given["messages"] if isinstance(given, dict) else list(given)
+        if all(isinstance(one, dict) for one in found):
+            return Dialogue(chat_jsonl.turns({"messages": found}, "a conversation in memory"))
+        if not all(isinstance(turn, tuple | list) and len(turn) == 2 for turn in found):
+            raise ValueError("a turn is what is said and what is answered")
+        return Dialogue(tuple(map(tuple, found)))
 
     def read(self, seed: int) -> Splits[Dialogue]:
         def divide(found: list[Dialogue], what: str) -> Splits[Dialogue]:

@@ -17,6 +17,11 @@ class Held(BaseModel):
 
     _held: Splits[Any] = PrivateAttr()
 
+    @property
+    def held(self) -> Splits[Any]:
+        """The samples as they were given."""
+        return self._held
+
     def read(self, seed: int) -> Splits[Any]:
         """The samples as they were given."""
         return self._held

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, field_validator
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.images import sources
 from heedful.data.images.gallery import Picture
+from heedful.data.images.held_pictures import held_splits, resize_held
 from heedful.data.images.limits import Size
 from heedful.data.public import download as public
 from heedful.data.readers.reader import FILES, Divided, Files, Made, Many, Reader
@@ -119,7 +120,13 @@ class ImageFiles(Halved, Files):
 
     broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
 
+    def from_memory(self, samples: Any) -> Splits[Picture]:
+        """Images, each with its label, that lie in memory; the first says their size where no key does."""
+        return held_splits(samples, self.pixels, self.channels, self.split_seed)
+
     def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
+        if self.held is not None:
+            return resize_held(self.held, self.size, processor)
         folder = Path(self.name)
         found = sources.published_in(folder)
         if found is not None:

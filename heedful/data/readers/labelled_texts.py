@@ -10,6 +10,7 @@ from typing import Any
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
+from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys import reviews
@@ -49,7 +50,10 @@ class LabelledTexts(EncoderTexts, Divided, Files):
 
     def sample(self, given: Any) -> Sentence:
         """A text, or two, and its class, last."""
-        return given if isinstance(given, Sentence) else Sentence(tuple(given[:-1]), given[-1])
+        if isinstance(given, Sentence):
+            return given
+        *texts, label = given
+        return Sentence(tuple(map(text_in_memory, texts)), label_in_memory(label))
 
     def read(self, seed: int) -> Splits[Sentence]:
         if self.name != "files" and (sides := sides_of(Path(self.name))):

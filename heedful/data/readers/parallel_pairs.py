@@ -81,7 +81,12 @@ class PairFiles(Paired, Divided, Files):
 
     def sample(self, given: Any) -> Pair:
         """A source and its target."""
-        return given if isinstance(given, Pair) else Pair(*given)
+        from heedful.data.held_values import text_in_memory
+
+        if isinstance(given, Pair):
+            return given
+        source, target = map(text_in_memory, given)
+        return Pair(source, target)
 
     def read(self, seed: int) -> Splits[Pair]:
         from heedful.data.formats import parallel_text

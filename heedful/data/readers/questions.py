@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from heedful.data.formats.squad import Question, read_questions
+from heedful.data.formats.squad import Question, question_of, read_questions
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made
 from heedful.data.splits import Splits, divide_samples, open_splits
@@ -23,8 +23,13 @@ class Questions(EncoderTexts, Divided, Files):
     """Questions of a user's own: SQuAD's JSON, or a question a line; a text never stands on two sides."""
 
     def sample(self, given: Any) -> Question:
-        """A question, a text, and the answers in it, each with where it begins."""
-        return given if isinstance(given, Question) else Question(*given)
+        """A question, a text, and the answers in it, each alone or with where it begins."""
+        if isinstance(given, Question):
+            return given
+        question, context, answers = given
+        if not isinstance(answers, str):
+            answers = [one if isinstance(one, str) else {"text": one[0], "answer_start": one[1]} for one in answers]
+        return question_of({"question": question, "context": context, "answers": answers}, "what lies in memory", 0)
 
     def read(self, seed: int) -> Splits[Question]:
         def divide(all: list[Question], what: str) -> Splits[Question]:

@@ -34,6 +34,11 @@ class Reader(BaseModel, ABC):
     def read(self, seed: int) -> Splits[Any]:
         """The samples as they are written, to learn from, to choose by and to report on."""
 
+    @property
+    def held(self) -> Splits[Any] | None:
+        """The samples that lie in memory, where they are not read."""
+        return None
+
     def sample(self, given: Any) -> Any:
         """A sample that lies in memory, as this reader gives those of files; of a tuple, of its fields in order."""
         return given

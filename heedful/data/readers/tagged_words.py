@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from heedful.data.formats.conll import Tagged, read_tagged
+from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
 from heedful.data.readers.reader import Divided, Files, Made, Reader
@@ -35,7 +36,10 @@ class TaggedWords(EncoderTexts, Divided, Files):
 
     def sample(self, given: Any) -> Tagged:
         """Words, and a tag for each."""
-        return given if isinstance(given, Tagged) else Tagged(tuple(given[0]), tuple(given[1]))
+        if isinstance(given, Tagged):
+            return given
+        pairs = [(text_in_memory(word), label_in_memory(tag)) for word, tag in zip(*given, strict=True)]
+        return Tagged(tuple(word for word, _ in pairs), tuple(tag for _, tag in pairs))
 
     def read(self, seed: int) -> Splits[Tagged]:
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:

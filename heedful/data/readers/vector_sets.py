@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from heedful.data import line_files
+from heedful.data.held_values import label_in_memory
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
 from heedful.data.splits import Splits, divide_samples, open_splits
@@ -28,7 +29,10 @@ class VectorSets(Bounded, Divided, Files):
 
     def sample(self, given: Any) -> Labelled:
         """The vectors of a set, and its label."""
-        return given if isinstance(given, Labelled) else Labelled(np.asarray(given[0], dtype=np.float32), given[1])
+        if isinstance(given, Labelled):
+            return given
+        vectors, label = given
+        return Labelled(np.asarray(vectors, dtype=np.float32), label_in_memory(label))
 
     def read(self, seed: int) -> Splits[Labelled]:
         def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:

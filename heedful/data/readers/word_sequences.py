@@ -7,6 +7,7 @@ from typing import Any
 
 from heedful.data.formats import parallel_text
 from heedful.data.formats.labelled_line import Line
+from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.labelled_images import PublicImages
 from heedful.data.readers.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, word_numbers
@@ -47,7 +48,10 @@ class WordSequences(Bounded, Divided, Files):
 
     def sample(self, given: Any) -> Pair:
         """A sequence and its class."""
-        return given if isinstance(given, Pair) else Pair(*given)
+        if isinstance(given, Pair):
+            return given
+        sequence, label = given
+        return Pair(text_in_memory(sequence), label_in_memory(label))
 
     def read(self, seed: int) -> WordSplits:
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -47,7 +47,7 @@ class BART(Asked):
     }
 
     def suits(self, spec: Spec) -> bool:
-        return isinstance(spec, BartSpec) and super().suits(spec) and spec.order == self.order
+        return super().suits(spec) and cast(BartSpec, spec).order == self.order
 
     def ties(self, spec: BartSpec) -> Mapping[str, str]:
         return self.tied if spec.source_vocab is None else {"lm_head.weight": "model.decoder.embed_tokens.weight"}

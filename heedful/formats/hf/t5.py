@@ -15,7 +15,7 @@ from heedful.formats.name_rules import Rule, Same, Stacked
 from heedful.models.part_words import parse
 from heedful.models.text.t5 import T5Spec
 
-GATE, GELU = "gated-", {"gated-gelu": "gelu_tanh"}  # which is said of another gelu than elsewhere
+GATE, GELU = "gated-", {"gated-gelu": "gelu_new"}  # which is said of another gelu than elsewhere
 
 
 class T5(Layout):
@@ -30,7 +30,7 @@ class T5(Layout):
 
     def spec(self, config: Config, there: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only("is_encoder_decoder", True)
-        config.harmless("initializer_factor", "dense_act_fn", "is_gated_act", "classifier_dropout")
+        config.harmless("initializer_factor", "classifier_dropout")
         depth, pad = config.whole("num_layers"), config.whole("pad_token_id", 0)
         buckets = config.whole("relative_attention_num_buckets", 32)
         farthest = config.whole("relative_attention_max_distance", 128)
@@ -120,14 +120,15 @@ def feedforward_rules(side: str, layer: int, spec: T5Spec) -> list[Rule]:
 
 
 def feedforward(config: Config) -> str:
-    """The word of a feed-forward, which T5 calls a projection: `relu`, `gated-gelu`."""
+    """The word of a feed-forward, which T5 calls a projection: `relu`, `gated-gelu`; other keys may say it anew."""
     word = config.word("feed_forward_proj", "relu")
     name = word.removeprefix(GATE)
     if name not in ACTIVATIONS:
         raise config.refusal("feed_forward_proj", f"known: {', '.join(ACTIVATIONS)}, with or without {GATE}")
-    if word.startswith(GATE):
-        return f"gated(activation='{GELU.get(word) or ACTIVATIONS[name]}', bias=False)"
-    return f"{ACTIVATIONS[name]}(bias=False)"
+    activation = config.among("dense_act_fn", ACTIVATIONS, GELU.get(word, name))
+    if config.flag("is_gated_act", word.startswith(GATE)):
+        return f"gated(activation='{activation}', bias=False)"
+    return f"{activation}(bias=False)"
 
 
 def projection(word: str) -> str:

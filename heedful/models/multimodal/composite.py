@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory, Padding
 from heedful.errors import Refusal, unknown_word
 from heedful.models import FAMILIES, assemble
-from heedful.models.docked_cases import Docked
+from heedful.models.encoder_decoder_cases import Docked
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family, itself
 from heedful.models.refusals import refusal

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from heedful.attention import Causal, Context, Everything, Memory, Padding
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
-from heedful.models.docked_cases import Sources, Targets
+from heedful.models.encoder_decoder_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.specs import PAD, SPECIAL, Count, ReadsInOrder, Stacked

@@ -1,4 +1,4 @@
-"""DINO: a student says of every view of an image what a teacher says, which follows it (Caron et al., 2021)."""
+"""DINO (self-distillation): a student learns to say of each view what its moving average says (Caron et al., 2021)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def as_vit_spec(spec: DINOSpec) -> ViTSpec:
 
 
 class Projector(nn.Module):
-    """Three layers, then how alike a vector is to each prototype, by the cosine: B M -> B K."""
+    """Projection head: three layers, then the cosine between a vector and each prototype: B M -> B K."""
 
     def __init__(self, width: int, between: int, projected: int, prototypes: int) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class Viewer(ViT):
 
 
 def crowding(vectors: Tensor) -> Tensor:
-    """How near each vector's nearest is by direction: minus the log of the distance (KoLeo; Sablayrolles et al., 2019).
+    """KoLeo: minus the log of the distance from each direction to the nearest other one (Sablayrolles et al., 2019).
 
     DINOv2 adds it to what leaves the encoder (Oquab et al., 2023), here it is of what stands among the prototypes:
     agreeing alone, a young model agrees best by seeing nothing, and puts all in one place. B M -> B.
@@ -94,7 +94,7 @@ def crowding(vectors: Tensor) -> Tensor:
 
 
 class DINO(Viewer):
-    """The teacher, which is what is asked and left in the end, and the student that it follows."""
+    """The student, and the teacher, which follows it and is what is kept in the end."""
 
     centre: Tensor
     heard: Tensor
@@ -110,14 +110,14 @@ class DINO(Viewer):
 
     @torch.no_grad()
     def alike(self) -> None:
-        """Lets the student begin as its teacher."""
+        """Gives the teacher's weights to the student."""
         own = dict(self.named_parameters())
         for name, tensor in self.student.named_parameters():
             tensor.copy_(own[name])
 
     @torch.no_grad()
     def taught(self, images: Tensor) -> Tensor:
-        """The chances of prototypes (B K) that the teacher gives: centred, lest one be all, sharp, lest all be one."""
+        """The teacher's probabilities of prototypes (B K), centred and sharpened so that they do not collapse."""
         said = self.told(images).float()
         if self.training:
             self.heard.add_(torch.cat((said.sum(0), said.new_full((1,), len(said)))))

@@ -13,13 +13,13 @@ import torch
 from pydantic import TypeAdapter
 
 from heedful.data.collate import Batch, Collate
-from heedful.data.crops import END, Crop, Crops, Stream, Whole, lines
 from heedful.data.formats.documents import lines as lines_of
 from heedful.data.near_duplicates import Overlap, digests, overlap
 from heedful.data.readers.reader import Share
 from heedful.data.sample_dice import dice_of
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import END, Crop, Crops, Stream, Whole, lines
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.models import Spec

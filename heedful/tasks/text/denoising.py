@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from heedful.data.collate import Batch, Ids, several, to
-from heedful.data.crops import BEGIN, END, PAD, Crop, Whole
 from heedful.data.encoded_pairs import Encoded
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.corpus import Cropped, Noisy, readers_of_texts
@@ -19,6 +18,7 @@ from heedful.data.sample_dice import dice_of
 from heedful.data.span_corruption import Corrupted, Corruption, SpanCorruption, TextInfilling
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import BEGIN, END, PAD, Crop, Whole
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.metrics.perplexity import HiddenTokens, LogLikelihood, Perplexity, TokenSums

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from heedful.data.collate import Batch, several, to
-from heedful.data.crops import Stream, Whole
 from heedful.data.readers.corpus import Neighbourly, readers_of_texts
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Stream, Whole
 from heedful.metrics.vector_skill import CountSkill, Moments
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN

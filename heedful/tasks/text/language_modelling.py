@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from heedful.data.collate import Batch, several, to
-from heedful.data.crops import PAD, Crop
 from heedful.data.readers.corpus import Cropped, Noisy, readers_of_texts
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import PAD, Crop
 from heedful.decoding import Decoding, search
 from heedful.looking.page import Samples
 from heedful.metrics.perplexity import BitsPerCharacter, LogLikelihood, Perplexity, TokenSums
@@ -77,7 +77,7 @@ COLLATE = NextTokenCollate()
 @torch.no_grad()
 def judge(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens that crops judge, each given what stands before it."""
-    assert isinstance(model, GPT)
+    model = cast(GPT, model)  # or what reads as one does
     model.eval()
     sums = TokenSums()
     for size in sorted({one.judged for one in samples}):

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from heedful.data.collate import Batch, several, to
-from heedful.data.crops import BEGIN, END, PAD, Crop
 from heedful.data.readers.corpus import Cropped, Noisy, readers_of_texts
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import BEGIN, END, PAD, Crop
 from heedful.errors import Refusal
 from heedful.looking.page import Samples
 from heedful.metrics.perplexity import HiddenTokens, LogLikelihood, Perplexity, TokenSums

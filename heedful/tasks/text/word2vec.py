@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 from heedful.data.collate import Batch, several, to
-from heedful.data.crops import Crop
 from heedful.data.readers.corpus import Cropped, Neighbourly, readers_of_texts
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
+from heedful.data.token_crops import Crop
 from heedful.metrics.perplexity import TokenSums
 from heedful.metrics.vector_skill import SkipGramLoss, SkipGramSkill
 from heedful.models.numerics import device_of

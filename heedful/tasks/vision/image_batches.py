@@ -14,7 +14,7 @@ from heedful.data.near_duplicates import Content
 from heedful.data.readers.labelled_images import SETS, SHAPES, ImageFiles, PublicImages, Shapes
 from heedful.data.readers.reader import FILES, Reader
 from heedful.data.sample_dice import dice_of
-from heedful.pipelines.image_learned import ImageLearned
+from heedful.pipelines.image_preprocessing import ImageLearned
 
 READERS: dict[str, type[Reader]] = {SHAPES: Shapes, **dict.fromkeys(SETS, PublicImages), FILES: ImageFiles}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.metrics.accuracy import Accuracy
 from heedful.objectives.image_classification import ImageClassification
-from heedful.pipelines.image_learned import ImageClasses, again, check_pictures
+from heedful.pipelines.image_preprocessing import ImageClasses, again, check_pictures
 from heedful.pipelines.vision_pipeline import ImageClassifying
 from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate

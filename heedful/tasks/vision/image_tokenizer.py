@@ -1,4 +1,4 @@
-"""Image tokenizer (dVAE): a model tells images by visual tokens, and draws the image of them."""
+"""Image tokenizer (dVAE): a model encodes an image as visual tokens, and decodes the image from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from heedful.metrics.skill import Pair, ReconstructionSkill, skill_of
 from heedful.models.numerics import finite, precise
 from heedful.models.vision.dvae import DVAE
 from heedful.objectives.image_tokenizer import DrawnTokens
-from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
+from heedful.pipelines.image_preprocessing import ImageLearned, again, check_pictures
 from heedful.pipelines.pipeline import Heard, unheard
 from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import ImageTokens
@@ -33,7 +33,7 @@ TOLD = 16  # tokens of an image in a table
 
 @torch.no_grad()
 def drawing_errors(model: nn.Module, samples: Sequence[Picture], learned: ImageLearned, heard: Heard) -> list[Pair]:
-    """The error of what is drawn of each picture, and that of its mean colour in its place."""
+    """The reconstruction error of each picture, and the error of its mean colour in its place."""
     model = cast(DVAE, model)
     model.eval()
     made: list[Pair] = []

@@ -26,7 +26,7 @@ from heedful.models.vision.vit import PatchSpec, stem
 from heedful.objectives.masked_patches import STEADY, MaskedPixels, rebuild
 from heedful.pipelines.attention_over_image import maps_seen
 from heedful.pipelines.image_inputs import picture_name
-from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
+from heedful.pipelines.image_preprocessing import ImageLearned, again, check_pictures
 from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.vision_pipeline import AT_ONCE, VisionPipeline, images_of
 from heedful.results import Score

@@ -1,4 +1,4 @@
-"""Masked image modelling (BEiT): a model guesses which visual tokens stand behind hidden patches, as words are."""
+"""Masked image modelling (BEiT): a model predicts the visual tokens of hidden patches, as BERT predicts words."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SIDE_BY_SIDE = 6  # images of a report
 
 @dataclass(frozen=True)
 class TokensLearned(MaskedLearned):
-    """Images whose hidden patches are told by the tokens of another model."""
+    """Images whose hidden patches are predicted as the tokens of another model."""
 
     def suited(self, spec: Spec) -> Self:
         if not all(getattr(spec, key, None) for key in ("vocab", "tokenizer_width")):

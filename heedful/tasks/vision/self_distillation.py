@@ -1,4 +1,4 @@
-"""Self-distillation (DINO): a model learns to say the same of many views of an image, and is told nothing of it."""
+"""Self-distillation (DINO): a model learns to give one answer to many views of an image, without any label."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from heedful.looking.page import Figures, Samples
 from heedful.metrics.knn import NEIGHBOURS, NeighbourAccuracy, neighbours, vote_of_nearest
 from heedful.objectives.self_distillation import SelfDistillation
 from heedful.pipelines.attention_over_image import overlays
-from heedful.pipelines.image_learned import ImageLearned, again, check_pictures
+from heedful.pipelines.image_preprocessing import ImageLearned, again, check_pictures
 from heedful.pipelines.vision_pipeline import ImageVectors, image_vectors, look_at
 from heedful.results import Vector
 from heedful.tasks.task import Task

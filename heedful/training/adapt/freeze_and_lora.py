@@ -1,4 +1,4 @@
-"""Which weights learn: parts that stay as they are, and parts that learn by a small product alone (LoRA)."""
+"""Frozen parts and LoRA: which weights learn, and which learn by a product of two small matrices alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Low(nn.Module):
 
 
 def adapt(model: nn.Module, training: TrainingSpec) -> None:
-    """Lets only those weights learn that a run asks for."""
+    """Freezes and adapts a model as its run says."""
     for path in training.freeze:
         freeze_path(model, path)
     if training.lora is not None:
@@ -42,7 +42,7 @@ def adapt(model: nn.Module, training: TrainingSpec) -> None:
 
 
 def others(model: nn.Module) -> list[str]:
-    """The paths of all parts but those that answer."""
+    """The paths of all parts but the outputs."""
     return [top for top in tops(model) if top not in OUTPUTS]
 
 
@@ -57,7 +57,7 @@ def lies_under(name: str, path: str) -> bool:
 
 
 def freeze_path(model: nn.Module, path: str) -> None:
-    """Has what lies under a path stay as it is."""
+    """Freezes what lies under a path."""
     under = [p for name, p in model.named_parameters(remove_duplicate=False) if lies_under(name, path)]
     if not under:
         blocks = [in_member(name) for name, part in model.named_modules() if isinstance(part, Block | CrossBlock)]
@@ -90,14 +90,14 @@ def maps(model: nn.Module, parts: list[str]) -> Iterator[nn.Linear]:
 
 
 def merge(model: nn.Module) -> None:
-    """Makes each matrix and what was learned beside it one matrix, so that the model is again as its spec says."""
+    """Merges each LoRA product into its matrix, so that the model has again the parts that its spec says."""
     for part in model.modules():
         if parametrize.is_parametrized(part, "weight"):
             parametrize.remove_parametrizations(part, "weight", leave_parametrized=True)
 
 
 def scales(model: nn.Module, kept: float) -> dict[Tensor, float]:
-    """By which share of the rate each weight learns: less the farther its block is from the answer.
+    """Layer-wise learning rate decay: the share of the rate for each weight, lower in blocks farther from the outputs.
 
     What stands before the first block is below it, and what stands behind the last one above it (Clark et al., 2020).
     """

@@ -1,4 +1,4 @@
-"""Beginning with what another model has learned: its weights are taken over where names and shapes fit."""
+"""Initial weights (transfer learning): those of another model are taken over where names and shapes fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ASKED = ("output", "classes", "labels", "multi_label")  # of a model, which the 
 
 
 def inherit(run: RunSpec, task: Work) -> dict[str, Any]:
-    """The numbers and words of the model that a run begins with, but for what it is asked and what it drops."""
+    """The keys of the initial model of a run, without those of its output and its dropout."""
     other = native.load(run.whole_start, check=False)  # as `begin` does
     spec = other.spec
     if not isinstance(spec, Spec) or not vocab_of(other):
@@ -43,7 +43,7 @@ def inherit(run: RunSpec, task: Work) -> dict[str, Any]:
 
 
 def check_tokens(run: RunSpec, task: Work) -> None:
-    """Refuses tokens that are others than those for which a model that a run begins with has learned its rows."""
+    """Refuses a tokenizer whose tokens are not those for which the initial model has learned embeddings."""
     from heedful.tokenizers import hf_folders
 
     place, own = native.model_folder(run.whole_start), getattr(task, "tokenizer", None)
@@ -138,7 +138,7 @@ def models_within(model: nn.Module) -> Iterator[nn.Module]:
 
 
 def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
-    """Refuses to leave as it is what begins anew: a part of chance, which nothing was learned for, proves nothing."""
+    """Refuses to freeze a weight that was not taken over: it is random, and would never learn."""
     rest = others(model)
     left = {"compare=probe": rest if "probe" in run.compare else [], "training.freeze": run.training.freeze}
     left |= {"training.lora": rest if run.training.lora else []}
@@ -155,7 +155,7 @@ def check_learns(run: RunSpec, model: nn.Module, begun: Begun) -> None:
 
 
 def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
-    """The change of the data with which all that begins anew would fit, but for outputs; nothing where none is."""
+    """The keys of the data with which all new weights but the outputs would fit; nothing where there are none."""
     from heedful.models.vision.image_spec import ImageSpec
 
     own, there = model.spec, other.spec
@@ -177,7 +177,7 @@ def remedy(model: nn.Module, other: nn.Module, fresh: Sequence[str]) -> str:
 
 
 def fitting(model: nn.Module, other: nn.Module) -> dict[str, Tensor]:
-    """The tensors of another model that have a place in a model; tables of positions are resized to its grid."""
+    """The tensors of another model that fit into a model; tables of positions are resized to its grid."""
     from heedful.attention import ClassTable
     from heedful.inputs import LearnedGrid
 

@@ -17,7 +17,7 @@ from heedful.models.specs import Spec
 from heedful.registry import Registry
 from heedful.safe.plain_data import Twice, yaml_of
 from heedful.tasks import task_of
-from heedful.training.spec.run_spec import RunSpec, read_yaml, reader_of, validate_spec
+from heedful.training.spec.run_spec import RunSpec, is_yaml, read_yaml, reader_of, validate_spec
 
 HOME = Path(__file__).parents[2] / "recipes"
 TOY = ("data", "toy")
@@ -70,7 +70,7 @@ def names() -> list[str]:
 
 def values(recipe: str) -> dict[str, Any]:
     """The values of a recipe by name, or of a YAML file."""
-    path = Path(recipe) if recipe.endswith((".yaml", ".yml")) else RECIPES.named(recipe)
+    path = Path(recipe) if is_yaml(recipe) else RECIPES.named(recipe)
     return whole(read_yaml(path), f"{path}: ")
 
 

@@ -212,6 +212,11 @@ def validate_spec(values: dict[str, Any], where: str = "", kind: type[RunSpec] |
         raise (Refusal(f"{where}: {refused}") if where else refused) from None
 
 
+def is_yaml(name: str) -> bool:
+    """Whether a recipe is given as a YAML file, and not by its name."""
+    return name.endswith((".yaml", ".yml"))
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The values of a YAML file."""
     try:

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: answered at once, whatever runs; the step at hand is finished and saved."""
+"""Ctrl-C, SIGTERM and SIGHUP: answered by a thread at once, whatever call the main thread is inside."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from types import FrameType
 from typing import Any
 
 from heedful.terminal import note
-from heedful.training.distributed.ranks import ONE, Ranks, is_launched
 
 SIGNALS = [one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP")]  # not all systems have all
 FINISHING = "finishing this step; again to stop at once"
@@ -26,7 +25,7 @@ class Ear:
 
     def __init__(self, answer: Callable[[], object], patience: float = 0.0) -> None:
         self.answer, self.patience = answer, patience
-        self.echo = ECHO if is_launched() else 0.0
+        self.echo = ECHO if "RANK" in os.environ else 0.0
         self.first = float("inf")  # when
         self.left = threading.Event()
 
@@ -84,19 +83,25 @@ def handling(handler: Callable[[int, FrameType | None], None]) -> Iterator[dict[
 @contextmanager
 def stopping() -> Iterator[None]:
     """Inside, all of the signals stop what runs, as Ctrl-C does; where that takes a while, it is said."""
+    if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
+        yield
+        return
 
     def stop(number: int, frame: FrameType | None) -> None:
         quiet(number, terminals)
         raise KeyboardInterrupt
 
-    terminals = [handle for handle in (1, 2) if os.isatty(handle)]
+    terminals = open_terminals()
     with handling(stop), Ear(lambda: note(f"heedful: {STOPPING}"), PATIENCE):
         yield
 
 
 @contextmanager
-def finishing_the_step(say: Callable[[str], object], ranks: Ranks = ONE) -> Iterator[list[bool]]:
-    """A list that is no longer empty once a signal came, which is said; the second one stops at once."""
+def finishing_the_step(say: Callable[[str], object], lost: Callable[[], object] = list) -> Iterator[list[bool]]:
+    """A list that is no longer empty once a signal came, which is said; the second one stops at once.
+
+    Where other processes are lost, no step can be finished any more, and SIGTERM does what it did outside.
+    """
     stop: list[bool] = []
     if threading.current_thread() is not threading.main_thread():  # signals are somebody else's
         yield stop
@@ -104,7 +109,7 @@ def finishing_the_step(say: Callable[[str], object], ranks: Ranks = ONE) -> Iter
 
     def note(number: int, frame: FrameType | None) -> None:
         quiet(number, terminals)
-        if number == signal.SIGTERM and ranks.gone():  # torchrun ends all, for no step can be finished any more
+        if number == signal.SIGTERM and lost():  # torchrun ends all, for no step can be finished any more
             before[number](number, frame)
         if stop and time.monotonic() >= since[0] + ear.echo:
             raise KeyboardInterrupt
@@ -112,10 +117,15 @@ def finishing_the_step(say: Callable[[str], object], ranks: Ranks = ONE) -> Iter
         stop.append(True)
 
     since: list[float] = []
-    terminals = [handle for handle in (1, 2) if os.isatty(handle)]
+    terminals = open_terminals()
     ear = Ear(lambda: say(FINISHING))
     with handling(note) as before, ear:
         yield stop
+
+
+def open_terminals() -> list[int]:
+    """The outputs of this process that are terminals."""
+    return [handle for handle in (1, 2) if os.isatty(handle)]
 
 
 def quiet(number: int, terminals: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""Models of images from elsewhere: what they are asked follows from what they answer."""
+"""Image models from elsewhere: their output decides which task they are used for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Seeing:
     """Use of models of images from elsewhere."""
 
     def of(self, folder: Path, spec: ImageSpec) -> Work:
-        """Classes where a model tells them, what is hidden where it rebuilds it, and else what it makes of an image."""
+        """Classification for a model with classes, rebuilding for a masked autoencoder, and vectors for any other."""
         size = Size(spec.channels, spec.high, spec.wide)
         if isinstance(spec, ClassifierSpec) and spec.classes:
             task, labels = IMAGES, spec.labels or [str(at) for at in range(spec.classes)]
