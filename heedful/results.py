@@ -6,7 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -15,6 +15,11 @@ from heedful.errors import Refusal, unknown_word
 from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
 
+if TYPE_CHECKING:
+    from heedful.looking.notebook import Row
+
+AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
+LONG = 400  # characters of a value that a notebook shows
 SHOWN = 5  # classes of a label on a page
 
 
@@ -51,6 +56,16 @@ class Result(ABC):
     def section(self) -> Section:
         """The answer as a part of a page."""
         return page.Text("Answer", (self.plain(),))
+
+    def rows(self) -> list[Row]:
+        """The answer as a notebook shows it: a name and a value a row."""
+        found = [(name.replace("_", " "), value) for name, value in self.json().items() if name != "kind"]
+        return [(name, said if len(said := str(value)) <= LONG else f"{said[:LONG]}…") for name, value in found]
+
+    def _repr_html_(self) -> str:
+        from heedful.looking import notebook
+
+        return notebook.table(self.kind.capitalize(), self.rows())
 
     @staticmethod
     def read(given: dict[str, Any]) -> Result:
@@ -112,7 +127,14 @@ class Label(Result):
         return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
 
     def section(self) -> Section:
-        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in self.best(SHOWN)))
+        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in self.shown()))
+
+    def shown(self) -> list[tuple[str, float]]:
+        """The likeliest classes that a page has room for, and their chances."""
+        return [(one.name, one.chance) for one in self.best(SHOWN)]
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.shown()]
 
 
 @dataclass(frozen=True)
@@ -126,6 +148,9 @@ class Labels(Result):
 
     def best(self, count: int) -> Sequence[Label]:
         return Label("", 0.0, self.chances).best(count)
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.chances]
 
 
 @dataclass(frozen=True)
@@ -177,6 +202,9 @@ class Tags(Result):
         spans = (f"{one.kind} {one.text} {one.start}:{one.end} {one.chance or 0:.4f}" for one in self.spans)
         return "\t".join((self.plain(), *spans, f"{self.chance or 0:.4f}"))
 
+    def rows(self) -> list[Row]:
+        return [*zip(self.words, self.tags, strict=True)]
+
 
 @dataclass(frozen=True)
 class Span(Result):
@@ -213,6 +241,9 @@ class Neighbours(Result):
     def plain(self) -> str:
         return ", ".join(f"{word} {cosine:.3f}" for word, cosine in self.near)
 
+    def rows(self) -> list[Row]:
+        return [(word, f"{cosine:.3f}", max(0.0, cosine)) for word, cosine in self.near]
+
 
 @dataclass(frozen=True)
 class ImageTokens(Result):
@@ -236,7 +267,7 @@ class Series(Result):
     def section(self) -> Section:
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
-        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
+        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named), AHEAD)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever
 
 VERBS = {
     "train": "train_verb:train",
+    "sweep": "sweep_verb:sweep",
     "eval": "eval_verb:evaluate",
     "predict": "predict_verb:predict",
     "look": "look_verb:look",
@@ -36,6 +37,7 @@ VERBS = {
     "plan": "plan_verb:plan",
     "convert": "convert_verb:convert",
     "bench": "bench_verb:bench",
+    "completion": "completion_verb:completion",
     "attention": "attention_verb:app",
     "data": "data_verb:app",
     "tokenizer": "tokenizer_verb:app",

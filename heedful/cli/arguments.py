@@ -18,7 +18,10 @@ Folder = Annotated[
 Changes = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
 ]
-Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to run; a GPU is used if there is one.")]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="cpu|cuda|cuda:N|mps", help="Where to run; a GPU of CUDA is used if there is one."),
+]
 
 
 def warn_of(task: Any, inputs: list[str]) -> None:

@@ -105,7 +105,7 @@ def draw_kind(kind: Kind, out: Path) -> None:
     """The weights of a kind and of softmax, on the same words of a sentence."""
     from heedful.looking import draw
 
-    draw.write([*maps_of_kind(kind)], out, f"{kind.name} beside softmax")
+    draw.write([*maps_of_kind(kind)], out, f"{kind.name} beside softmax", together=True)
 
 
 def maps_of_kind(kind: Kind) -> Iterator[Map]:

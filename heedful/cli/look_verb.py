@@ -38,11 +38,15 @@ def look(
         str | None,
         typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
     ] = None,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="Of an image, as .png or .svg: weights go over into each other.")
+    ] = False,
     device: Device = None,
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image, as does
+    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the
+    photograph as it was taken, as does
     its distillation token; where no class token looks, the mean over all patches.
     """
     from heedful.errors import Refusal
@@ -65,13 +69,15 @@ def look(
     model.to(run.device(device))
     if word is not None:
         return one_word(model, task, [text, *([] if against is None else [against])], word, layer, out)
-    all_layers(model, task, text, layer, discard if rollout else None, out)
+    all_layers(model, task, text, layer, discard if rollout else None, smooth, out)
 
 
-def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: float | None, out: Path) -> None:
+def all_layers(
+    model: Any, task: Any, text: str, layer: str | None, discard: float | None, smooth: bool, out: Path
+) -> None:
     """Draws what all layers look at, or one; and rollouts that drop a share of the weights, where one is given."""
     from heedful.errors import Refusal, unknown_word
-    from heedful.looking import draw, overlay, page
+    from heedful.looking import draw, overlay_figure, page
     from heedful.looking.rollout import roll_out
     from heedful.views.rollout_over_image import rolled_over
 
@@ -89,7 +95,7 @@ def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: flo
         over = [*rolled_over(seen.maps, discard, over, model), *over]
     words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
     if over and out.suffix.lower() in (".png", ".svg"):
-        overlay.draw(over, out)
+        overlay_figure.draw(over, out, smooth)
     else:
         draw.write(shown, out, seen.name, [*words, *over])
     say(f"{seen.name}\n{out}")
@@ -105,7 +111,7 @@ def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | No
     if out.suffix.lower() in (".png", ".svg"):
         draw.draw_heads(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
     else:
-        draw.write(maps, out, f"What {word} looks at")
+        draw.write(maps, out, f"What {word} looks at", together=True)
     say("\n".join([*(one.name for one in seen), str(out)]))
 
 
@@ -133,7 +139,7 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
 
     draw.check_path(out, pictures.ENDINGS)
     model = native.load(folder).to(run.device(device))
-    chances = following(model, text).double().cpu()
+    chances = following(model, text).cpu().double()
     tokenizer: Any = model.tokenizer
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens

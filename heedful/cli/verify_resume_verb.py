@@ -36,6 +36,8 @@ def verify_resume(
     from heedful.training.spec import recipes
 
     spec = recipes.resolve(recipe, changes or [])
+    if spec.training.minutes is not None:
+        raise Refusal("training.minutes asks the clock, which never says the same twice; give training.steps")
     place = run.device(device)
     if out is not None and out.exists():
         raise Refusal(f"{out} exists; choose another --out")

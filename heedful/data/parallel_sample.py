@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+Column = str | int  # of a table: its name, within an object as `translation.en`, or its number from 1
 Link = tuple[int, int]  # a source word and a target word, both counted from 0
 
 

@@ -26,6 +26,7 @@ class Metric(ABC, Generic[Kept]):
     names: ClassVar[tuple[str, ...]] = ()  # of its scores, where they do not depend on the data
     share: ClassVar[bool] = False  # from 0 to 1, shown in percent
     more_is_better: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ()  # scores that are the share of samples whose answer is right
     meaning: ClassVar[str] = ""  # where the name does not say it
 
     source: Source | None = None

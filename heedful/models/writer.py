@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.inputs import Learned
+from heedful.models.family import Model
 from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import Special
 
@@ -41,7 +42,7 @@ class Beginning(Context):
         return Beginning(super().take(index), *rows)
 
 
-class Autoregressive(nn.Module):
+class Autoregressive(Model):
     """Autoregressive model: says what comes after each token, looking at a context."""
 
     special: Special

@@ -21,7 +21,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
-from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
+from heedful.pipelines.image_inputs import photograph_of, picture_name, picture_of
 from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import Columns, Heard, Pipeline, can_be_looked_into, unheard
 from heedful.results import Label, Vector
@@ -109,7 +109,7 @@ def look_at(model: nn.Module, given: Any, learned: ImageLearned, said: str = "")
     with look(model) as seen:
         model(images)
     shown = maps_of(model, seen, images)
-    parts = over(view_of(given, learned, INPUT), shown, model, images)
+    parts = over(photograph_of(given, learned), shown, model, images)
     return Example(f"{picture_name(given, learned)}{said}", shown, sections=parts)
 
 

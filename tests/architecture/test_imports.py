@@ -27,7 +27,7 @@ ORDER = (
     ("tasks/text", "tasks/vision", "tasks/series", "tasks/sets", "training/spec"),
     ("training/distributed", "training/adapt"),
     ("training",),
-    ("bench", "testing"),
+    ("bench", "testing", "training/loggers"),
     ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(ORDER) for name in row}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, create_model
@@ -69,12 +70,14 @@ class TextFiles(OfDocuments, Tokenized, Divided, Files):
         return given if isinstance(given, Text) else Text(text_in_memory(given), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Text]:
+        cut = replace(self.cut, seed=self.split_seed)
+
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:
-            divided = documents.divide_texts(found, what, self.divide, self.split_seed)
+            divided = documents.divide_texts(found, what, self.divide, cut)
             made = documents.documents(divided, self.document)
             running = self.document == "file" and not documents.by_file(found, self.divide)
             # ends of texts have no duplicates
-            return made if running else documents.regroup(made, what, self.split_seed)
+            return made if running else documents.regroup(made, what, cut)
 
         opened = open_splits(self, documents.read_texts, divide, (CAPTIONS, *documents.SETS))
         return documents.documents(opened, self.document)

@@ -14,7 +14,7 @@ from heedful.data.public import download
 from heedful.data.readers.labelled_sequences import each, word_numbers
 from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader
 from heedful.data.readers.word_sequences import WordSplits
-from heedful.data.splits import Splits, divide_samples, learn_unseen
+from heedful.data.splits import Cut, Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 
 ENDINGS = (".txt", ".txt.gz")
@@ -34,7 +34,7 @@ class PublicNames(Bounded, Divided, Reader):
     """A public set of such lists."""
 
     def read(self, seed: int) -> WordSplits:
-        return hold_out(names_in(download.home(self.name)), self.name, self.split_seed)
+        return hold_out(names_in(download.home(self.name)), self.name, self.cut)
 
 
 class NameLists(Bounded, Divided, Files):
@@ -51,7 +51,7 @@ class NameLists(Bounded, Divided, Files):
     def read(self, seed: int) -> WordSplits:
         given = (self.train, self.valid, self.test) if self.name == "files" else (self.name, None, None)
         if given[1:] == (None, None):
-            return hold_out(names_in(folder_of(given[0])), str(given[0]), self.split_seed)
+            return hold_out(names_in(folder_of(given[0])), str(given[0]), self.cut)
         return by_letters(Splits(*(names_in(folder_of(one)) if one is not None else [] for one in given)))
 
 
@@ -85,9 +85,9 @@ def names_in(folder: Path) -> list[Pair]:
     return list(found.values())
 
 
-def hold_out(names: list[Pair], what: str, seed: int) -> WordSplits:
+def hold_out(names: list[Pair], what: str, cut: Cut) -> WordSplits:
     """Names of which a tenth is held out to choose by and a tenth to test on; what is spelt alike is on one side."""
-    made = divide_samples(names, lambda one: same_spelling(one.source), what, seed)
+    made = divide_samples(names, lambda one: same_spelling(one.source), what, cut)
     few = f"{what} has too few names of each class"
     return by_letters(learn_unseen(made, lambda one: [one.target], lambda one: one.source, few))
 

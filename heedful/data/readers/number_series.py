@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data import line_files
+from heedful.data.near_duplicates import WHOLE, Cut
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Files, Made, Many, Reader
 from heedful.data.splits import Splits, open_splits
@@ -43,7 +44,7 @@ class NumberSeries(Forecastable, Files):
         return in_time(np.asarray(samples, dtype=np.float32), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Any]:
-        return open_splits(self, series_of, in_time, ("waves",))
+        return open_splits(self, series_of, lambda whole, what: in_time(whole, what, self.cut), ("waves",))
 
 
 class Maps(Made):
@@ -59,11 +60,13 @@ class Maps(Made):
         return linear_maps.maps(self, seed)
 
 
-def in_time(whole: Numbers, what: str) -> Splits[Any]:
+def in_time(whole: Numbers, what: str, cut: Cut = WHOLE) -> Splits[Any]:
     """A series cut in three, in the order of time."""
     if len(whole) < 10:
         raise Refusal(f"{what} has {len(whole)} steps, too few to hold some out; give a longer series")
-    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
+    train, valid, test = np.split(
+        whole, [(10 - cut.valid - cut.test) * len(whole) // 10, (10 - cut.test) * len(whole) // 10]
+    )
     return Splits(train, valid, test)  # type: ignore[arg-type]  # an array is a sequence of rows
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.parallel_sample import Pair, Sides
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
+from heedful.data.parallel_sample import Column, Pair, Sides
+from heedful.data.readers.reader import Bounded, Made, Ranged, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.errors import Refusal, unknown_word
 
@@ -76,8 +77,23 @@ class PublicPairs(Paired, Reader):
         return Splits(*(parallel_text.read_pairs(public(self, split)) for split in ("train", "valid", "test")))
 
 
-class PairFiles(Paired, Divided, Files):
-    """Pairs of a user's own files: one with tabs, or two that belong together line by line."""
+class PairFiles(Paired, SampleFiles):
+    """Pairs of a user's own files: a table, or two files that belong together line by line."""
+
+    source: Column | None = None  # the column of the source in a table, by name or number
+    target: Column | None = None
+
+    @model_validator(mode="after")
+    def _columns_are_told_whole(self) -> Self:
+        if (self.source is None) is not (self.target is None):
+            told, other = ("source", "target") if self.target is None else ("target", "source")
+            raise ValueError(f"data.{told} names a column and data.{other} none; give both, or neither")
+        return self
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the source and of the target; none where a file has these two alone."""
+        return (self.source, self.target) if self.source is not None and self.target is not None else ()
 
     def sample(self, given: Any) -> Pair:
         """A source and its target."""
@@ -92,9 +108,10 @@ class PairFiles(Paired, Divided, Files):
         from heedful.data.formats import parallel_text
 
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
-            return divide_samples(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
+            return divide_samples(pairs, lambda pair: same_spelling(pair.source), what, self.cut)
 
-        return open_splits(self, parallel_text.read_pairs, divide, tuple(name for name in READERS if name != "files"))
+        read = partial(parallel_text.read_pairs, names=self.columns)
+        return open_splits(self, read, divide, tuple(name for name in READERS if name != "files"))
 
 
 READERS: dict[str, type[Reader]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from heedful.data.parallel_sample import Sides
+from heedful.data.near_duplicates import MOST, Cut
+from heedful.data.parallel_sample import Column, Sides
 from heedful.data.splits import Splits, divide_samples
 
 FILES, MEMORY = "files", "memory"  # the names of data of a user's own: in files, or held
@@ -15,6 +16,7 @@ Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 TooLong = Literal["refuse", "drop", "cut"]
+Columns = Column | list[Column] | None
 
 
 class Reader(BaseModel, ABC):
@@ -34,6 +36,19 @@ class Reader(BaseModel, ABC):
     def read(self, seed: int) -> Splits[Any]:
         """The samples as they are written, to learn from, to choose by and to report on."""
 
+    def open_samples(self, seed: int) -> Splits[Any]:
+        """The same, of files in the encoding that they have."""
+        return self.read(seed)
+
+    @property
+    def cut(self) -> Cut:
+        """How one file of it, or what lies in memory, is divided."""
+        return Cut()
+
+    def describe_cut(self, splits: Splits[Any]) -> str:
+        """What should be known of how many are held out; nothing where that is what was asked for, or a tenth."""
+        return ""
+
     @property
     def held(self) -> Splits[Any] | None:
         """The samples that lie in memory, where they are not read."""
@@ -49,7 +64,7 @@ class Reader(BaseModel, ABC):
             parts = (samples.train, samples.valid, samples.test)
             return Splits(*([self.sample(part[at]) for at in range(len(part))] for part in parts))
         made = [self.sample(samples[at]) for at in range(len(samples))]
-        return divide_samples(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
+        return divide_samples(made, repr, "what lies in memory", self.cut)
 
     @property
     def long_samples(self) -> TooLong:
@@ -72,6 +87,26 @@ class Files(Reader):
     train: str | Sides | None = None
     valid: str | Sides | None = None
     test: str | Sides | None = None
+    encoding: str = "utf-8"  # of text files: latin-1, cp1252, utf-16, ...
+
+    @field_validator("encoding")
+    @classmethod
+    def _it_is_known(cls, given: str) -> str:
+        if given == "utf-8":
+            return given
+        from heedful.data.text_encoding import encoding_of
+
+        return encoding_of(given)
+
+    def open_samples(self, seed: int) -> Splits[Any]:
+        from heedful.data.line_files import read_as
+
+        with read_as(self.encoding):
+            return self.read(seed)
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(valid=self.valid is None, test=self.test is None)
 
 
 class Made(Reader):
@@ -99,6 +134,21 @@ class Divided(BaseModel):
     """The key of how one file is divided."""
 
     split_seed: Seed = 0
+
+
+class SampleFiles(Divided, Files):
+    """Reader of a user's own samples, each of which can be held out."""
+
+    held_out: Many | None = None  # to choose by, and as many to test on; none: a tenth each, at most 1,000 to choose by
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.split_seed, self.held_out, self.valid is None, self.test is None)
+
+    def describe_cut(self, splits: Splits[Any]) -> str:
+        if self.held_out is not None or self.valid is not None or len(splits.train) < 10 * MOST:
+            return ""
+        return f" ({MOST:,} and no tenth to choose by; data.held_out=N takes more)"
 
 
 class Bounded(BaseModel):

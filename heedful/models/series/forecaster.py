@@ -11,7 +11,7 @@ from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
 from heedful.models import blueprint as parts
 from heedful.models.cases import Forecasts
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, ReadsInOrder, Stacked
 
 
@@ -22,7 +22,7 @@ class ForecasterSpec(ReadsInOrder, Stacked):
     channels: Count
 
 
-class Forecaster(nn.Module):
+class Forecaster(Model):
     """Says of each step by how much the series will have moved at the next: B T C -> B T C, the next step."""
 
     mean: Tensor

@@ -6,14 +6,14 @@ from typing import Literal, Self
 
 import torch
 from pydantic import model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
 from heedful.models import blueprint as parts
 from heedful.models import output_tables, part_words
 from heedful.models.cases import Predictions
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
 
 
@@ -34,7 +34,7 @@ class PredictorSpec(ReadsInOrder, Stacked):
         return self
 
 
-class Predictor(nn.Module):
+class Predictor(Model):
     """Reads a sequence, or a set where it has no positions, and says of which class it is."""
 
     def __init__(self, spec: PredictorSpec) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.models.cases import WordPairs
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Spec
 
 
@@ -21,7 +21,7 @@ class WordVectorsSpec(Spec):
     biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)
 
 
-class WordVectors(nn.Module):
+class WordVectors(Model):
     """Says how well two words go together: by a vector of the one, and another of what stands near it."""
 
     counts: Tensor

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
 from heedful.models.cases import Pictures
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ImageSpec, standard
 
@@ -43,7 +43,7 @@ def steps(spec: DVAESpec) -> int:
     return spec.patch.bit_length() - 1
 
 
-class DVAE(nn.Module):
+class DVAE(Model):
     """Tells each patch by a token, and draws an image of tokens."""
 
     def __init__(self, spec: DVAESpec) -> None:

@@ -14,7 +14,7 @@ from heedful.inputs import Images, SineGrid
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.cases import HiddenPictures
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Stacked
 from heedful.models.vision.image_spec import standard
 from heedful.models.vision.vit import PatchSpec, position, stem
@@ -50,7 +50,7 @@ def decoder(spec: MAESpec) -> Blueprint:
     return replace(spec.blueprint, depth=depth, width=width, heads=heads, hidden=4 * width)
 
 
-class MAE(nn.Module):
+class MAE(Model):
     """Sees a few patches of an image, and says what the pixels of all of them are."""
 
     def __init__(self, spec: MAESpec) -> None:

@@ -54,10 +54,11 @@ class TrainingSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     steps: Count = 2000
-    batch: Count = 64  # samples a step, over all micro-batches
+    minutes: Annotated[float, Field(gt=0.0, le=1e6)] | None = None  # as many steps as fit, scores counted
+    batch: Count = 64  # samples a step, over all micro-batches; auto: the largest that fits memory
     tokens: Whole = 0  # where given, a step takes so many tokens of its longest side, padding counted, not `batch`
     accumulate: Count = 1  # micro-batches a step
-    rate: Positive = 1e-3  # the highest learning rate
+    rate: Positive = 1e-3  # the highest learning rate; find: by a range test
     schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
     warmup: Whole = 100  # steps in which the rate rises
     decay: Share = 0.2  # the share of the steps in which stable_decay falls
@@ -83,7 +84,18 @@ class TrainingSpec(BaseModel):
     log_every: Count = 50  # steps
     save_every: Count = 500  # steps
     keep: Count = 2  # checkpoints
+    loggers: list[str] = ["tensorboard"]  # that hear of the run as it goes: tensorboard, csv, wandb, mlflow
     profile: bool = False  # says where the time of a step goes, and writes a trace of a few
+    tried: list[Literal["rate", "batch"]] = []  # which of these are found before the first step
+
+    @model_validator(mode="before")
+    @classmethod
+    def _what_is_to_be_found_is_kept(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        found = [key for key, word in (("rate", "find"), ("batch", "auto")) if given.get(key) == word]
+        kept = {key: value for key, value in given.items() if key not in found}
+        return kept | {"tried": [*given.get("tried", []), *found]} if found else kept
 
     @model_validator(mode="after")
     def _enough_checkpoints_are_kept(self) -> TrainingSpec:
@@ -129,10 +141,11 @@ class RunSpec(BaseModel):
     start: str | dict[str, str] = ""
     compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
     teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
+    export: list[Literal["hf", "onnx"]] = []  # layouts that the model is also written in, beside model/
     seed: Seed = 1
     expected: Expected | None = None
 
-    @field_validator("compare", mode="before")
+    @field_validator("compare", "export", mode="before")
     @classmethod
     def _one_will_do(cls, given: Any) -> Any:
         return ([given] if given else []) if isinstance(given, str) else given
