@@ -43,6 +43,8 @@ def test_a_name_counts_once_a_language_however_it_is_written(lists):
 
 
 def test_no_name_is_on_two_sides_in_any_case_or_language(lists):
+    found = [spelt(NameLists(name=str(lists), split_seed=seed).read(1), "test") for seed in (0, 1)]
+    assert found[0] != found[1]
     for seed in range(5):
         splits = NameLists(name=str(lists), split_seed=seed).read(1)
         sides = [spelt(splits, part) for part in ("train", "valid", "test")]
@@ -56,6 +58,7 @@ def test_a_tenth_of_the_public_names_is_held_out_and_arabic_has_108():
     lines = [*splits.train, *splits.valid, *splits.test]
     assert sum(line.label == "Arabic" for line in lines) == 108 and len({line.label for line in lines}) == 18
     assert 0.09 < len(splits.test) / len(lines) < 0.11
+    assert len(PublicNames(name="names", split_seed=1).read(1).test) != len(splits.test)
     train, valid, test = (spelt(splits, part) for part in ("train", "valid", "test"))
     assert not train & valid and not train & test and not valid & test
 

@@ -8,13 +8,13 @@ from unicodedata import normalize
 
 from heedful.data import line_files
 from heedful.data.formats.labelled_line import Line
-from heedful.data.near_duplicates import same_spelling
+from heedful.data.near_duplicates import Cut, same_spelling
 from heedful.data.parallel_sample import Pair
 from heedful.data.public import download
 from heedful.data.readers.labelled_sequences import each, word_numbers
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader
+from heedful.data.readers.reader import Bounded, Divided, Made, Reader, SampleFiles
 from heedful.data.readers.word_sequences import WordSplits
-from heedful.data.splits import Cut, Splits, divide_samples, learn_unseen
+from heedful.data.splits import Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 
 ENDINGS = (".txt", ".txt.gz")
@@ -34,10 +34,10 @@ class PublicNames(Bounded, Divided, Reader):
     """A public set of such lists."""
 
     def read(self, seed: int) -> WordSplits:
-        return hold_out(names_in(download.home(self.name)), self.name, self.cut)
+        return hold_out(names_in(download.home(self.name)), self.name, Cut(self.split_seed))
 
 
-class NameLists(Bounded, Divided, Files):
+class NameLists(Bounded, SampleFiles):
     """A user's own folder of lists; or a folder to learn from, one to choose by and one to test on."""
 
     def sample(self, given: Pair | Sequence[str]) -> Pair:
