@@ -37,8 +37,12 @@ class Result(ABC):
         """The answer in one line, for a terminal."""
 
     def scored(self) -> str:
-        """The answer in one line, as one of several: with its score, where it has one."""
+        """The answer in one line, with its likelihood, where it has one."""
         return self.plain()
+
+    def best(self, count: int) -> Sequence[Result]:
+        """The likeliest answers, at most so many, of those that this one knows of; refused where it is the only one."""
+        raise Refusal(f"--best is for answers with likelihoods, and this model's is a {self.kind}; leave it out")
 
     def json(self) -> dict[str, Any]:
         """The answer for a program: its kind, and all that it holds."""
@@ -100,9 +104,15 @@ class Label(Result):
     def plain(self) -> str:
         return self.name
 
+    def scored(self) -> str:
+        return f"{self.name}\t{self.chance:.4f}"
+
+    def best(self, count: int) -> Sequence[Label]:
+        known = self.chances or ((self.name, self.chance),)
+        return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
+
     def section(self) -> Section:
-        best = sorted(self.chances or ((self.name, self.chance),), key=lambda one: -one[1])[:SHOWN]
-        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in best))
+        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in self.best(SHOWN)))
 
 
 @dataclass(frozen=True)
@@ -113,6 +123,9 @@ class Labels(Result):
 
     def plain(self) -> str:
         return "\t".join(f"{name} {chance:.4f}" for name, chance in self.chances)
+
+    def best(self, count: int) -> Sequence[Label]:
+        return Label("", 0.0, self.chances).best(count)
 
 
 @dataclass(frozen=True)
@@ -134,14 +147,35 @@ class Score(Number):
 
 
 @dataclass(frozen=True)
+class Entity:
+    """Entity: a span of tagged words by its kind, its characters in the text and its probability."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    chance: float | None = None
+
+
+@dataclass(frozen=True)
 class Tags(Result):
-    """Token classification: a tag for each word."""
+    """Token classification: a tag for each word, the entities that tags make, and how likely all tags are together."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
+    chance: float | None = None
+    spans: tuple[Entity, ...] = ()
+
+    def __post_init__(self) -> None:
+        read = tuple(Entity(**one) if isinstance(one, dict) else one for one in self.spans)  # as JSON has them
+        object.__setattr__(self, "spans", read)
 
     def plain(self) -> str:
         return " ".join(self.tags)
+
+    def scored(self) -> str:
+        spans = (f"{one.kind} {one.text} {one.start}:{one.end} {one.chance or 0:.4f}" for one in self.spans)
+        return "\t".join((self.plain(), *spans, f"{self.chance or 0:.4f}"))
 
 
 @dataclass(frozen=True)
@@ -151,9 +185,13 @@ class Span(Result):
     text: str = ""
     start: int | None = None
     end: int | None = None
+    chance: float | None = None
 
     def plain(self) -> str:
         return self.text
+
+    def scored(self) -> str:
+        return f"{self.text}\t{'' if self.start is None else f'{self.start}:{self.end}'}\t{self.chance or 0:.4f}"
 
 
 @dataclass(frozen=True)
@@ -199,3 +237,13 @@ class Series(Result):
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
         return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
+
+
+@dataclass(frozen=True)
+class Unread(Result):
+    """Input that could not be read, in the place of its answer, and why."""
+
+    why: str
+
+    def plain(self) -> str:
+        return ""

@@ -18,7 +18,6 @@ Folder = Annotated[
 Changes = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
 ]
-Other = Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Other data, such as data.test=test.tsv.")]
 Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to run; a GPU is used if there is one.")]
 
 

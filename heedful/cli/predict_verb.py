@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.answers_told import tell, tell_pieces
 from heedful.cli.arguments import Device, Folder, is_text, warn_of
+from heedful.cli.search_options import option, search_spec
 from heedful.errors import RECODED, Refusal
-from heedful.terminal import Bars, is_terminal, note, say
+from heedful.terminal import note
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from heedful.decoding import Decoding
+    from heedful.pipelines.asked_files import Inputs
     from heedful.pipelines.use import Use
     from heedful.results import Result, Text, Vector
 
@@ -32,7 +32,12 @@ def predict(
     beams: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
     ] = None,
-    best: Annotated[int, typer.Option(min=1, help="How many answers to give for each input, with their scores.")] = 1,
+    best: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="K", help="The K likeliest answers to each input: classes, tags, spans, words, texts."
+        ),
+    ] = None,
     length_penalty: Annotated[
         float | None,
         typer.Option(min=-10, max=10, help="With beams: above 0 favours long answers (GNMT's; 0.6 is usual)."),
@@ -65,59 +70,85 @@ def predict(
         bool,
         typer.Option("--json", help="One JSON object a line: the answer, its kind, chances and scores."),
     ] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option("--in", metavar="FILE", help="Inputs: lines, .csv, .tsv or .jsonl, or a folder of images."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For the answers: a column of a .csv or .tsv, a .jsonl, or else lines."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="With --in: the columns to read, by name or number.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="With --in: of its text, such as latin-1.")] = "utf-8",
     device: Device = None,
 ) -> None:
     """Ask a trained model: one answer a line, in order.
 
-    A model that writes searches for its answers as its recipe says; options say otherwise.
+    A model that writes searches for its answers as its recipe says; options say otherwise. An input that cannot be read
+    is named and answered by an empty line, and the status is then 1; it is 2 where none could be read.
     """
+    from heedful.pipelines.answer_files import AnswerForm
+    from heedful.pipelines.pipeline import Search
     from heedful.training import run
 
     said = {"beams": beams, "length_penalty": length_penalty, "temperature": temperature, "top_k": top_k}
     said |= {"top_p": top_p, "min_p": min_p, "max_new_tokens": max_new_tokens}
-    given = {key: value for key, value in said.items() if value is not None}
-    also = {"best": best if best > 1 else None, "seed": seed, "stream": stream or None}
+    besides = {"seed": seed, "stream": stream or None}
+    given, also = ({key: value for key, value in row.items() if value is not None} for row in (said, besides))
+    refuse_contradictions(stream, as_json, similar, best, out)
     model, task = run.usable(folder)
     model.to(run.device(device))
-    besides = {key: value for key, value in also.items() if value is not None}
-    decoding = how(task, given, besides) if examples is None else None
-    asked = inputs or lines_of_input()
+    decoding = search_spec(task, given, also, best) if examples is None else task.decoding
+    asked = read_inputs(task, inputs or [], file, columns, encoding)
+    warn_of(task, asked.texts)
+    if stream and examples is None and not similar:
+        tell_pieces(task, model, asked, decoding, seed or 0)
+        return
+    if examples is not None:
+        for key in (*given, *also):
+            raise Refusal(f"{option(key)} is for answers that are searched for, and --examples has them; leave it out")
+        answers: Iterable[Sequence[Result]] = few(model, examples, asked.given, best or 1)
+    elif similar:
+        answers = ([row] for row in nearness(task, model, asked.given))
+    else:
+        answers = task.ask(model, asked.given, Search(best, decoding, seed or 0))
+    tell(answers, asked, AnswerForm(as_json, best), out)
+
+
+def read_inputs(task: Use, words: list[str], file: Path | None, columns: str | None, encoding: str) -> Inputs:
+    """The inputs that were typed, or of a file, or of standard input."""
+    from heedful.pipelines.asked_files import Inputs, inputs_of_file
+
+    if file is not None and words:
+        raise Refusal(f"--in {file} and {words[0][:40]!r} are both given; leave one of them out")
+    if file is not None:
+        names = [name.strip() for name in (columns or "").split(",") if name.strip()]
+        return inputs_of_file(file, task.pipeline, names, encoding)
+    if columns is not None or encoding != "utf-8":
+        raise Refusal(f"--{'columns' if columns is not None else 'encoding'} is of a file; give --in FILE too")
+    asked = words or lines_of_input()
     if not asked:
         raise Refusal(f"standard input is empty; give {task.input}, one a line")
+    return Inputs.of_words(asked)
+
+
+def refuse_contradictions(stream: bool, as_json: bool, similar: bool, best: int | None, out: Path | None) -> None:
+    """Refuses a file that could not be written, and what cannot be printed together."""
+    from heedful.safe import outfile
+
+    if out is not None:
+        outfile.check(out)
     if stream and as_json:
         raise Refusal("--stream prints an answer as it is written and --json when it is whole; leave one of them out")
-    warn_of(task, asked)
-    if examples is not None:
-        for key in (*given, *(key for key in besides if key != "best")):
-            raise Refusal(f"{option(key)} is for answers that are searched for, and --examples has them; leave it out")
-        tell((lines(found, best, as_json) for found in few(model, examples, asked, best)), len(asked))
-    elif similar:
-        tell((lines([row], 1, as_json) for row in nearness(task, model, asked)), len(asked))
-    elif decoding is None:
-        tell((lines([answer], 1, as_json) for answer in task.predict(model, asked)), len(asked))
-    elif stream:
-        tell_pieces(task, model, asked, decoding, seed or 0)
-    else:
-        found = task.best(model, asked, decoding, best, seed or 0)
-        tell((lines(answers, best, as_json) for answers in found), len(asked))
+    if stream and out is not None:
+        raise Refusal("--stream prints an answer as it is written and --out when all are; leave one of them out")
+    if similar and best is not None:
+        raise Refusal("--similar compares inputs with each other, and has no best answers; leave --best out")
 
 
-def how(task: Use, given: dict[str, Any], also: dict[str, Any]) -> Decoding | None:
-    """How answers are searched for, where the model writes: as the task says, and otherwise where options say so."""
-    if not task.writes:
-        for key in (*given, *also):
-            raise Refusal(f"{option(key)} is for models that write, and this one's task is {task.name}; leave it out")
-        return None
-    try:
-        decoding = task.decoding.but(**given)
-    except Refusal as refused:
-        raise Refusal(re.sub(r"\b([a-z_]+)=", lambda key: f"{option(key[1])} ", str(refused))) from None
-    if fault := contradiction(decoding, given, also):
-        raise Refusal(fault)
-    return decoding
-
-
-def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[list[Text]]:
+def few(model: nn.Module, path: Path, asked: Sequence[str], best: int) -> Iterator[list[Text]]:
     """The answers of a file of examples, the best first, to each input that stands behind them in a prompt."""
     from heedful.data.formats.labelled_text import read_sentences
     from heedful.decoding.few_shot import Few
@@ -139,66 +170,13 @@ def few(model: nn.Module, path: Path, asked: list[str], best: int) -> Iterator[l
     return ([Text(answer, score) for answer, score in shown.chosen(texts)[:best]] for texts in inputs)
 
 
-def nearness(task: Use, model: nn.Module, asked: list[str]) -> Iterator[Vector]:
+def nearness(task: Use, model: nn.Module, asked: Sequence[str]) -> Iterator[Vector]:
     """How near each input is to each, a row a line, where the model gives vectors."""
     from heedful.results import Vector
 
     if len(asked) < 2:
         raise Refusal("--similar compares inputs with each other; give two or more")
     return (Vector(tuple(round(near, 4) for near in row)) for row in task.similar(model, asked).tolist())
-
-
-def contradiction(decoding: Decoding, given: dict[str, Any], also: dict[str, Any]) -> str | None:
-    """What options ask for that cannot be had together, and which to leave out."""
-    beams, best = decoding.beams, also.get("best", 1)
-    if "stream" in also and best > 1:
-        return f"--stream prints one answer as it is written and --best {best} asks for more; leave one of them out"
-    if "stream" in also and beams > 1:
-        return f"--stream prints what is written at once and {beams} beams choose at the end; give --beams 1"
-    if "seed" in also and not decoding.temperature:
-        return "--seed is for answers drawn by chance; give --temperature too, or leave it out"
-    if "length_penalty" in given and beams == 1:
-        return "--length-penalty compares what several beams find; give --beams 2 or more, or leave it out"
-    if best > beams and not decoding.temperature:
-        return f"--best {best} needs at least as many --beams; give --beams {best}"
-    return None
-
-
-def option(key: str) -> str:
-    """A key as it is written on the command line."""
-    return f"--{key.replace('_', '-')}"
-
-
-def lines(answers: Sequence[Result], best: int, as_json: bool) -> list[str]:
-    """The answers to one input as they are printed: with their scores where there are several."""
-    if as_json:
-        return [json.dumps(one.json(), ensure_ascii=False) for one in answers]
-    return [one.scored() if best > 1 else one.plain() for one in answers]
-
-
-def tell(answers: Iterable[list[str]], count: int) -> None:
-    """Prints the lines of each of `count` answers; where they go into a file, they are counted on the terminal."""
-    if is_terminal(sys.stdout) or not is_terminal(sys.stderr):
-        for answer in answers:
-            say("\n".join(answer))
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    # what is redirected would go where the bar is
-    with Progress(*columns, console=Bars(), transient=True, redirect_stdout=False) as bar:
-        for answer in bar.track(answers, total=count):
-            say("\n".join(answer))
-
-
-def tell_pieces(task: Use, model: nn.Module, asked: list[str], decoding: Decoding, seed: int) -> None:
-    """Prints each answer piece by piece, as it is written; all inputs are read before the first is answered."""
-    from heedful.pipelines.pipeline import read_all
-
-    for pieces in read_all(enumerate(asked), lambda one: task.stream(model, one[1], decoding, seed, one[0])):
-        for piece in pieces:
-            say(piece, end="", flush=True)
-        say(flush=True)
 
 
 def lines_of_input() -> list[str]:

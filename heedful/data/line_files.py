@@ -9,32 +9,48 @@ import io
 import json
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import RECODED, Refusal
+from heedful.errors import Refusal
 from heedful.safe.opening import amount, content, size_of
 from heedful.terminal import note
 
+OBJECTS = ("jsonl", "ndjson")  # endings of files with a JSON object a line
+ARROW = ("parquet", "pq", "arrow", "feather")
+UTF8 = "utf-8"
 GZIP = b"\x1f\x8b"  # what every gzipped file begins with
 MOST = 1 << 32  # bytes of a file that is read whole
 TOLD = 1 << 26  # bytes from which on a file is told of, since reading it takes its time
 LARGEST = 1e15  # sums of squares of such are still numbers in single precision
 NO_NUMBER = f"no finite number below {LARGEST:g}"
+ENCODING: ContextVar[str] = ContextVar("encoding", default=UTF8)  # of the files that are read now
+
+
+@contextmanager
+def read_as(encoding: str) -> Iterator[None]:
+    """Within it, text files are read by an encoding: UTF-8, or what `data.encoding` says."""
+    before = ENCODING.set(encoding)
+    try:
+        yield
+    finally:
+        ENCODING.reset(before)
 
 
 def lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 file, gzipped or plain, without their ends."""
+    """The lines of a text file, gzipped or plain, without their ends."""
     return [line.removesuffix("\r") for line in decode_text(path).removesuffix("\n").split("\n")]
 
 
 def text(path: str | Path) -> str:
-    """All of a UTF-8 file, gzipped or plain; lines end in one sign, whoever wrote them."""
+    """All of a text file, gzipped or plain; lines end in one sign, whoever wrote them."""
     return decode_text(path).replace("\r\n", "\n")
 
 
 def decode_text(path: str | Path) -> str:
-    """What a UTF-8 file says, gzipped or plain."""
+    """What a text file says, gzipped or plain, in UTF-8 or the encoding that it is read as."""
     path = Path(path)
     if path.is_dir():
         raise Refusal(f"{path} is a folder; name a file in it")
@@ -53,10 +69,12 @@ def decode_text(path: str | Path) -> str:
     if not data.removeprefix(codecs.BOM_UTF8).strip():
         raise Refusal(f"{path} is empty; it needs at least one line")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if ENCODING.get() == UTF8 else ENCODING.get())
     except UnicodeDecodeError as error:
+        from heedful.data.text_encoding import not_text
+
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refusal(f"{path}, line {line}: not UTF-8; convert the file, for instance with {RECODED}") from None
+        raise not_text(path, line, data, ENCODING.get()) from None
 
 
 def unzip(data: bytes, path: Path) -> bytes:
@@ -132,3 +150,18 @@ def object_of(line: str, path: Path, number: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Refusal(f"{path}, line {number}: cannot be read as JSON: {error}; mend or drop it") from None
     return row if isinstance(row, dict) else {}
+
+
+def ending_of(path: Path) -> str:
+    """How a file's name ends, whether it is gzipped or not."""
+    return path.name.lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def is_table(path: Path) -> bool:
+    """Whether the columns of a file or folder have names, whatever it holds: rows are objects there."""
+    return ending_of(path) in OBJECTS or is_arrow(path)
+
+
+def is_arrow(path: Path) -> bool:
+    """Whether a path is a Parquet or an Arrow file, or a folder that `datasets` saved."""
+    return path.suffix.lower().removeprefix(".") in ARROW or (path / "state.json").is_file()

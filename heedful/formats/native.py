@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SETTINGS, SPEC, TOKENIZER, WEIGHTS
+from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SAMPLE, SETTINGS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
 from heedful.models import Spec, check_size, imagine, spec_as_written
 from heedful.registry import Registry
@@ -26,7 +26,7 @@ CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/
 CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
 HEADS = {SPEC, CONFIG, *GRAPHS}  # one of which every model has
 WRITTEN = HEADS | {f"{name}.data" for name in GRAPHS} | {WEIGHTS, TOKENIZER, MANIFEST, *CARRIED, "1_Pooling"}
-WRITTEN |= {SETTINGS, GENERATION, PROCESSOR}
+WRITTEN |= {SETTINGS, GENERATION, PROCESSOR, SAMPLE}
 LAYOUTS: Registry[Callable[[nn.Module, Path], nn.Module]] = Registry(
     "layout",
     "heedful.folders",
@@ -94,6 +94,8 @@ def fill(model: nn.Module, folder: Path, layout: str) -> nn.Module:
 def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, int]:
     """Writes the model of a folder to a new one in another layout; gives its kind there and how many weights it has."""
     LAYOUTS.named(layout)
+    if any(os.path.lexists(model_folder(source) / name) for name in GRAPHS):
+        raise Refusal(f"{source} holds ONNX graphs, which are not read back; convert the folder that they were made of")
     if layout == ("heedful" if is_native(model_folder(source)) else "hf"):
         raise Refusal(f"{source} is in the layout {layout!r} already; copy the folder, or give another --to")
     place = vacant(folder)
@@ -185,7 +187,12 @@ def load(folder: str | Path, check: bool = True) -> nn.Module:
     place = model_folder(folder)
     if check:
         check_sums(place)
-    model = native(place) if is_native(place) else hf_models.read_model(place)
+    if any(os.path.lexists(place / name) for name in GRAPHS):
+        from heedful.formats.onnx_runner import read_graphs
+
+        model = read_graphs(place, read_spec(place / SPEC))
+    else:
+        model = native(place) if is_native(place) else hf_models.read_model(place)
     if hf_folders.is_there(place):
         vars(model)["tokenizer"] = Beside(place)
     return model.eval()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from heedful.errors import Failure
+from heedful.errors import Failure, Refusal
 from heedful.safe import outfile
 
 if TYPE_CHECKING:
@@ -109,6 +109,10 @@ def maps_of_seen(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequenc
 
     An attention that several layers share was called by each: its calls are numbered.
     """
+    if not seen.paths:
+        raise Refusal(
+            "nothing in this model attends that could be looked into; of a graph, name the model it was made of"
+        )
     made = []
     for path in seen.paths:
         rows, columns = words(path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
+from heedful.metrics.class_figures import Pairs, class_figures
 from heedful.metrics.metric import Metric
 from heedful.results import Label, Score
 
@@ -17,18 +19,22 @@ class Accuracy(Metric[Any]):
     names: ClassVar[tuple[str, ...]] = ("accuracy",)
     share: ClassVar[bool] = True
 
-    right: int = 0
-    count: int = 0
+    pairs: Pairs = field(default_factory=Counter)
+    labels: tuple[str, ...] = ()  # that were learned
 
     def update(self, samples: Sequence[Any], seen: Sequence[Label], learned: Any) -> None:
-        self.right += sum(one.label == said.name for one, said in zip(samples, seen, strict=True))
-        self.count += len(samples)
+        self.pairs.update((one.label, said.name) for one, said in zip(samples, seen, strict=True))
+        self.labels = tuple(getattr(learned, "labels", ()))
 
     def merge(self, other: Self) -> None:
-        self.right, self.count = self.right + other.right, self.count + other.count
+        self.pairs, self.labels = self.pairs + other.pairs, self.labels or other.labels
 
     def compute(self) -> dict[str, float]:
-        return {"accuracy": self.right / max(1, self.count)}
+        right = sum(count for (truth, said), count in self.pairs.items() if truth == said)
+        return {"accuracy": right / max(1, self.pairs.total())}
+
+    def details(self) -> dict[str, Any]:
+        return class_figures(self.pairs, self.labels)
 
 
 @dataclass

@@ -46,6 +46,10 @@ class Metric(ABC, Generic[Kept]):
     def compute(self) -> dict[str, float]:
         """The scores by name."""
 
+    def details(self) -> dict[str, Any]:
+        """What stands behind the scores, as JSON: the figures of each class, and which was taken for which."""
+        return {}
+
 
 def evaluate(
     metrics: Sequence[Metric[Any]],
@@ -80,6 +84,11 @@ def gather_metrics(
 def scores(metrics: Sequence[Metric[Any]]) -> dict[str, float]:
     """The scores of all metrics, in their order."""
     return {name: value for metric in metrics for name, value in metric.compute().items()}
+
+
+def details(metrics: Sequence[Metric[Any]]) -> dict[str, Any]:
+    """What stands behind the scores of all metrics; of two that say the same, the first."""
+    return {name: value for metric in reversed(metrics) for name, value in metric.details().items()}
 
 
 def metric_of(name: str, metrics: Sequence[Metric[Any]]) -> Metric[Any] | None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from heedful.data.formats.conll import Span, spans
+from heedful.data.formats.conll import OUTSIDE, Span, spans
+from heedful.metrics.class_figures import Pairs, class_figures, figures, precision_recall_f1
 from heedful.metrics.metric import Metric
 from heedful.results import Tags
 
@@ -22,9 +23,14 @@ class SpanF1(Metric[Any]):
     hit: Counter[str] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
+    words: Pairs = field(default_factory=Counter)  # the kind of each word, and the one that it was taken for
 
     def update(self, samples: Sequence[Any], seen: Sequence[Tags], learned: Any) -> None:
         self.count([spans(one.read.tags) for one in samples], [spans(said.tags) for said in seen])
+        for one, said in zip(samples, seen, strict=True):
+            self.words.update(
+                (kind_of(truth), kind_of(tag)) for truth, tag in zip(one.read.tags, said.tags, strict=True)
+            )
 
     def count(self, truth: Sequence[list[Span]], said: Sequence[list[Span]]) -> None:
         """Counts spans that were found to the word, that were said and are none, and that were missed."""
@@ -35,13 +41,18 @@ class SpanF1(Metric[Any]):
 
     def merge(self, other: Self) -> None:
         self.hit, self.wrong, self.missed = self.hit + other.hit, self.wrong + other.wrong, self.missed + other.missed
+        self.words = self.words + other.words
 
     def compute(self) -> dict[str, float]:
         made = precision_recall_f1(self.hit.total(), self.wrong.total(), self.missed.total())
         return dict(zip(self.names, made, strict=True))
 
+    def details(self) -> dict[str, Any]:
+        kinds = sorted({*self.hit, *self.wrong, *self.missed})
+        spans = {kind: figures(self.hit[kind], self.wrong[kind], self.missed[kind]) for kind in kinds}
+        return class_figures(self.words, (OUTSIDE,)) | {"classes": spans}
 
-def precision_recall_f1(hit: int, wrong: int, missed: int) -> tuple[float, float, float]:
-    """Precision, recall and their harmonic mean, F1."""
-    both = 2 * hit + wrong + missed
-    return hit / max(1, hit + wrong), hit / max(1, hit + missed), 2 * hit / max(1, both)
+
+def kind_of(tag: str) -> str:
+    """The kind of span that a tag is of."""
+    return tag.partition("-")[2] or OUTSIDE

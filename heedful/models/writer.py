@@ -60,8 +60,11 @@ class Autoregressive(nn.Module):
         scores: Tensor = self.outputs(self.states(tokens, context, memory, positions))
         return scores
 
-    def memory(self, beams: int = 1) -> Memory:
-        """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward."""
+    def memory(self, beams: int = 1) -> Memory | None:
+        """An empty memory of the kind that it uses, a KV cache; a tree where so many beams may share a forward.
+
+        One that has none reads all that was written again for every token.
+        """
         return Memory(ROOM)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from heedful.data.collate import alike, to
 from heedful.data.encoded_text import EncodedText, batch_of
-from heedful.data.formats.labelled_text import Sentence
+from heedful.data.formats.labelled_text import SECOND, Sentence
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.maps import maps_of_seen
@@ -23,7 +23,7 @@ from heedful.models.encoder_call import encoder_output, letters_of
 from heedful.models.heads_asked import AskedSpec, word_asked
 from heedful.models.numerics import device_of, finite
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Heard, Pipeline, nonempty
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, nonempty, text_columns
 from heedful.results import Result
 from heedful.tokenizers import Joined, Tokenizer, hf_folders
 
@@ -89,9 +89,19 @@ class EncoderText(Pipeline[Kept]):
 
     input: str = SENTENCES
 
+    def column_names(self) -> Columns:
+        return text_columns(), SECOND
+
+    def of_columns(self, values: Sequence[str], folder: Path) -> Any:
+        return tuple(values)  # a tab within one parts nothing
+
     @abstractmethod
     def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Result:
         """The answer to one input, of what the model gives for it: T ..., or what it gives for all of it."""
+
+    def answers(self, joined: Joined, given: Tensor, learned: Kept, count: int) -> Sequence[Result]:
+        """The likeliest answers to one input, at most so many."""
+        return self.answer(joined, given, learned).best(count)
 
     def texts(self, given: str | Sequence[str]) -> tuple[str, ...]:
         """The sentence or sentences of an input."""
@@ -124,6 +134,12 @@ class EncoderText(Pipeline[Kept]):
     ) -> Sequence[Result]:
         given = outputs_of(model, [sample.joined for sample in samples], heard)
         return [self.answer(one.joined, said, learned) for one, said in zip(samples, given, strict=True)]
+
+    def n_best(
+        self, model: nn.Module, samples: Sequence[EncodedText], learned: Kept, count: int, heard: Heard
+    ) -> Sequence[Sequence[Result]]:
+        given = outputs_of(model, [sample.joined for sample in samples], heard)
+        return [self.answers(one.joined, said, learned, count) for one, said in zip(samples, given, strict=True)]
 
     def warning(self, given: str, learned: Kept) -> str | None:
         try:

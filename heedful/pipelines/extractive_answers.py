@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,10 +12,12 @@ from torch import Tensor
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
+from heedful.pipelines.pipeline import Columns
 from heedful.pipelines.use import Usage
 from heedful.results import Span
 from heedful.tokenizers import Joined
 
+CONTEXT = ("context", "passage", "paragraph", "text")  # names of a column
 FARTHEST = 30  # tokens of the longest answer
 
 
@@ -33,6 +36,9 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
 
     input: str = "a question and a text, with a tab between them"
 
+    def column_names(self) -> Columns:
+        return ("question",), CONTEXT
+
     def seen(self, given: Any, learned: SpanLearned) -> Sentence:
         read = super().seen(given, learned)
         if len(read.texts) < 2:
@@ -40,19 +46,31 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
         return read
 
     def answer(self, joined: Joined, given: Tensor, learned: SpanLearned) -> Span:
-        start, end = given.unbind(-1)
-        read = torch.tensor([side == 1 for side in joined.sides])
+        return self.answers(joined, given, learned, 1)[0]
+
+    def answers(self, joined: Joined, given: Tensor, learned: SpanLearned, count: int) -> Sequence[Span]:
+        """The likeliest spans, with the probability of each among all that could answer; none may be among them."""
+        start, end = given.double().unbind(-1)
+        read = torch.tensor([side == 1 for side in joined.sides], device=start.device)
         both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
         near = torch.ones_like(both, dtype=torch.bool).triu() & ~torch.ones_like(both, dtype=torch.bool).triu(FARTHEST)
-        scores = both.masked_fill(~(near & (read[:, None] & read[None, :]).to(near.device)), -torch.inf)
-        best = float(scores.max()) if len(scores) else -torch.inf
-        if best == -torch.inf or (not learned.always and best <= float(both[0, 0])):  # the first token stands for none
-            return Span()
-        first, last = divmod(int(scores.argmax()), len(scores))
+        scores = both.masked_fill(~(near & read[:, None] & read[None, :]), -torch.inf).flatten()
+        none = both[:1, 0] if not learned.always else scores.new_empty(0)  # the first token stands for none
+        chances = torch.cat((none, scores)).softmax(-1)  # of equals, none comes first
+        order = chances.argsort(descending=True, stable=True)[:count].tolist()
+        best = [(float(chances[at]), at - len(none)) for at in order]
+        made = [self.span(joined, divmod(at, len(start)), chance) for chance, at in best if chance > 0]
+        return made or [Span()]
+
+    def span(self, joined: Joined, tokens: tuple[int, int], chance: float) -> Span:
+        """The answer from one token to another; a first one below 0 stands for none."""
+        first, last = tokens
+        if first < 0:
+            return Span(chance=chance)
         begins, ends = joined.spans[first][0], joined.spans[last][1]
         text = joined.texts[1][begins:ends]
         begins += len(text) - len(text.lstrip())
-        return Span(text.strip(), begins, begins + len(text.strip()))
+        return Span(text.strip(), begins, begins + len(text.strip()), chance)
 
 
 ANSWERING = Usage(name="answering", pipeline=ExtractiveAnswers(), learned=SpanLearned)

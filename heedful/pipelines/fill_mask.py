@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -44,9 +45,17 @@ class FillMask(EncoderText[Kept]):
         return self.seen(given, learned)
 
     def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Text:
-        mask, best = learned.mask[1], given.argmax(-1).tolist()
-        ids = [new if at == mask else at for at, new in zip(joined.ids, best, strict=True)]
-        return Text(learned.tokenizer.decode(ids))
+        return self.answers(joined, given, learned, 1)[0]
+
+    def answers(self, joined: Joined, given: Tensor, learned: Kept, count: int) -> Sequence[Text]:
+        """The likeliest texts, each with the log-probability of all that was put in the place of masks."""
+        rows = [(0.0, list(joined.ids))]
+        for at in (at for at, token in enumerate(joined.ids) if token == learned.mask[1]):
+            likely = given[at].double().log_softmax(-1).topk(min(count, given.shape[-1]))
+            pairs = list(zip(likely.values.tolist(), likely.indices.tolist(), strict=True))
+            longer = [(score + more, [*ids[:at], new, *ids[at + 1 :]]) for score, ids in rows for more, new in pairs]
+            rows = sorted(longer, key=lambda row: -row[0])[:count]
+        return [Text(learned.tokenizer.decode(ids), score) for score, ids in rows]
 
 
 FILLING = Usage(name="fill-mask", pipeline=FillMask(), learned=MaskedText)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor, nn
@@ -13,7 +15,7 @@ from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
 from heedful.looking.page import Example
 from heedful.pipelines.learned import Learned
-from heedful.results import Result, Text
+from heedful.results import Result, Text, Unread
 
 if TYPE_CHECKING:
     from heedful.looking.alignment import Alignment
@@ -21,8 +23,18 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 Read = TypeVar("Read")
 Kept = TypeVar("Kept")  # what was learned of the data
+Columns = tuple[tuple[str, ...], ...]  # the names that each may have
 Heard = Callable[[int], object]  # hears how many more samples are answered
-TOGETHER = 256  # inputs that are answered at once
+TOGETHER = 250  # inputs that are answered at once
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is asked for: how many answers to each input, and of a model that writes how they are searched for."""
+
+    best: int | None = None  # none: the answer alone
+    decoding: Decoding = field(default_factory=Decoding)
+    seed: int = 0
 
 
 def unheard(count: int) -> None:
@@ -35,6 +47,7 @@ class Pipeline(ABC, Generic[Kept]):
 
     input: str  # what one input looks like, for help and errors
     writes: ClassVar[bool] = False  # token by token, so that answers are searched for
+    endings: ClassVar[tuple[str, ...]] = ()  # of files that are inputs by their path
 
     @abstractmethod
     def accepts(self, given: Any, learned: Kept) -> Any:
@@ -52,6 +65,49 @@ class Pipeline(ABC, Generic[Kept]):
         for start in range(0, len(samples), TOGETHER):
             yield from self.results(model, samples[start : start + TOGETHER], learned, heard)
 
+    def column_names(self) -> Columns:
+        """What the columns of a table are called that inputs are made of, in order."""
+        return (text_columns(),)
+
+    def of_columns(self, values: Sequence[str], folder: Path) -> Any:
+        """The input that some columns of a table make, which lies in a folder."""
+        return "\t".join(values)
+
+    def sample(self, given: Any, model: nn.Module, learned: Kept) -> Any:
+        """An input as a sample that this very model can answer; another one is refused."""
+        return self.accepts(given, learned)
+
+    def n_best(
+        self, model: nn.Module, samples: Sequence[Any], learned: Kept, count: int, heard: Heard
+    ) -> Sequence[Sequence[Result]]:
+        """The likeliest answers to each sample (n-best list), at most `count`."""
+        return [one.best(count) for one in self.results(model, samples, learned, heard)]
+
+    def ask(
+        self, model: nn.Module, inputs: Iterable[Any], learned: Kept, search: Search, heard: Heard = unheard
+    ) -> Iterator[Sequence[Result]]:
+        """The answers to each input, in order and batch by batch; to one that cannot be read, why (`Unread`)."""
+        given = iter(inputs)
+        while some := list(islice(given, TOGETHER)):
+            read = [self.attempt(one, model, learned) for one in some]
+            samples = [one for one in read if not isinstance(one, Unread)]
+            if not samples:
+                found: Sequence[Sequence[Result]] = ()
+            elif search.best is None:
+                found = [[one] for one in self.results(model, samples, learned, heard)]
+            else:
+                found = self.n_best(model, samples, learned, search.best, heard)
+            yield from in_place(read, found)
+
+    def attempt(self, given: Any, model: nn.Module, learned: Kept) -> Any:
+        """An input as a sample, or why it cannot be read."""
+        if isinstance(given, Unread):
+            return given
+        try:
+            return self.sample(given, model, learned)
+        except Refusal as refused:
+            return Unread(str(refused))
+
     def vectors(self, model: nn.Module, inputs: Iterable[Any], learned: Kept, heard: Heard = unheard) -> Tensor:
         """Embeddings: the vectors of inputs, B M; refused where answers are no vectors."""
         raise Refusal("the answers of this model are no vectors that could be compared; leave --similar out")
@@ -67,6 +123,19 @@ class Pipeline(ABC, Generic[Kept]):
     @abstractmethod
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
         """Where every layer and head looks while the model answers one input."""
+
+
+def text_columns() -> tuple[str, ...]:
+    """What a column of texts is called."""
+    from heedful.data.formats.labelled_text import FIRST
+
+    return ("input", *FIRST, "source", "prompt")
+
+
+def in_place(read: Sequence[Any], found: Iterable[Sequence[Result]]) -> Iterator[Sequence[Result]]:
+    """The answers of what was read, with what could not be in its place."""
+    answers = iter(found)
+    return ([one] if isinstance(one, Unread) else next(answers) for one in read)
 
 
 def nonempty(text: str, what: str) -> str:
@@ -97,6 +166,18 @@ class Generation(Pipeline[Writing]):
     writes: ClassVar[bool] = True
 
     @abstractmethod
+    def written(
+        self,
+        model: nn.Module,
+        samples: Sequence[Any],
+        learned: Writing,
+        decoding: Decoding,
+        best: int = 1,
+        seed: int = 0,
+        heard: Heard = unheard,
+    ) -> Iterator[list[Text]]:
+        """The n best answers to each sample (n-best list), with their scores."""
+
     def best(
         self,
         model: nn.Module,
@@ -107,7 +188,17 @@ class Generation(Pipeline[Writing]):
         seed: int = 0,
         heard: Heard = unheard,
     ) -> Iterator[list[Text]]:
-        """The n best answers to each input (n-best list), with their scores; all inputs are read first."""
+        """The n best answers to each input, with their scores; all inputs are read first."""
+        samples = read_all(inputs, lambda given: self.sample(given, model, learned))
+        return self.written(model, samples, learned, decoding, best, seed, heard)
+
+    def ask(
+        self, model: nn.Module, inputs: Iterable[Any], learned: Writing, search: Search, heard: Heard = unheard
+    ) -> Iterator[Sequence[Result]]:
+        read = [self.attempt(given, model, learned) for given in inputs]
+        samples = [one for one in read if not isinstance(one, Unread)]
+        found = self.written(model, samples, learned, search.decoding, search.best or 1, search.seed, heard)
+        return in_place(read, found)
 
     @abstractmethod
     def stream(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import torch
@@ -23,11 +23,12 @@ from heedful.models.numerics import device_of
 from heedful.models.series.forecaster import Forecaster
 from heedful.pipelines.learned import Learned
 from heedful.pipelines.number_rows import rows_of, words
-from heedful.pipelines.pipeline import Heard, Pipeline, unheard
-from heedful.results import Result, Series
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, Search, unheard
+from heedful.results import Result, Series, Unread
 
 Numbers = NDArray[np.float32]
 MANY = 10_000_000  # steps or channels, at most, that a file may say there are: as many as data may have
+ENDLESS = "the forecast is not finite; give steps more like those that the model was trained on"
 AT_ONCE = 500  # pasts of one length that are answered together
 
 
@@ -78,6 +79,11 @@ class ScaledSeries(Learned):
 class Forecasting(Pipeline[ScaledSeries]):
     """Forecasting: rows of numbers, or a CSV's name, become the steps to come."""
 
+    endings: ClassVar[tuple[str, ...]] = (".csv",)
+
+    def column_names(self) -> Columns:
+        return (("input", "series", "past"),)
+
     def accepts(self, given: Any, learned: ScaledSeries) -> Window:
         """The past that an input gives, at most as long as in training."""
         is_file = isinstance(given, str | Path) and str(given).strip().lower().endswith(".csv")
@@ -103,6 +109,12 @@ class Forecasting(Pipeline[ScaledSeries]):
     ) -> Iterator[Result]:
         return (finite(cast(Series, one)) for one in super().predict(model, inputs, learned, heard))
 
+    def ask(
+        self, model: nn.Module, inputs: Iterable[Any], learned: ScaledSeries, search: Search, heard: Heard = unheard
+    ) -> Iterator[Sequence[Result]]:
+        found = super().ask(model, inputs, learned, search, heard)
+        return ([one if is_finite(one) else Unread(ENDLESS) for one in answers] for answers in found)
+
     def look(self, model: nn.Module, given: Any, learned: ScaledSeries) -> Example:
         sample = self.accepts(given, learned)
         model.eval()
@@ -118,6 +130,11 @@ class Forecasting(Pipeline[ScaledSeries]):
 
 def finite(forecast: Series) -> Series:
     """A forecast that somebody asked for; one that is not finite is refused."""
-    if not np.isfinite(np.array(forecast.steps)).all():
-        raise Refusal("the forecast is not finite; give steps more like those that the model was trained on")
+    if not is_finite(forecast):
+        raise Refusal(ENDLESS)
     return forecast
+
+
+def is_finite(answer: Result) -> bool:
+    """Whether an answer is no forecast with a number in it that is not finite."""
+    return not isinstance(answer, Series) or bool(np.isfinite(np.array(answer.steps)).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -21,7 +21,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.specs import Special
 from heedful.models.writer import Writer, longest, teacher_forced
-from heedful.pipelines.pipeline import Generation, Heard, nonempty, read_all, unheard
+from heedful.pipelines.pipeline import Generation, Heard, nonempty, unheard
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 
@@ -105,22 +105,9 @@ class Seq2Seq(Generation[Kept]):
         return self.source.accepts(given, self.input, learned)
 
     def results(self, model: nn.Module, samples: Sequence[Any], learned: Kept, heard: Heard) -> list[Text]:
-        return [found[0] for found in self.answers(model, samples, learned, learned.decoding, heard=heard)]
+        return [found[0] for found in self.written(model, samples, learned, learned.decoding, heard=heard)]
 
-    def best(
-        self,
-        model: nn.Module,
-        inputs: Iterable[Any],
-        learned: Kept,
-        decoding: Decoding,
-        best: int = 1,
-        seed: int = 0,
-        heard: Heard = unheard,
-    ) -> Iterator[list[Text]]:
-        samples = read_all(inputs, lambda given: self.accepts(given, learned))
-        yield from self.answers(model, samples, learned, decoding, best, seed, heard)
-
-    def answers(
+    def written(
         self,
         model: nn.Module,
         samples: Sequence[Any],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,7 +17,7 @@ from heedful.decoding.prompts import Asked
 from heedful.looking import look
 from heedful.looking.maps import maps_of_seen
 from heedful.looking.page import Example
-from heedful.pipelines.pipeline import Generation, Heard, read_all, unheard
+from heedful.pipelines.pipeline import Generation, Heard, unheard
 from heedful.pipelines.use import Usage
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
@@ -54,6 +54,11 @@ class TextGeneration(Generation[Kept]):
         prompt: One = given
         return prompt
 
+    def sample(self, given: Any, model: nn.Module, learned: Kept) -> One:
+        prompt = self.accepts(given, learned)
+        Asked(model, prompt)  # refuses what the model does not read
+        return prompt
+
     def rules(self, decoding: Decoding, learned: Kept) -> Rules:
         """What may be written, and what ends it."""
         return decoding.rules
@@ -66,33 +71,18 @@ class TextGeneration(Generation[Kept]):
         found = self.written(model, samples, learned, learned.decoding, heard=heard)
         return [answers[0] for answers in found]
 
-    def best(
-        self,
-        model: nn.Module,
-        inputs: Iterable[Any],
-        learned: Kept,
-        decoding: Decoding,
-        best: int = 1,
-        seed: int = 0,
-        heard: Heard = unheard,
-    ) -> Iterator[list[Text]]:
-        prompts = read_all(inputs, lambda given: self.accepts(given, learned))
-        read_all(prompts, lambda prompt: Asked(model, prompt))  # a bad one is told by its number
-        return self.written(model, prompts, learned, decoding, best, seed, heard)
-
     def written(
         self,
         model: nn.Module,
-        prompts: Sequence[One],
+        samples: Sequence[One],
         learned: Kept,
         decoding: Decoding,
         best: int = 1,
         seed: int = 0,
         heard: Heard = unheard,
     ) -> Iterator[list[Text]]:
-        """The n best answers to each prompt."""
         rules = self.rules(decoding, learned)
-        for first, group in enumerate(several(prompts, AT_ONCE)):
+        for first, group in enumerate(several(samples, AT_ONCE)):
             asked = Asked(model, list(group))  # type: ignore[arg-type]  # all texts, or all ids
             numbers = [AT_ONCE * first + at for at in range(len(group))]
             for answers in search(asked.writer, asked.batch, decoding, best, seed, numbers, rules=rules):

@@ -15,7 +15,7 @@ from heedful.looking.page import Example
 from heedful.models import Spec
 from heedful.models.numerics import unit
 from heedful.pipelines.learned import Learned
-from heedful.pipelines.pipeline import Generation, Heard, Pipeline, unheard
+from heedful.pipelines.pipeline import Generation, Heard, Pipeline, Search, unheard
 from heedful.results import Result, Text
 
 if TYPE_CHECKING:
@@ -80,6 +80,14 @@ class Use:
     def predict(self, model: nn.Module, inputs: Iterable[Any]) -> Iterator[Result]:
         """One answer for each input, in order."""
         return self.pipeline.predict(model, inputs, self.learned, self.tell)
+
+    def ask(self, model: nn.Module, inputs: Iterable[Any], search: Search | None = None) -> Iterator[Sequence[Result]]:
+        """The answers to each input, in order; to one that cannot be read, why."""
+        return self.pipeline.ask(model, inputs, self.learned, search or Search(decoding=self.decoding), self.tell)
+
+    def attempt(self, model: nn.Module, given: Any) -> Any:
+        """An input as a sample, or why it cannot be read (`Unread`)."""
+        return self.pipeline.attempt(given, model, self.learned)
 
     def vectors(self, model: nn.Module, inputs: Iterable[Any]) -> Tensor:
         """The vectors of inputs, B M, where answers are vectors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 from heedful.data.collate import Batch, several
 from heedful.data.images import Picture, pixels_of
+from heedful.data.images.decode import ENDINGS, INLINE
+from heedful.data.images.sources import FILE
 from heedful.data.transforms import levels
 from heedful.decoding.steps import answering
 from heedful.errors import Refusal
@@ -21,7 +24,7 @@ from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
 from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
 from heedful.pipelines.image_preprocessing import ImageLearned
-from heedful.pipelines.pipeline import Heard, Pipeline, unheard
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, unheard
 from heedful.results import Label, Vector
 
 INPUT = "the path of an image"
@@ -33,7 +36,14 @@ Kept = TypeVar("Kept", bound=ImageLearned)
 class VisionPipeline(Pipeline[Kept]):
     """Pipeline of images: a path, a text that holds an image, an array or a tensor."""
 
+    endings: ClassVar[tuple[str, ...]] = ENDINGS
     input: str = INPUT
+
+    def column_names(self) -> Columns:
+        return (FILE,)
+
+    def of_columns(self, values: Sequence[str], folder: Path) -> Any:
+        return values[0] if values[0].startswith(INLINE) else folder / values[0]
 
     def accepts(self, given: Any, learned: Kept) -> Picture:
         return picture_of(given, learned, self.input)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from heedful.data.formats.conll import GOES_ON, OUTSIDE
 from heedful.pipelines.token_classification import TokenClassification, WordTags
@@ -17,8 +16,8 @@ from heedful.pipelines.token_classification import TokenClassification, WordTags
 class ViterbiTags(TokenClassification):
     """Token classification: the likeliest row of tags in which no span goes on that was not begun (Viterbi, 1967)."""
 
-    def tags(self, scores: Tensor, learned: WordTags) -> list[int]:
-        return likeliest(scores.double().log_softmax(-1).cpu().numpy(), follows(learned.labels))
+    def follows(self, learned: WordTags) -> NDArray[np.bool_]:
+        return follows(learned.labels)
 
 
 def follows(labels: Sequence[str]) -> NDArray[np.bool_]:
@@ -28,19 +27,3 @@ def follows(labels: Sequence[str]) -> NDArray[np.bool_]:
     inside = np.array([[one[0] in ("B", "I") and one[2] == two[2] for two in parts[:-1]] for one in parts])
     begun = np.array([any(how == "B" and kind == own for how, _, kind in parts) for _, _, own in parts[:-1]])
     return inside | ~goes_on[None, :] | ~begun[None, :]  # where files have no B at all, I may begin a span
-
-
-def likeliest(chances: NDArray[np.float64], allowed: NDArray[np.bool_]) -> list[int]:
-    """The likeliest row of tags, of log-chances of each word's (T C) and of who may follow whom (C + 1, C)."""
-    if not len(chances):
-        return []
-    barred = np.where(allowed, 0.0, -np.inf)
-    best, back = chances[0] + barred[-1], []
-    for row in chances[1:]:
-        ways = best[:, None] + barred[:-1]
-        back.append(ways.argmax(0))
-        best = ways.max(0) + row
-    made = [int(best.argmax())]
-    for step in reversed(back):
-        made.append(int(step[made[-1]]))
-    return made[::-1]

@@ -57,9 +57,15 @@ class NearestWords(Pipeline[Kept]):
     def results(
         self, model: nn.Module, samples: Sequence[Ids | HasWords], learned: Kept, heard: Heard
     ) -> list[Neighbours]:
+        return [found[0] for found in self.n_best(model, samples, learned, BEST, heard)]
+
+    def n_best(
+        self, model: nn.Module, samples: Sequence[Ids | HasWords], learned: Kept, count: int, heard: Heard
+    ) -> list[list[Neighbours]]:
+        """The nearest words to each sample, as many as are asked for, in one answer."""
         names, made = names_of(learned.tokenizer), []
         for ids in asked_of(samples, names):
-            made.append(Neighbours(tuple((names[at], alike) for at, alike in find_nearest(model, ids, BEST))))
+            made.append([Neighbours(tuple((names[at], alike) for at, alike in find_nearest(model, ids, count)))])
             heard(1)
         return made
 

@@ -16,7 +16,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Samples, Section
 from heedful.metrics import METRICS
-from heedful.metrics.metric import Metric, evaluate
+from heedful.metrics.metric import Metric, gather_metrics, scores
 from heedful.models import Spec
 from heedful.objectives import instead
 from heedful.objectives.objective import Loss, Objective, combine, primary
@@ -174,7 +174,11 @@ class Work(Use):
 
     def score(self, model: nn.Module, samples: Sequence[Any]) -> dict[str, float]:
         """How good the model is on samples that it has not seen."""
-        return evaluate(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
+        return scores(self.measure(model, samples))
+
+    def measure(self, model: nn.Module, samples: Sequence[Any]) -> list[Metric[Any]]:
+        """The metrics of a model on samples, with what stands behind their scores."""
+        return gather_metrics(self.metrics, self.pipeline.results, model, samples, self.learned, self.tell)
 
     def measured_by(self, names: Sequence[str]) -> Self:
         """The same, with metrics of these names beside its own."""

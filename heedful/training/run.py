@@ -15,6 +15,7 @@ import torch
 from heedful.data.readers.reader import MEMORY
 from heedful.errors import Failure, Refusal, unknown_word
 from heedful.formats.weights import restore
+from heedful.metrics import metric
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
@@ -181,7 +182,8 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         merge(ready.model)
     task = ready.task.calibrated(ready.model, ready.splits)
     ready = replace(ready, task=task, model=task.inference_model(ready.model))
-    scores = ready.task.score(ready.model, ready.splits.test)
+    measured = ready.task.measure(ready.model, ready.splits.test)
+    scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model")
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
@@ -189,6 +191,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
     result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    result |= metric.details(measured)
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
     replace_file(out / RESULT, json.dumps(result) + "\n")

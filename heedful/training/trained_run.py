@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import nn
 
+from heedful.data.readers.reader import FILES
 from heedful.errors import Refusal
 from heedful.formats import native, weights
 from heedful.formats.file_names import WEIGHTS
@@ -80,12 +81,17 @@ def work_of(place: Path, record: Task | None = None) -> Any:
         raise Refusal(f"{place / TASK} is not whole: {error}; copy or train it again") from None
 
 
-def reopen_run(folder: Path, task: Work, changes: Iterable[str], split: str) -> tuple[Work, Sequence[Any]]:
+def reopen_run(
+    folder: Path, task: Work, changes: Iterable[str], split: str, file: Path | None = None
+) -> tuple[Work, Sequence[Any]]:
     """The samples that a trained model is to be scored on, and its task that judges them.
 
-    They are those of its run, or those that changes to `data` name.
+    They are those of its run, those that changes to `data` name, or all of a file; of a folder that is divided already,
+    the part of the split.
     """
     values = begun_run(folder) or {"task": task.name, "model": {}, "data": {}}
+    if file is not None:
+        split, values["data"] = "test", data_of_file(values["data"], task, file, split)
     for key, value in map(parse, changes):
         if key.split(".")[0] not in ("data", "seed"):
             raise Refusal(
@@ -94,16 +100,36 @@ def reopen_run(folder: Path, task: Work, changes: Iterable[str], split: str) -> 
             )
         if (key, value) == TOY:
             values["data"] = small(values["data"])
+        elif key == "data" and is_other_file(value, values["data"]):
+            split, values["data"] = "test", data_of_file(values["data"], task, Path(value), split)
         else:
             put(values, key, value)
     if not values["data"]:
-        raise Refusal(f"{folder} does not say what data it was trained on; name them with data=... or data.test=...")
+        raise Refusal(f"{folder} does not say what data it was trained on; name a file of them: heedful eval DIR FILE")
     run = validate_spec(values)
     reader = alone(run.data, split)
     found: Sequence[Any] = getattr(task.reopen(reader, run.seed), split)
     if not len(found):
         raise Refusal(f"data.{split} is not given; add data.{split}=..., or choose another --split")
     return task.judging(reader), found
+
+
+def is_other_file(value: Any, data: dict[str, Any]) -> bool:
+    """Whether a value of `data` names a file that a run did not learn from, of which nothing is held out."""
+    return isinstance(value, str) and value != data.get("name") and Path(value).is_file()
+
+
+def data_of_file(data: dict[str, Any], task: Work, file: Path, split: str) -> dict[str, Any]:
+    """The data of a file that is tested on as a whole, read as those of a run were, as far as its reader can."""
+    from heedful.data.formats.class_folders import sides_of
+
+    known = task.task.reader(FILES).model_fields
+    if "test" not in known:
+        raise Refusal(f"task {task.name} has no samples in files; leave {file} out")
+    sides = dict(zip(("train", "valid", "test"), sides_of(file), strict=False))
+    part = sides.get(split, file) or sides.get("valid") or sides.get("test")
+    own = {key: value for key, value in data.items() if key in known and key not in ("train", "valid")}
+    return own | {"name": FILES, "test": str(part)}
 
 
 def begun_run(folder: Path) -> dict[str, Any] | None:

@@ -10,7 +10,8 @@ from torch import nn
 
 from heedful.data.formats.conll import OUTSIDE, Tagged, spans
 from heedful.looking.page import Confusion, Figures, Samples
-from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
+from heedful.metrics.class_figures import precision_recall_f1
+from heedful.metrics.span_f1 import SpanF1
 from heedful.results import Tags
 from heedful.views.finding import Finding, last_attention
 

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "heedful"
 PLACE = "terminal.py"
 PRINTING = {"print", "pprint", "typer.echo", "typer.secho", "rich.print", "Console", "sys.stdout", "sys.stderr"}
 MAY = {  # asks whom it speaks to, and says nothing; ends what is printed
-    "cli/predict_verb.py": {"sys.stdout", "sys.stderr"},
+    "cli/answers_told.py": {"sys.stdout", "sys.stderr"},
     "training/distributed/ranks.py": {"sys.stdout", "sys.stderr"},
 }
 

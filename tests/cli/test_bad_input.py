@@ -154,17 +154,17 @@ def process(words: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
     ("recipe", "stdin", "said"),
     [
         ("reverse", b"", r"standard input is empty; give a sequence of characters, one a line$"),
-        ("reverse", b"12\n\n34\n", r"input 2: the input is empty; give a sequence of characters$"),
+        ("reverse", b"\n", r"input 1: the input is empty; give a sequence of characters$"),
         (
             "reverse",
             b"12\n\xff\n",
             r"standard input is not UTF-8; convert it, .* iconv -f latin1 -t UTF-8$",
         ),
-        ("sets", b"1,2\n1\n", r"input 2: row 1 of the input has 1 number and the model takes 2; give vectors"),
+        ("sets", b"1\n", r"input 1: row 1 of the input has 1 number and the model takes 2; give vectors"),
         ("series", b"", r"standard input is empty; give steps as numbers with commas, .*, one a line$"),
     ],
 )
-def test_bad_lines_are_refused_before_the_first_is_answered(
+def test_standard_input_of_which_nothing_can_be_read_is_refused(
     heedful: Program, recipe: str, stdin: bytes, said: str
 ) -> None:
     answer = heedful("predict", f"runs/{recipe}", stdin=stdin)

@@ -1,8 +1,9 @@
 """`heedful predict`: options become a spec of how answers are searched for, and answers are printed in order."""
 
 import io
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from torch import nn
 
 from heedful.cli import main
 from heedful.decoding import Decoding
-from heedful.errors import Refusal
-from heedful.results import Text
+from heedful.pipelines.pipeline import Search
+from heedful.results import Result, Text, Unread
 
 
 class Echo:
@@ -25,24 +26,18 @@ class Echo:
     def warning(self, text: str) -> str | None:
         return f"{text!r} is strange" if text == "strange" else None
 
-    def known(self, text: str) -> str:
-        if not text:
-            raise Refusal("the input is empty; give a word")
-        return text
+    def attempt(self, model: nn.Module, given: str) -> str | Unread:
+        return given or Unread("the input is empty; give a word")
 
-    def predict(self, model: nn.Module, inputs: Iterable[str]) -> Iterator[Text]:
-        self.calls.append(("predict",))
-        return (Text(f"{text}?") for text in inputs)
-
-    def best(
-        self, model: nn.Module, inputs: list[str], decoding: Decoding, best: int, seed: int
-    ) -> Iterator[list[Text]]:
-        self.calls.append(("best", decoding, best, seed))
-        return ([Text(f"{text}{rank}", -rank / 3) for rank in range(best)] for text in map(self.known, inputs))
+    def ask(self, model: nn.Module, inputs: list[str], search: Search) -> Iterator[list[Result]]:
+        self.calls.append(("ask", search.decoding, search.best, search.seed))
+        for one in (self.attempt(model, text) for text in inputs):
+            ranks = range(search.best or 1)
+            yield [one] if isinstance(one, Unread) else [Text(f"{one}{rank}", -rank / 3) for rank in ranks]
 
     def stream(self, model: nn.Module, text: str, decoding: Decoding, seed: int, number: int) -> Iterator[str]:
         self.calls.append(("stream", decoding, seed, number))
-        return iter(self.known(text))
+        return iter(text)
 
 
 Call = Callable[..., tuple[object, str, str]]
@@ -69,7 +64,7 @@ def predict(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 def test_the_task_decides_where_no_option_is_given(task: Echo, predict: Call) -> None:
     task.decoding = Decoding(beams=5, length_penalty=0.6)
     assert predict("b", "a") == (0, "b0\na0\n", "")
-    assert task.calls == [("best", task.decoding, 1, 0)]
+    assert task.calls == [("ask", task.decoding, None, 0)]
 
 
 WARM = ["--temperature", "0.8"]
@@ -93,14 +88,34 @@ def test_an_option_says_otherwise_than_the_task(
 ) -> None:
     task.decoding = Decoding(beams=5, length_penalty=0.6)
     assert predict("a", *words)[0] == 0
-    assert task.calls == [("best", decoding, 1, 0)]
+    assert task.calls == [("ask", decoding, None, 0)]
 
 
 def test_several_answers_come_with_their_scores_and_in_order(task: Echo, predict: Call) -> None:
     lines = "b0\t0.0000\nb1\t-0.3333\na0\t0.0000\na1\t-0.3333\n"
     assert predict("--beams", "2", "--best", "2", stdin="b\na\n") == (0, lines, "")
     assert predict("b", "a", *WARM, "--best", "2", "--seed", "9") == (0, lines, "")
-    assert task.calls == [("best", Decoding(beams=2), 2, 0), ("best", Decoding(temperature=0.8), 2, 9)]
+    assert task.calls == [("ask", Decoding(beams=2), 2, 0), ("ask", Decoding(temperature=0.8), 2, 9)]
+
+
+def test_an_answer_comes_with_its_score_where_the_best_is_asked_for(task: Echo, predict: Call) -> None:
+    assert predict("a", "--best", "1") == (0, "a0\t0.0000\n", "")
+
+
+UNREAD = "heedful: input 2: the input is empty; give a word\n"
+
+
+def test_what_cannot_be_read_is_named_and_the_others_are_answered_in_their_places(task: Echo, predict: Call) -> None:
+    said = f"{UNREAD}heedful: 1 of 3 inputs could not be read; the others are answered\n"
+    assert predict(stdin="one\n\ntwo\n") == (1, "one0\n\ntwo0\n", said)
+    why = '{"kind": "unread", "why": "the input is empty; give a word"}'
+    one, none, two = predict("--json", stdin="one\n\ntwo\n")[1].splitlines()
+    assert none == why and [json.loads(line)["text"] for line in (one, two)] == ["one0", "two0"]
+
+
+def test_where_nothing_can_be_read_nothing_is_answered(task: Echo, predict: Call) -> None:
+    assert predict(stdin="\n\n")[:2] == (2, "") and "none of 2 inputs could be read" in predict(stdin="\n\n")[2]
+    assert predict(stdin="\n") == (2, "", "heedful: input 1: the input is empty; give a word\n")
 
 
 def test_a_stream_prints_the_same_and_reads_all_inputs_before_it_answers(task: Echo, predict: Call) -> None:
@@ -110,8 +125,8 @@ def test_a_stream_prints_the_same_and_reads_all_inputs_before_it_answers(task: E
         ("stream", Decoding(), 0, 1),
         ("stream", Decoding(temperature=0.8), 4, 0),
     ]
-    said = "heedful: input 2: the input is empty; give a word\n"
-    assert predict("--stream", stdin="one\n\ntwo\n") == (2, "", said)
+    said = f"{UNREAD}heedful: 1 of 3 inputs could not be read; the others are answered\n"
+    assert predict("--stream", stdin="one\n\ntwo\n") == (1, "one\n\ntwo\n", said)
 
 
 def test_a_strange_input_is_warned_of_and_answered(task: Echo, predict: Call) -> None:
@@ -168,13 +183,13 @@ def test_a_task_with_beams_is_not_streamed_in_silence(task: Echo, predict: Call)
     assert predict("a", "--stream", *WARM)[:2] == (0, "a\n")
 
 
-@pytest.mark.parametrize("words", [["--beams", "1"], ["--best", "2"], ["--seed", "0"], ["--stream"], WARM], ids=str)
+@pytest.mark.parametrize("words", [["--beams", "1"], ["--seed", "0"], ["--stream"], WARM], ids=str)
 def test_a_task_that_does_not_write_takes_no_options_of_writing(task: Echo, predict: Call, words: list[str]) -> None:
     task.writes = False
     said = f"heedful: {words[0]} is for models that write, and this one's task is echo; leave it out\n"
     assert predict("a", *words) == (2, "", said)
-    assert predict("b", "a") == (0, "b?\na?\n", "")
-    assert task.calls == [("predict",)]
+    assert predict("b", "a") == (0, "b0\na0\n", "")
+    assert task.calls == [("ask", task.decoding, None, 0)]
 
 
 class Terminal(io.StringIO):

@@ -232,5 +232,6 @@ def test_they_are_one_graph_of_onnx(tmp_path: Path) -> None:
     heedful.save(together, tmp_path / "onnx", layout="onnx")
     tokens = torch.randint(4, 20, (3, 6))
     session = onnxruntime.InferenceSession(tmp_path / "onnx" / "model.onnx")
-    (said,) = session.run(None, {"tokens": tokens.numpy(), "segments": torch.zeros_like(tokens).numpy()})
+    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "token_type_ids": torch.zeros_like(tokens)}
+    (said,) = session.run(None, {name: tensor.numpy() for name, tensor in given.items()})
     torch.testing.assert_close(torch.from_numpy(said), together(tokens), rtol=0, atol=1e-5)

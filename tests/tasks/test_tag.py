@@ -1,5 +1,6 @@
 """Tags of words: files are as CoNLL has them, spans are scored as its program does, and rows of tags make sense."""
 
+from collections.abc import Sequence
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 from heedful.data.formats.conll import read_tagged, spans
 from heedful.data.readers.tagged_words import TaggedWords
 from heedful.errors import Refusal
-from heedful.metrics.span_f1 import SpanF1, precision_recall_f1
-from heedful.pipelines.viterbi_tags import follows, likeliest
+from heedful.metrics.class_figures import precision_recall_f1
+from heedful.metrics.span_f1 import SpanF1
+from heedful.pipelines.pipeline import Search
+from heedful.pipelines.token_classification import best_rows
+from heedful.pipelines.viterbi_tags import follows
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
 from tests.answered import plain
@@ -55,16 +59,19 @@ def test_only_spans_that_are_right_to_the_word_count() -> None:
     assert precision_recall_f1(1, 3, 3) == (0.25, 0.25, 0.25) and precision_recall_f1(0, 0, 0) == (0.0, 0.0, 0.0)
 
 
-@given(st.lists(st.lists(st.floats(-9, 0), min_size=5, max_size=5), min_size=1, max_size=4))
-def test_a_row_of_tags_is_the_likeliest_of_those_that_make_sense(chances: list[list[float]]) -> None:
+@given(st.lists(st.lists(st.floats(-9, 0), min_size=5, max_size=5), min_size=1, max_size=4), st.integers(1, 4))
+def test_rows_of_tags_are_the_likeliest_of_those_that_make_sense(chances: list[list[float]], count: int) -> None:
     def fits(row: tuple[int, ...]) -> bool:
         before = [LABELS[0], *(LABELS[at] for at in row)]
         return all(two[0] != "I" or one[1:] == two[1:] for one, two in pairwise(before))
 
-    rows = (row for row in product(range(5), repeat=len(chances)) if fits(row))
-    best = max(sum(chances[at][tag] for at, tag in enumerate(row)) for row in rows)
-    made = likeliest(np.array(chances), follows(LABELS))
-    assert fits(tuple(made)) and sum(chances[at][tag] for at, tag in enumerate(made)) == pytest.approx(best)
+    def score(row: Sequence[int]) -> float:
+        return sum(chances[at][tag] for at, tag in enumerate(row))
+
+    rows = [row for row in product(range(5), repeat=len(chances)) if fits(row)]
+    made = best_rows(np.array(chances), follows(LABELS), count)
+    assert len({*map(tuple, made)}) == len(made) == min(count, len(rows)) and all(fits(tuple(row)) for row in made)
+    assert [*map(score, made)] == pytest.approx(sorted(map(score, rows), reverse=True)[:count])
 
 
 def test_files_without_a_beginning_of_spans_are_taken_as_they_are() -> None:
@@ -124,4 +131,12 @@ def test_only_the_first_token_of_a_word_is_judged_and_a_word_of_no_token_is_outs
     assert one.answer == [0, 1, 2, 3, 0] and two.answer == [0, 2, 0, 0]
     said = plain(ready.task.predict(ready.model, [ready.task.as_input(one)]))[0].split()
     assert len(said) == 4 and said[2] == "O"
+    text = ready.task.as_input(one)
+    [found] = ready.task.ask(ready.model, [text], Search(best=3))
+    assert found[0].tags == tuple(said) and len({row.tags for row in found}) == 3
+    assert sorted((row.chance for row in found), reverse=True) == [row.chance for row in found]
+    spans_of = [(entity.kind, text[entity.start : entity.end]) for row in found for entity in row.spans]
+    assert spans_of == [(entity.kind, entity.text) for row in found for entity in row.spans] and spans_of
+    alone = [row for row in found if len(row.spans) == 1 and row.spans[0].text in row.words]
+    assert all(row.chance <= row.spans[0].chance <= 1 for row in alone)
     assert ready.task.describe_data(ready.splits) == "spans     a 3, among 5 words"

@@ -124,7 +124,7 @@ def test_every_optimiser_and_precision_goes_on_to_the_same_bits(
         [(Loop, "step", 17), (Loop, "step", 2), (Loop, "step", 8)],  # again and again
         [(Loop, "evaluate", 4)],
         [(Loop, "save", 2)],
-        [(Work, "score", 6)],  # in the last evaluation
+        [(Work, "measure", 6)],  # in the last evaluation
         [(sealed_folders, "save_file", 8)],  # inside a checkpoint
         [(Path, "rename", 2)],  # before one is moved into place
         [(checkpoint, "remove_folder", 1)],  # before an old one is dropped

@@ -11,11 +11,13 @@ import torch
 from torch import Tensor
 
 from heedful.data.encoded_text import EncodedText
-from heedful.data.formats.labelled_text import Sentence
+from heedful.data.formats.labelled_text import SECOND, Sentence
+from heedful.data.formats.labelled_text import TASK as TASK_COLUMN
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.metrics.accuracy_by_task import AccuracyByTask
 from heedful.objectives.text_answers import TaskAnswers
+from heedful.pipelines.pipeline import Columns, text_columns
 from heedful.pipelines.text_classes import TextClassification, as_learned
 from heedful.tasks.text import text_classification
 from heedful.tasks.text.fine_tuning import FAMILIES
@@ -100,6 +102,9 @@ class ClassOfTask(TextClassification[ClassesOfTasks]):
     """Multi-task classification: a task and a text become the likeliest of the task's classes."""
 
     input: str = INPUT
+
+    def column_names(self) -> Columns:
+        return (TASK_COLUMN,), text_columns(), SECOND
 
     def seen(self, given: Any, learned: ClassesOfTasks) -> Sentence:
         parts = given.split("\t") if isinstance(given, str) else given
