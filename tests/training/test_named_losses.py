@@ -2,10 +2,14 @@
 
 import dataclasses
 import json
+import re
+from typing import ClassVar
 
 import pytest
 import torch
 
+from heedful.errors import Refusal
+from heedful.metrics.accuracy import Accuracy
 from heedful.objectives.objective import Loss, Objective
 from heedful.tasks.sets.set_classification import TASK
 from heedful.training.loop import Loop
@@ -107,3 +111,66 @@ def test_each_term_beside_a_loss_is_named_weighs_by_itself_and_has_a_gradient_of
     assert [one.weight for one in found.values()] == [0.5 if parts else 1.0, weight]
     found[term].sum.backward()
     assert any(p.grad is not None and p.grad.any() for p in loop.model.parameters())
+
+
+@dataclasses.dataclass(frozen=True)
+class Called(Both):
+    """The two losses by names of their own."""
+
+    called: tuple[str, ...] = ()
+
+    @property
+    def names(self):
+        return self.called
+
+
+@dataclasses.dataclass
+class Scored(Accuracy):
+    """The accuracy by a name of its own, which it does not say beforehand where it is quiet."""
+
+    names: ClassVar[tuple[str, ...]] = ("step",)
+    quiet: bool = False
+
+    def __post_init__(self):
+        self.names = () if self.quiet else self.names
+
+    def compute(self):
+        return {"step": super().compute()["accuracy"]}
+
+
+@pytest.mark.parametrize(
+    ("losses", "changes", "said"),
+    [
+        (
+            ("step", "members"),
+            {},
+            "the loss 'step' would overwrite the field 'step' of the log; give it another name",
+        ),
+        (("classes", "rate"), {}, "the loss 'rate' would overwrite the field 'rate' of the log"),
+        (("classes", "loss"), {}, "the loss 'loss' would overwrite the field 'loss' of the log"),
+        (("classes", "classes"), {}, "the loss 'classes' would overwrite the field 'classes' of the log"),
+        (
+            ("classes", "span"),
+            {"objective__span": 0.1},
+            "another loss is called 'span' too, and a run logs one of them",
+        ),
+    ],
+)
+def test_a_loss_that_would_overwrite_a_field_of_the_log_is_refused(losses, changes, said, monkeypatch):
+    task = dataclasses.replace(TASK, objective=Called(called=losses))
+    monkeypatch.setattr("heedful.tasks.TASKS.known", {"sets": task})
+    with pytest.raises(Refusal, match=re.escape(said)):
+        run.prepare(short("sets", **changes), CPU)
+
+
+def test_a_score_that_would_overwrite_a_field_of_the_log_is_refused_as_soon_as_its_name_is_known(monkeypatch, tmp_path):
+    said = "the score 'step' would overwrite the field 'step' of the log; give it another name"
+    for quiet in (False, True):
+        task = dataclasses.replace(TASK, metrics=(*TASK.metrics, Scored(quiet=quiet)))
+        monkeypatch.setattr("heedful.tasks.TASKS.known", {"sets": task})
+        with pytest.raises(Refusal, match=said):
+            run.train(short("sets"), tmp_path, False, CPU) if quiet else run.prepare(short("sets"), CPU)
+    twice = dataclasses.replace(TASK, metrics=(*TASK.metrics, *TASK.metrics))
+    monkeypatch.setattr("heedful.tasks.TASKS.known", {"sets": twice})
+    with pytest.raises(Refusal, match=r"another score is called '.*' too, and a run logs one of them; give it another"):
+        run.prepare(short("sets"), CPU)
