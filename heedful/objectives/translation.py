@@ -31,7 +31,7 @@ class GuidedTranslation(TeacherForcing):
 
     @property
     def names(self) -> tuple[str, ...]:
-        return ("loss", "guidance") if self.guidance else ("loss",)
+        return (*super().names, "guidance") if self.guidance else super().names
 
     def losses(self, model: nn.Module, batch: Batch, learned: TranslationLearned) -> dict[str, Loss]:
         if not self.guidance:
