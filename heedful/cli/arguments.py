@@ -13,10 +13,10 @@ from typer.core import TyperCommand
 from heedful.terminal import note
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A run folder, the model/ in it, or a folder in Hugging Face's layout.")
+    Path, typer.Argument(metavar="DIR", help="A run folder, its model/, or a folder in Hugging Face's layout.")
 ]
 Changes = Annotated[
-    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Keys to change, such as training.steps=500.")
 ]
 Device = Annotated[
     str | None,

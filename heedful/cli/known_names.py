@@ -9,7 +9,7 @@ from pathlib import Path
 
 HOME = Path(__file__).parents[1]
 OWNERS = {  # of keys: the prefix, the file, and its classes, whose annotated names they are (all where none is named)
-    "training.": ("training/spec/run_spec.py", ("TrainingSpec",)),
+    "training.": ("training/spec/training_spec.py", ("TrainingSpec",)),
     "": ("training/spec/run_spec.py", ("RunSpec",)),
     "decoding.": ("decoding/search_spec.py", ("Decoding",)),
     "model.": ("models/blueprint.py", ("Blueprint",)),

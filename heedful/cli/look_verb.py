@@ -15,28 +15,39 @@ def look(
     folder: Folder,
     text: Annotated[str, typer.Argument(metavar="INPUT", help="What the model is asked, as in `heedful predict`.")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to: .html (to explore), .png, .svg or .json (exact numbers).")
+        Path,
+        typer.Option(
+            metavar="FILE", help="The file to write: .html (to explore), .png, .svg or .json (exact numbers)."
+        ),
     ],
     layer: Annotated[
-        str | None, typer.Option(metavar="PATH", help="One layer alone, such as decoder.blocks.1.cross.")
+        str | None, typer.Option(metavar="PATH", help="Only this layer, such as decoder.blocks.1.cross.")
     ] = None,
     rollout: Annotated[
-        bool, typer.Option("--rollout", help="Also what each token holds in the end, through all layers.")
+        bool,
+        typer.Option(
+            "--rollout", help="Also what each token holds in the end, through all layers (attention rollout)."
+        ),
     ] = False,
     discard: Annotated[
-        float, typer.Option(min=0, max=0.99, help="The share of each layer's smallest weights that a rollout drops.")
+        float,
+        typer.Option(
+            min=0, max=0.99, help="With --rollout: the share of the smallest weights of each layer that is dropped."
+        ),
     ] = 0.0,
     word: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="Only what this word looks at, a row a layer, or a head of --layer."),
+        typer.Option(
+            metavar="WORD", help="Only what this word looks at: a row for each layer, or for each head of --layer."
+        ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="INPUT", help="With --word: another input, for the same word, below the first."),
+        typer.Option(metavar="INPUT", help="With --word: the same word in another input, below the first."),
     ] = None,
     temperatures: Annotated[
         str | None,
-        typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
+        typer.Option(metavar="0.2,0.7,1,2", help="Instead: draw how likely the next tokens are at these temperatures."),
     ] = None,
     smooth: Annotated[
         bool, typer.Option("--smooth", help="Of an image, as .png or .svg: weights go over into each other.")
@@ -45,9 +56,8 @@ def look(
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the
-    photograph as it was taken, as does
-    its distillation token; where no class token looks, the mean over all patches.
+    For an image, it draws over the photograph where the class token looks, head by head, and what it holds in the end;
+    if the model reads no class token, the mean over all patches.
     """
     from heedful.errors import Refusal
     from heedful.looking import draw

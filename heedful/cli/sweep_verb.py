@@ -27,8 +27,8 @@ def sweep(
 ) -> None:
     """Train a recipe with every combination of some values, side by side, and set the scores in one table.
 
-    `heedful sweep classify data=mine.tsv training.rate=0.001,0.003 seed=1..5` makes ten runs and gives of each rate the
-    mean and the spread over seeds. The same command goes on with what was stopped, and leaves what is finished.
+    `training.rate=0.001,0.003 seed=1..5` makes ten runs, and gives the mean and the spread over seeds for each rate.
+    The same command goes on with runs that were stopped, and leaves those that are finished.
     """
     import os
 

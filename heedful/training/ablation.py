@@ -10,7 +10,8 @@ from heedful.looking.page import Curve, Curves, Figures, Section
 from heedful.training.adapt.freeze_and_lora import others
 from heedful.training.prepare import Ready
 from heedful.training.record import result, rows
-from heedful.training.spec.run_spec import RunSpec, TrainingSpec
+from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 SCORES = "The score to choose by as each of them learned: a start is worth what lies between the lines."
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.formats.file_names import CARD
@@ -49,12 +50,19 @@ def model_card(ready: Ready, scores: Mapping[str, float], progress: Progress) ->
 def data_of(ready: Ready) -> Iterator[str]:
     """What it learned from, by name and not by path, and what of that it was tested on too."""
     data, splits = ready.run.data, ready.splits
-    files = [Path(place).name for name in ("train", "valid", "test") if (place := getattr(data, name, None))]
+    places = [place for name in ("train", "valid", "test") if (place := getattr(data, name, None))]
+    files = [name for place in places for name in file_names(place)]
     yield f"- {Path(data.name).name}" + f" ({', '.join(files)})" * bool(files)
     sizes = (("to learn from", splits.train), ("to choose by", splits.valid), ("to test on", splits.test))
     yield "- " + ", ".join(f"{len(some):,} samples {what}" for what, some in sizes)
     for one in ready.overlaps:
         yield f"- {one}: near-duplicates of what it learned from, so that the scores say less"
+
+
+def file_names(place: str | Sides) -> list[str]:
+    """The names of the file of a split, or of the two that belong together line by line."""
+    paths = (place.source, place.target) if isinstance(place, Sides) else (place,)
+    return [Path(path).name for path in paths]
 
 
 def score_rows(scores: Mapping[str, float], count: int, metrics: Sequence[Metric[Any]], seed: int) -> Iterator[str]:

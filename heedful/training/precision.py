@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from heedful.errors import Refusal
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 DTYPES = {
     "float32": torch.float32,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,7 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
 
 def title(run: RunSpec) -> str:
     """The first words of what the recipe is about."""
-    return run.about.split(":")[0].rstrip(".") or run.task
+    return re.split("[:;(]", run.about)[0].rstrip(" .") or run.task
 
 
 def score_cards(scores: Mapping[str, float], metrics: Sequence[Metric[Any]], on: str = "on unseen samples") -> Figures:
@@ -73,12 +74,12 @@ def figure(name: str, value: float, on: str, metrics: Sequence[Metric[Any]]) -> 
 
 def overlapping(overlaps: Sequence[Overlap]) -> Figures:
     """What of the held-out samples is learned from too, so that their scores say less."""
-    of = "have a near-duplicate among those to learn from: equal but for case, blanks and punctuation"
+    of = "have a near-duplicate in the training data: equal except for case, spaces and punctuation"
     cards = [
         (f"{one.split} {one.part}", f"{100 * one.share:.1f} %", f"{one.count:,} of {one.samples:,} {of}")
         for one in overlaps
     ]
-    return Figures("What is tested and was learned from", tuple(cards))
+    return Figures("Test samples that were also learned from", tuple(cards))
 
 
 def curves(told: list[dict[str, Any]], metrics: Sequence[Metric[Any]]) -> tuple[Curve, ...]:
@@ -108,5 +109,5 @@ def attention(task: Work, model: nn.Module, splits: Splits[Any], finding: Findin
     """Every layer's and head's attention on a few samples of the test split."""
     chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
     examples = tuple(task.look(model, task.as_input(sample)) for sample in chosen)
-    note = "Each row is a position that looks, each column what it looks at; a row's weights sum to one."
+    note = "Each row is a position that looks, and each column one that it looks at; the weights of a row sum to one."
     return Attention("Attention", examples, note, f"layer={finding.layer}&head={finding.head}" if finding else "")

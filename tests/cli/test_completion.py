@@ -16,7 +16,7 @@ from heedful.models import FAMILIES
 from heedful.models.part_tables import BIASES, MASKS, MECHANISMS, PAIRS, STACKS
 from heedful.training.callbacks import LOGGERS
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 from tests.cli.conftest import Program
 
 ROOT = Path(__file__).parents[2]

@@ -224,4 +224,4 @@ def test_what_leaks_is_told_before_training_in_the_report_and_in_the_result(
     assert result["near_duplicates"] == {"valid targets": 1.0, "test targets": 1.0}
     begun = capsys.readouterr().err.partition("step 1/1")[0]
     assert "learned from: 100.0 % of valid targets, 100.0 % of test targets; the scores say less" in begun
-    assert "near-duplicate among those to learn from" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "near-duplicate in the training data" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

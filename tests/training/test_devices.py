@@ -15,7 +15,7 @@ from heedful.models.numerics import exact
 from heedful.training import devices
 from heedful.training.distributed import ranks
 from heedful.training.precision import Precision
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 
 @pytest.fixture

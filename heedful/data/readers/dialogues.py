@@ -21,7 +21,7 @@ class SmallTalk(Bounded, Tokenized, Made):
 
 
 class Dialogues(Bounded, Tokenized, SampleFiles):
-    """A user's own conversations: a line each."""
+    """Your own conversations: JSONL with a list of messages, each with its role and content, on each line."""
 
     def sample(self, given: Any) -> Dialogue:
         """A conversation: messages, each with its role and content, or what is said and answered, turn by turn."""

@@ -34,7 +34,8 @@ SIDE = 32  # pixels along each side where nothing is said
 class Augmented(BaseModel):
     """The key of data augmentation."""
 
-    augment: list[str] = []  # how images are varied while learning: flip, crop(padding=4), trivial, mixup, ...
+    augment: list[str] = []
+    """How images are varied in training: `flip`, `crop(padding=4)`, `trivial`, `mixup`, `cutmix` and others."""
 
     @field_validator("augment", mode="before")
     @classmethod
@@ -48,10 +49,10 @@ class Augmented(BaseModel):
 class ImageReader(Augmented, Reader):
     """Reader of images: the keys of their size, which a trained model sets to its own."""
 
-    pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = None  # high and wide, or a side
-    channels: Annotated[int, Field(ge=1, le=512)] | None = (
-        None  # of files: 1 is grey, 3 is colour, 2 and 4 have transparency too; arrays (.npy) have any number
-    )
+    pixels: Annotated[list[Many], Field(min_length=2, max_length=2)] | None = None
+    """The size to which images are brought, as `[height, width]` or one number; 32 by 32 if unset."""
+    channels: Annotated[int, Field(ge=1, le=512)] | None = None
+    """How files are read: 1 is grey, 3 is colour, 2 and 4 add transparency; `.npy` arrays may have any number."""
 
     @field_validator("pixels", mode="before")
     @classmethod
@@ -109,7 +110,8 @@ class Halved(Divided, ImageReader):
 class PublicImages(Halved):
     """A public set of images, as `heedful data get` fetches it."""
 
-    held_out: Many = 2_000  # and at most a tenth
+    held_out: Many = 2_000
+    """How many training images are held out for validation, and at most a tenth of them."""
 
     def pictures(self, seed: int, processor: Processor | None) -> Splits[Picture]:
         folder = public.home(self.name)
@@ -120,11 +122,14 @@ class PublicImages(Halved):
 
 
 class ImageFiles(Halved, SampleFiles):
-    """A user's own images: a folder with a folder for each class, a list, or a public set's files."""
+    """Your own images: a folder with a folder for each class, a CSV or JSONL of paths and labels, or a public set."""
 
-    broken: Literal["refuse", "skip"] = "refuse"  # images that cannot be read
-    image: Column | None = None  # the column of the path in a list
-    label: Column | None = None  # the column of the class
+    broken: Literal["refuse", "skip"] = "refuse"
+    """What to do with images that cannot be read: `refuse` to start, or `skip` them and name each."""
+    image: Column | None = None
+    """The column of the paths in a list of images, by name or number."""
+    label: Column | None = None
+    """The column of the classes in a list of images, by name or number."""
 
     def from_memory(self, samples: Any) -> Splits[Picture]:
         """Images, each with its label, that lie in memory; the first says their size where no key does."""

@@ -23,7 +23,8 @@ from heedful.data.toys import reviews
 class EncoderTexts(Bounded, Tokenized):
     """The keys of texts that an encoder is fitted to."""
 
-    noise: Share | None = None  # of tokens that are hidden while learning
+    noise: Share | None = None
+    """The share of input tokens that are hidden in training, as regularisation; none if unset."""
 
 
 class Opinions(EncoderTexts, Made):
@@ -43,17 +44,20 @@ class AskedOfOpinions(EncoderTexts, Made):
 class SST(EncoderTexts, Reader):
     """The Stanford Sentiment Treebank: sentences, phrases of them too, or as GLUE divides it."""
 
-    form: str | None = None  # sentences, phrases or glue
+    form: str | None = None
+    """Which version of SST-2 to read: `sentences`, `phrases` (the phrases of training sentences too) or `glue`."""
 
     def read(self, seed: int) -> Splits[Sentence]:
         return of_rows(sst(self.form or "phrases"))
 
 
 class LabelledTexts(EncoderTexts, SampleFiles):
-    """Texts of a user's own: one file, one for each split, or folders of classes, perhaps divided already."""
+    """Your own labelled texts: TSV, CSV or JSONL of a text (or two) and a class, or a folder for each class."""
 
-    text: Columns = None  # the column of the text, or those of a pair: [premise, hypothesis]
-    label: Column | None = None  # the column of the class
+    text: Columns = None
+    """The column of the texts, by name or number, or those of a pair: `[premise, hypothesis]`."""
+    label: Column | None = None
+    """The column of the classes, by name or number."""
 
     @model_validator(mode="after")
     def _columns_are_told_whole(self) -> Self:

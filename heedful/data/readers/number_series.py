@@ -22,8 +22,10 @@ Numbers = NDArray[np.float32]
 class Forecastable(Reader):
     """The keys of a series that is forecast."""
 
-    longest: Many = 24  # steps that are known
-    horizon: Many = 24  # steps to forecast
+    longest: Many = 24
+    """How many past steps the model sees."""
+    horizon: Many = 24
+    """How many future steps the model forecasts."""
 
 
 class Waves(Forecastable, Made):
@@ -34,7 +36,7 @@ class Waves(Forecastable, Made):
 
 
 class NumberSeries(Forecastable, Files):
-    """The series of a CSV, a line a step; one file is cut in time, a tenth to choose by and a tenth to test."""
+    """Your own series: a CSV with a line for each step; the last tenth is for testing, that before for validation."""
 
     def from_memory(self, samples: Any) -> Splits[Any]:
         """The steps of a series, or of three: to learn from, to choose by and to test on."""
@@ -50,8 +52,10 @@ class NumberSeries(Forecastable, Files):
 class Maps(Made):
     """Linear maps that are drawn by chance, told by examples alone."""
 
-    longest: Many = 24  # examples of a map
-    dimensions: Many = 5  # of its inputs
+    longest: Many = 24
+    """How many examples of a map stand in a prompt."""
+    dimensions: Many = 5
+    """The number of inputs of each linear map."""
 
     def read(self, seed: int) -> Splits[Prompt]:
         if self.longest < 2:

@@ -20,13 +20,15 @@ FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{langu
 class Paired(Tokenized, Bounded):
     """The keys of pairs of texts that become tokens."""
 
-    merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
+    merge_dropout: Share = 0.0
+    """The share of BPE merges left out at random in training (BPE-dropout; Provilkov et al., 2020)."""
 
 
 class Scored(BaseModel):
     """The key of how translations are scored."""
 
-    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
+    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"
+    """The tokenizer that sacrebleu uses for BLEU; `none` if the texts are tokenised already."""
 
 
 class Reversed(Paired, Ranged, Made):
@@ -68,8 +70,10 @@ class News(Paired, Made):
 class PublicPairs(Paired, Reader):
     """A public set of translations, which lies here in several languages."""
 
-    languages: str = ""  # from which to which: en-de
-    form: Literal["raw", "tok"] | None = None  # as written (raw, where not given), or lower-cased and tokenised (tok)
+    languages: str = ""
+    """The source and the target language, such as `en-de`."""
+    form: Literal["raw", "tok"] | None = None
+    """Which files to read: `raw`, as they were written (the default), or `tok`, lower-cased and tokenised."""
 
     def read(self, seed: int) -> Splits[Pair]:
         from heedful.data.formats import parallel_text
@@ -78,10 +82,12 @@ class PublicPairs(Paired, Reader):
 
 
 class PairFiles(Paired, SampleFiles):
-    """Pairs of a user's own files: a table, or two files that belong together line by line."""
+    """Your own pairs: a TSV with a source, a tab and a target on each line, or two files with a line for each pair."""
 
-    source: Column | None = None  # the column of the source in a table, by name or number
+    source: Column | None = None
+    """The column of the sources in a table, by name or number."""
     target: Column | None = None
+    """The column of the targets in a table, by name or number."""
 
     @model_validator(mode="after")
     def _columns_are_told_whole(self) -> Self:

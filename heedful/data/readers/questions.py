@@ -20,7 +20,7 @@ class Facts(EncoderTexts, Made):
 
 
 class Questions(EncoderTexts, SampleFiles):
-    """Questions of a user's own: SQuAD's JSON, or a question a line; a text never stands on two sides."""
+    """Your own questions: SQuAD's JSON, or JSONL with context, question and answers; a text stays within one split."""
 
     def sample(self, given: Any) -> Question:
         """A question, a text, and the answers in it, each alone or with where it begins."""

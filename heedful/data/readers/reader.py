@@ -25,7 +25,8 @@ class Reader(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     tasks: ClassVar[tuple[str, ...]] = ()  # that take its samples, of a reader that is found by its name in READERS
 
-    name: str = FILES  # of a set that is made on the fly or public, a path, or `files` where train is given
+    name: str = FILES
+    """The data: a built-in or public set, a path, or `files` if `train`, `valid` and `test` name the files."""
 
     @model_validator(mode="before")
     @classmethod
@@ -85,9 +86,13 @@ class Files(Reader):
     """Reader of a user's own files: one for each split, or one that is divided."""
 
     train: str | Sides | None = None
+    """The file or folder to learn from, or two files: `train.source=` and `train.target=`."""
     valid: str | Sides | None = None
+    """The file or folder for validation, by which the best checkpoint is chosen; split off `train` if unset."""
     test: str | Sides | None = None
-    encoding: str = "utf-8"  # of text files: latin-1, cp1252, utf-16, ...
+    """The file or folder that the final score is measured on; split off `train` if unset."""
+    encoding: str = "utf-8"
+    """The encoding of text files, such as `latin-1`, `cp1252` or `utf-16`."""
 
     @field_validator("encoding")
     @classmethod
@@ -112,15 +117,19 @@ class Files(Reader):
 class Made(Reader):
     """Reader of a set that is made on the fly."""
 
-    samples: Many = 20_000  # to learn from
-    held_out: Many = 2_000  # to test on; a quarter as many are there to choose by
+    samples: Many = 20_000
+    """How many training samples are made."""
+    held_out: Many = 2_000
+    """How many test samples are made; a quarter as many are made for validation."""
 
 
 class Ranged(BaseModel):
     """The keys of samples whose lengths are drawn from a range."""
 
     longest: Many = 24
+    """The length of the longest sequence that is made."""
     shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))
+    """The length of the shortest sequence that is made; at most 4 if unset."""
 
     @model_validator(mode="after")
     def _lengths_make_a_range(self) -> Self:
@@ -134,12 +143,14 @@ class Divided(BaseModel):
     """The key of how one file is divided."""
 
     split_seed: Seed = 0
+    """The seed by which a single file is divided into training, validation and test samples."""
 
 
 class SampleFiles(Divided, Files):
     """Reader of a user's own samples, each of which can be held out."""
 
-    held_out: Many | None = None  # to choose by, and as many to test on; none: a tenth each, at most 1,000 to choose by
+    held_out: Many | None = None
+    """How many samples are held out for validation, and as many for testing; if unset, a tenth each, at most 1,000."""
 
     @property
     def cut(self) -> Cut:
@@ -155,6 +166,7 @@ class Bounded(BaseModel):
     """The key of what becomes of samples that are too long."""
 
     too_long: TooLong = "refuse"
+    """What to do with training samples that are longer than the model reads: `refuse`, `drop` or `cut` them."""
 
     @property
     def long_samples(self) -> TooLong:
@@ -165,7 +177,8 @@ class Bounded(BaseModel):
 class Tokenized(BaseModel):
     """The key of how texts become tokens."""
 
-    tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
+    tokenizer: str = "characters"
+    """A kind of tokenizer to train, such as `bpe(size=8000)`; or a tokenizer.json, a .model or a model's folder."""
 
     @property
     def tokens_of(self) -> str:

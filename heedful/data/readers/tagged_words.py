@@ -32,7 +32,7 @@ class WNUT17(EncoderTexts, Reader):
 
 
 class TaggedWords(EncoderTexts, SampleFiles):
-    """Sentences of a user's own: a word a line, its tag last, an empty line between two."""
+    """Your own tagged sentences (CoNLL): a word and its tag on each line, and an empty line after each sentence."""
 
     def sample(self, given: Any) -> Tagged:
         """Words, and a tag for each."""

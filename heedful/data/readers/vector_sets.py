@@ -25,7 +25,7 @@ class Clouds(Bounded, Ranged, Made):
 
 
 class VectorSets(Bounded, SampleFiles):
-    """Sets of a CSV: a line a member, with the set's name, its label, then numbers."""
+    """Your own sets: a CSV with a line for each element: the name of its set, the label of the set, then numbers."""
 
     def sample(self, given: Any) -> Labelled:
         """The vectors of a set, and its label."""

@@ -40,7 +40,7 @@ class Pixels(Bounded, Divided, Reader):
 
 
 class WordSequences(Bounded, SampleFiles):
-    """Sequences of a user's own file: words, a tab, and their class."""
+    """Your own sequences: a TSV with words separated by spaces, a tab and their class on each line."""
 
     def from_memory(self, samples: Any) -> WordSplits:
         """Sequences of words with blanks between them, each with its class."""

@@ -20,6 +20,7 @@ class ForecasterSpec(ReadsInOrder, Stacked):
 
     family: Literal["forecaster"] = "forecaster"
     channels: Count
+    """How many numbers each step has; filled in from the data."""
 
 
 class Forecaster(Model):

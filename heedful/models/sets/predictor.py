@@ -22,9 +22,13 @@ class PredictorSpec(ReadsInOrder, Stacked):
 
     family: Literal["predictor"] = "predictor"
     vocab: Count | None = None
+    """The number of tokens, if the inputs are tokens; filled in from the data."""
     channels: Count | None = None
+    """How many numbers each element has, if the inputs are vectors; filled in from the data."""
     classes: Count
-    pool: str = "mean"  # mean or first: one answer; each: a label a token
+    """The number of classes; filled in from the data."""
+    pool: str = "mean"
+    """How the elements become one answer: `mean`, `first` or `attention`; `each` gives a label to every element."""
 
     @model_validator(mode="after")
     def _reads_one_thing(self) -> Self:

@@ -28,7 +28,9 @@ class DecoderSpec(AskedSpec, Stacked):
 
     decodes = True
     input_dropout: Share | None = None
+    """The dropout of the embeddings; that of the model if unset."""
     output_dropout: Share = 0.0
+    """The dropout before the output layer."""
 
     @model_validator(mode="after")
     def _output_can_be_made(self) -> Self:

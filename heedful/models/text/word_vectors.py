@@ -17,8 +17,11 @@ class WordVectorsSpec(Spec):
 
     family: Literal["word_vectors"] = "word_vectors"
     width: Count = 128
+    """The width of the word vectors."""
     vocab: Count
-    biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)
+    """The number of words; filled in from the data."""
+    biased: bool = False
+    """Whether each word has a bias and its vector is the sum of two tables, as in GloVe."""
 
 
 class WordVectors(Model):

@@ -27,11 +27,16 @@ class MAESpec(PatchSpec, Stacked):
 
     family: Literal["mae"] = "mae"
     position: str = "sine"
-    leading: Annotated[int, Field(ge=0)] = 1  # learned tokens before the patches
-    mask_ratio: Hidden = 0.75  # the share of patches that the encoder does not see
+    leading: Annotated[int, Field(ge=0)] = 1
+    """The number of learned tokens before the patches, such as a class token."""
+    mask_ratio: Hidden = 0.75
+    """The share of patches that the encoder does not see."""
     decoder_width: Count = 512
+    """The width of the decoder."""
     decoder_depth: Count = 8
+    """The number of the decoder's blocks."""
     decoder_heads: Count = 16
+    """The decoder's number of heads."""
 
     @property
     def first(self) -> int:
