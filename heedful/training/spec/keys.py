@@ -130,7 +130,8 @@ def composite_keys(task: Task) -> Iterator[Group]:
     yield model_keys("composite", "composite", "model.")
     for part, wanted in (("encoder", Encoder), ("decoder", Decoder)):
         for name in filter(partial(is_a, wanted), FAMILIES):
-            if part == "decoder" or FAMILIES[name].model.reads <= task.reads:
+            kind: Any = FAMILIES[name].model
+            if part == "decoder" or kind.reads <= task.reads:
                 yield model_keys(name, f"{part} {name}", f"model.{part}.")
 
 
