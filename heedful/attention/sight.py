@@ -10,19 +10,19 @@ from torch import Tensor
 
 from heedful.attention.lowering_cache import Made, across_forwards, once
 from heedful.attention.mask_and_bias import LONG, Bias, Causal, Everything, Mask
-from heedful.attention.order import Order
 from heedful.errors import Refusal
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
+    from heedful.attention.order import Order
+
 
 class Sight:
     """Mask, bias and positions of one forward, shared by every layer and lowered once to what kernels take.
 
-    rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory
-    not yet written, and nobody sees it; a row at -1 is padding, and sees nobody.
-    `counted` says that the rows are the last T of the columns 0, 1, ..., S - 1.
+    rows (B|1 T) and columns (B|1 S) are positions; a column at -1 is padding or memory not yet written, and nobody sees
+    it; a row at -1 is padding, and sees nobody. `counted`: the rows are the last T of the columns 0, 1, ..., S - 1.
     `order` moves rows and columns so that sparse blocks become dense, `gathered` columns alone: a help to speed alone.
     """
 
@@ -180,14 +180,14 @@ class Sight:
     def _laid(self, mask: Mask) -> tuple[Order | None, Order | None, bool]:
         """The orders that a mask asks for, and whether numbers alone say them; then they are found once for all."""
         from heedful.attention.mask_signature import numbers
+        from heedful.attention.order import Order
 
         length, device, told = self.rows.shape[-1], self.rows.device, numbers(mask)
 
         def orders(mask: Mask) -> tuple[Order | None, Order | None]:
-            order, gathered = mask.order(length), mask.gathered(length)
-            if order is not None:
+            if (order := mask.order(length)) is not None:
                 return Order(order.to(device)), None
-            return None, None if gathered is None else Order(gathered.to(device))
+            return None, None if (some := mask.gathered(length)) is None else Order(some.to(device))
 
         found = across_forwards("orders", told, length, device, lambda: orders(told))
         return (*orders(mask), False) if found == (None, None) else (*found, True)

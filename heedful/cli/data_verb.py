@@ -21,6 +21,7 @@ MADE = {
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",
     "asked-of-opinions": "such sentences, each with one of three questions and its answer",
+    "invented-names": "names of three invented languages, each with its language",
     "mentions": "messages with names of persons, places and firms in them",
     "facts": "who lives, works and was born where, and questions about it",
     "news": "reports of a few things that happened, and a headline for what matters most",

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from torch import nn
 
+from heedful.errors import Refusal
+
+FIELDS = ("step", "split", "rate", "seconds", "samples_a_second", "device")  # of a run's log, beside losses and scores
 Kept = TypeVar("Kept")  # what was learned of the data
 Heard = Callable[[int], object]  # hears how many more samples are done
 Source = Callable[[nn.Module, Sequence[Any], Any, Heard], Any]  # what a metric is made of
@@ -84,7 +87,18 @@ def gather_metrics(
 
 def scores(metrics: Sequence[Metric[Any]]) -> dict[str, float]:
     """The scores of all metrics, in their order."""
-    return {name: value for metric in metrics for name, value in metric.compute().items()}
+    made = [found for metric in metrics for found in metric.compute().items()]
+    check_names("score", [name for name, _ in made])
+    return dict(made)
+
+
+def check_names(what: str, names: Sequence[str], fields: Sequence[str] = FIELDS) -> None:
+    """Refuses losses or scores that would overwrite one another, or other fields of a run's log."""
+    for at, name in enumerate(names):
+        if name in fields:
+            raise Refusal(f"the {what} {name!r} would overwrite the field {name!r} of the log; give it another name")
+        if name in names[:at]:
+            raise Refusal(f"another {what} is called {name!r} too, and a run logs one of them; give it another name")
 
 
 def details(metrics: Sequence[Metric[Any]]) -> dict[str, Any]:

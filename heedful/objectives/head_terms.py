@@ -58,7 +58,8 @@ class HeadTerms:
         if self.span:
             count = primary(found).count
             found["span"] = Loss(count * HEAD_LOSSES["span"](model), count, self.span)
-        return found
+        own = {name: found.pop(name) for name in self.names}
+        return found | own  # in the order of their names
 
     def looked(self, judge: Callable[[], Losses], model: nn.Module) -> Losses:
         """The same of those that look into the model, layer by layer."""

@@ -27,19 +27,31 @@ class Distilled(Protocol):
 
 @dataclass(frozen=True)
 class ImageClassification(Objective[ImageClasses]):
-    """Classification of images; of two that are mixed, each class counts as much as its share."""
+    """Classification of images; of two that are mixed, each class counts as much as its share.
+
+    With a teacher, another token learns what it says: DeiT's hard distillation (Touvron et al., 2021).
+    """
 
     smoothing: Share = 0.0
     """The strength of label smoothing (Szegedy et al., 2016)."""
     teacher: nn.Module | None = None  # which sees the very images, varied and mixed
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("loss",) if self.teacher is None else ("loss", "distillation")
+
     def losses(self, model: nn.Module, batch: Batch, learned: ImageClasses) -> dict[str, Loss]:
         images, share = learned.augment(batch)
         if self.teacher is None:
-            losses = judge_scores(precise(model(images)), batch, share, self.smoothing)
-        else:
-            losses = distil(model, self.teacher, images, batch, share, self.smoothing)
-        return {"loss": of_each(losses)}
+            return {"loss": of_each(judge_scores(precise(model(images)), batch, share, self.smoothing))}
+        assert isinstance(model, Distilled)
+        with torch.no_grad():
+            said = self.teacher(images).argmax(-1)
+        own, other = (precise(logits) for logits in model.answers(images))
+        return {
+            "loss": of_each(judge_scores(own, batch, share, self.smoothing), 0.5),
+            "distillation": of_each(cross_entropy(other, said, reduction="none"), 0.5),
+        }
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: ImageClasses, spec: Any) -> Self:
         if not (isinstance(spec, PatchSpec) and spec.taught):
@@ -49,9 +61,9 @@ class ImageClassification(Objective[ImageClasses]):
         return replace(self, teacher=teacher)
 
 
-def of_each(losses: Tensor) -> Loss:
+def of_each(losses: Tensor, weight: float = 1.0) -> Loss:
     """The loss of images that have one each: B."""
-    return Loss(losses.sum(), torch.full((), len(losses), device=losses.device))
+    return Loss(losses.sum(), torch.full((), len(losses), device=losses.device), weight)
 
 
 def judge_scores(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
@@ -61,17 +73,3 @@ def judge_scores(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: 
         return losses
     other = cross_entropy(logits, batch["other_answer"], reduction="none", label_smoothing=smoothing)
     return torch.lerp(other, losses, share.to(losses.dtype))
-
-
-def distil(
-    model: nn.Module, teacher: nn.Module, images: Tensor, batch: Batch, share: Tensor | None, smoothing: float
-) -> Tensor:
-    """Distillation: the class token learns the labels, another token learns what a teacher says; each counts half.
-
-    DeiT's hard distillation (Touvron et al., 2021): the teacher sees the very images, varied and mixed.
-    """
-    assert isinstance(model, Distilled)
-    with torch.no_grad():
-        said = teacher(images).argmax(-1)
-    own, other = (precise(logits) for logits in model.answers(images))
-    return (judge_scores(own, batch, share, smoothing) + cross_entropy(other, said, reduction="none")) / 2

@@ -21,6 +21,10 @@ EVEN = 0.02  # how much it counts that all tokens are used, beside the error of 
 class DrawnTokens(Objective[ImageLearned]):
     """The squared error of the reconstruction, and a penalty where visual tokens are used unevenly."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("loss", "token_use")
+
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         model = cast(DVAE, model)
         images, _ = learned.augment(batch)
@@ -28,4 +32,5 @@ class DrawnTokens(Objective[ImageLearned]):
         error = (precise(model.drawn(told)) - model.scale(images)).square().mean((1, 2, 3))
         used = precise(told).softmax(1).mean((0, 2, 3))  # over the batch: how often each token is taken
         uneven = (used * (used.clamp(min=1e-12) * model.spec.vocab).log()).sum()
-        return {"loss": of_each(error + EVEN * uneven)}
+        made = of_each(error)
+        return {"loss": made, "token_use": Loss(made.count * uneven, made.count, EVEN)}

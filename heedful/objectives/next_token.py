@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from heedful.data.collate import Batch
 from heedful.data.sample_dice import draw
 from heedful.models.specs import PAD, UNKNOWN
-from heedful.objectives.cross_entropy import consistent, cross_entropy
-from heedful.objectives.objective import Loss, Objective, Share, Weight
+from heedful.objectives.cross_entropy import cross_entropy
+from heedful.objectives.objective import Loss, Objective, Share
+from heedful.objectives.r_drop import RDrop
 
 BLANKS = 50  # purpose of dice
 NONE = -1  # what stands where nothing is learned
@@ -30,24 +30,14 @@ class Written(Objective[Any]):
 
 
 @dataclass(frozen=True)
-class NextToken(Written):
+class NextToken(Written, RDrop):
     """Language modelling; where data have noise, so many tokens that are read are unknown (Xie et al., 2017)."""
-
-    consistency: Weight = 0.0
-    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer = batch["answer"].flatten()
-        batch = {name: tensor for name, tensor in batch.items() if name != "answer"}
-        if self.consistency:
-            batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
+        batch = self.passes({name: tensor for name, tensor in batch.items() if name != "answer"})
         logits = model(blank_out(batch, learned.noise), documents=batch.get("documents"))
-        logits = logits.flatten(0, 1).unflatten(0, (-1, len(answer)))  # P N V
-        if self.consistency:
-            total = consistent(logits, answer, PAD, self.smoothing, self.consistency)
-        else:
-            total = cross_entropy(logits[0], answer, PAD, self.smoothing)
-        return {"loss": Loss(total, (answer != PAD).sum())}
+        return self.judged(logits.flatten(0, 1), answer, PAD, self.smoothing)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,11 @@ SIDE = 0.45  # of a small view, of the image's
 
 @dataclass(frozen=True)
 class SelfDistillation(Objective[ImageLearned]):
-    """The cross-entropy between views of one image, and how crowded their vectors are (Caron et al., 2021)."""
+    """The cross-entropy between views of one image (Caron et al., 2021), and how crowded their vectors are (KoLeo)."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("loss", "koleo")
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:
         model = cast(DINO, model)
@@ -38,7 +42,10 @@ class SelfDistillation(Objective[ImageLearned]):
         logs = [(precise(one) / model.spec.student_temp).log_softmax(-1) for one in said]
         pairs = [-(one * other).sum(-1) for at, one in enumerate(wanted) for to, other in enumerate(logs) if at != to]
         crowded = torch.stack([crowding(precise(one)) for one in seen.chunk(2)])
-        return {"loss": of_each(torch.stack(pairs).mean(0) + model.spec.koleo_weight * crowded.mean(0))}
+        return {
+            "loss": of_each(torch.stack(pairs).mean(0)),
+            "koleo": of_each(crowded.mean(0), model.spec.koleo_weight),
+        }
 
     def on_train_begin(self, model: nn.Module, learned: ImageLearned) -> None:
         model = cast(DINO, model)

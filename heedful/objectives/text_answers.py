@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from heedful.data.collate import Batch
 from heedful.models.encoder_call import encoder_output
-from heedful.objectives.cross_entropy import consistent, cross_entropy
-from heedful.objectives.objective import Loss, Objective, Share, Weight
+from heedful.objectives.objective import Loss, Share
+from heedful.objectives.r_drop import RDrop
 
 NONE = -1  # an answer that counts for nothing: that of padding
 HIDDEN = -1e4  # the score of a token that is none: as good as never, and no gradient is lost
@@ -21,27 +21,36 @@ Scores = Callable[[Tensor, Batch], Tensor]  # of what may be answered, last, of 
 
 
 @dataclass(frozen=True)
-class TextAnswers(Objective[Any]):
+class Answers(RDrop):
+    """Cross-entropy of what an encoder answers to a batch."""
+
+    def answered(
+        self, model: nn.Module, batch: Batch, wanted: Tensor, scores: Scores, smoothing: float = 0.0
+    ) -> dict[str, Loss]:
+        """The losses of what a model answers to a batch, by the numbers of what is wanted (N)."""
+        batch = self.passes(batch)
+        given = encoder_output(model, batch, 2 if self.consistency else 1)
+        return self.judged(scores(given, batch).flatten(0, -2), wanted, NONE, smoothing)
+
+
+@dataclass(frozen=True)
+class TextAnswers(Answers):
     """Cross-entropy of the class of a text, or of the tags of its words."""
 
     smoothing: Share = 0.0
     """The strength of label smoothing (Szegedy et al., 2016)."""
-    consistency: Weight = 0.0
-    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         wanted = batch["answer"].flatten() - 1
-        return answer_losses(model, batch, wanted, lambda given, batch: given, self.smoothing, self.consistency)
+        return self.answered(model, batch, wanted, lambda given, batch: given, self.smoothing)
 
 
 @dataclass(frozen=True)
-class SpanAnswers(Objective[Any]):
+class SpanAnswers(Answers):
     """Cross-entropy of the first and of the last token of an answer, among those of the text."""
 
     smoothing: Share = 0.0
     """The strength of label smoothing (Szegedy et al., 2016)."""
-    consistency: Weight = 0.0
-    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:
@@ -49,7 +58,7 @@ class SpanAnswers(Objective[Any]):
             return given.masked_fill(~there.unsqueeze(-1), HIDDEN).mT  # B 2 T
 
         wanted = torch.stack((batch["answer"], batch["last"]), 1).flatten() - 1
-        return answer_losses(model, batch, wanted, scores, self.smoothing, self.consistency)
+        return self.answered(model, batch, wanted, scores, self.smoothing)
 
 
 class Among(Protocol):
@@ -60,29 +69,11 @@ class Among(Protocol):
 
 
 @dataclass(frozen=True)
-class TaskAnswers(Objective[Among]):
+class TaskAnswers(Answers):
     """Cross-entropy of classes among those of a text's task; smoothing would give to classes of other tasks."""
-
-    consistency: Weight = 0.0
-    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Among) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:
             return learned.among(given, batch["tasks"])
 
-        return answer_losses(model, batch, batch["answer"].flatten() - 1, scores, 0.0, self.consistency)
-
-
-def answer_losses(
-    model: nn.Module, batch: Batch, wanted: Tensor, scores: Scores, smoothing: float, consistency: float
-) -> dict[str, Loss]:
-    """The loss of what a model answers to a batch, by the numbers of what is wanted; of two passes for R-Drop."""
-    if consistency:
-        batch = {name: torch.cat((tensor, tensor)) for name, tensor in batch.items()}
-    given = encoder_output(model, batch, 2 if consistency else 1)
-    logits = scores(given, batch).flatten(0, -2).unflatten(0, (-1, len(wanted)))  # P N C
-    if consistency:
-        total = consistent(logits, wanted, NONE, smoothing, consistency)
-    else:
-        total = cross_entropy(logits[0], wanted, NONE, smoothing)
-    return {"loss": Loss(total, (wanted != NONE).sum())}
+        return self.answered(model, batch, batch["answer"].flatten() - 1, scores)

@@ -16,7 +16,7 @@ from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking.page import Samples, Section
 from heedful.metrics import METRICS
-from heedful.metrics.metric import Metric, gather_metrics, scores
+from heedful.metrics.metric import FIELDS, Metric, check_names, gather_metrics, scores
 from heedful.models import Spec
 from heedful.objectives import instead
 from heedful.objectives.objective import Loss, Objective, combine, primary
@@ -189,6 +189,13 @@ class Work(Use):
                 raise Refusal(f"metrics={name} gives the score {min(told)}, which is there already; leave it out")
             known |= {*metric.names}
         return replace(self, besides=tuple(more))
+
+    def check_log(self, terms: Sequence[str] = ()) -> None:
+        """Refuses losses, its own and those on heads, and scores that would overwrite a field of a run's log."""
+        first, *others = (*self.objective.names, *terms)
+        check_names("loss", [first])
+        check_names("loss", others, (*FIELDS, first, "loss"))
+        check_names("score", [name for metric in self.metrics for name in metric.names])
 
     def show(self, model: nn.Module, samples: Sequence[Any]) -> Samples:
         """Samples with the model's answers, as a table for people."""

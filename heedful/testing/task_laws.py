@@ -59,6 +59,7 @@ def losses_of(bench: Bench, batch: Batch, seed: int = 0) -> dict[str, Loss]:
 
 def losses_are_sums(bench: Bench) -> None:
     """The losses of a batch are those of its samples, summed; unless they are drawn by dice or look at others."""
+    bench.work.check_log()
     batch, names = bench.batch, bench.work.objective.names
     found = losses_of(bench, batch)
     assert tuple(found) == names, f"it names {names} and gives {tuple(found)}"

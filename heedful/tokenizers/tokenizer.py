@@ -14,12 +14,12 @@ from heedful.errors import Refusal
 from heedful.safe import outfile
 from heedful.tokenizers import length_bounds, rust_engines
 from heedful.tokenizers.batches import ahead, batches
-from heedful.tokenizers.encoding import Joined, as_input, frame_texts, group_by_word, join
 from heedful.tokenizers.pieces import goals_of, is_named_byte, readable, words_of
 from heedful.tokenizers.rust_engines import refusing, unfit
 from heedful.tokenizers.tokenizer_json import SPECIAL, Layout
 
 if TYPE_CHECKING:
+    from heedful.tokenizers.encoding import Joined
     from heedful.tokenizers.explain import Explanation
 
 __all__ = ["SPECIAL", "Tokenizer"]
@@ -93,6 +93,8 @@ class Tokenizer:
 
     def join(self, texts: Sequence[tuple[str, ...]], longest: int | None = None) -> list[Joined]:
         """One text each or a pair, with the tokens that belong around them; the longer is cut first."""
+        from heedful.tokenizers.encoding import as_input, join
+
         if self.ours:
             return self._framed(texts, longest)
         added = self.engine.num_special_tokens_to_add(any(len(one) > 1 for one in texts))
@@ -108,6 +110,8 @@ class Tokenizer:
         return tuple(self.layout.control) == SPECIAL
 
     def _framed(self, texts: Sequence[tuple[str, ...]], longest: int | None) -> list[Joined]:
+        from heedful.tokenizers.encoding import frame_texts
+
         if longest is not None and longest < 3:
             raise Refusal(f"longest={longest} leaves no room for a text between two tokens and behind one; raise it")
         parts = [part for one in texts for part in one]
@@ -143,6 +147,8 @@ class Tokenizer:
 
     def by_words(self, texts: Sequence[str]) -> Iterator[list[tuple[int, ...]]]:
         """The ids of each text, word by word, as the engine cuts it into words."""
+        from heedful.tokenizers.encoding import group_by_word
+
         for batch in batches(texts, self._bound.times):
             for one in self.engine.encode_batch(self._readied(batch)):
                 yield list(group_by_word(one.ids, one.word_ids))

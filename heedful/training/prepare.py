@@ -23,7 +23,7 @@ from heedful.metrics.metric import evaluate
 from heedful.models import Spec, part_tables, part_words
 from heedful.models.numerics import device_of
 from heedful.models.specs import Attends
-from heedful.objectives.head_terms import looks
+from heedful.objectives.head_terms import HeadTerms, looks
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
@@ -149,6 +149,7 @@ def open_task(run: RunSpec, kind: Any, place: torch.device) -> tuple[Work, Split
 
         check_tokens(run, task)
     task = task.configured(dict(run.objective), splits).measured_by(run.metrics)
+    task.check_log(HeadTerms.of(run.objective).names)
     return task.searched_by(run.decoding), splits
 
 

@@ -16,6 +16,7 @@ from heedful.data.readers.reader import MEMORY
 from heedful.errors import Failure, Refusal
 from heedful.formats.weights import restore
 from heedful.metrics import metric
+from heedful.metrics.metric import Metric
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
@@ -200,8 +201,7 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         merge(ready.model)
     task = ready.task.calibrated(ready.model, ready.splits)
     ready = replace(ready, task=task, model=task.inference_model(ready.model))
-    with record.working("testing", len(ready.splits.test)) as tell:
-        measured = replace(ready.task, tell=tell).measure(ready.model, ready.splits.test)
+    measured = measure_test(ready, record)
     scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
     leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
@@ -221,6 +221,12 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
     record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps_of(loop)})")
     record.say("\n".join(f"{name:9} {path}" for name, path in [("report", out / "report.html"), *exported]))
     return result
+
+
+def measure_test(ready: Ready, record: Record) -> list[Metric[Any]]:
+    """The metrics of a trained model on the test split."""
+    with record.working("testing", len(ready.splits.test)) as tell:
+        return replace(ready.task, tell=tell).measure(ready.model, ready.splits.test)
 
 
 def steps_of(loop: Loop) -> str:

@@ -17,6 +17,7 @@ ORDER = (
     ("tokenizers/training", "data"),
     ("attention/grid", "blocks/stacks", "blocks/pairs", "inputs", "outputs"),
     ("data/formats", "data/transforms", "looking"),
+    ("typed_result",),
     ("data/images", "models", "results"),
     ("data/toys", "models/text", "models/vision", "models/series", "models/sets", "models/multimodal", "engines"),
     ("data/readers", "decoding", "formats", "metrics"),

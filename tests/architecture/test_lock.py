@@ -18,12 +18,7 @@ PLATFORMS = (
 )
 HASHED = re.compile(r"([a-z0-9-]+)==([^\s\\]+)(?: +--hash=sha256:[0-9a-f]{64})+")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = {
-    "test",
-    "arrow",
-    "onnx",
-    "hub",
-}  # `bench` has peers that are measured where somebody installed them, and `docs` a lock
+EXTRAS = {"test", "arrow", "onnx", "hub"}  # `bench` has peers that somebody installed, and `docs` a lock of its own
 LEFT_OUT = {
     "sentence-transformers",
     "torchvision",

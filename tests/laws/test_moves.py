@@ -10,6 +10,7 @@ from heedful.data.sample_dice import dice_of
 from heedful.data.transforms import MIXES, VARIATIONS, Augmentation, Move
 from heedful.data.transforms.moves import Affine, Mirror, Shift
 from heedful.data.transforms.spatial_sample import BoundingBoxes, Image, Labels, PerObject, Sample, Spatial
+from heedful.data.transforms.variation import Variation
 from heedful.errors import Refusal
 
 SIZE = (24, 40)
@@ -212,3 +213,78 @@ def test_bare_arrays_mixed_images_and_samples_without_an_image_are_refused():
         Augmentation((), (MIXES["mixup"](),)).of_sample(sample(1), 0)
     with pytest.raises(Refusal, match="a sample has 0 images, and one is varied"):
         Augmentation((VARIATIONS["flip"](),)).of_sample(Sample(title="nothing"), 0)
+
+
+class Upside(Variation):
+    """A transform of a user's own: every other image is upside down."""
+
+    def draw(self, dice, size):
+        upside = torch.tensor([[[1.0, 0, 0], [0, -1, 0]]]).expand(len(dice), -1, -1)
+        return Affine(size, upside, which=dice % 2 == 0)
+
+
+class Still(BoundingBoxes):
+    """Boxes that stay where they are."""
+
+    def moved(self, move):
+        return self
+
+
+class Strayed(Keypoints):
+    """Points that go elsewhere than pixels."""
+
+    def moved(self, move):
+        return replace(super().moved(move), values=super().moved(move).values + 2)
+
+
+VARIED = {word: (word,) for word in WORDS} | {"own": (), "several": ("flip", "crop")}
+
+
+def unshaded(word: str) -> Augmentation:
+    """Transforms by name, or one of a user's own, of which none changes shades: a pixel tells where it was."""
+    parts = [part for name in VARIED[word] for part in variation(name).parts]
+    parts += [] if word in WORDS else [Upside()]
+    for part in parts:
+        vars(part)["shaded"] = lambda images, dice: images
+    return Augmentation(tuple(parts), seed=4)
+
+
+def check_moves_together(augment: Augmentation, kind: type[BoundingBoxes], own: type[Keypoints]) -> int:
+    """Whether the objects of varied samples are where their pixels are; how many samples were moved at all."""
+    y, x = torch.meshgrid(torch.arange(SIZE[0]) + 0.5, torch.arange(SIZE[1]) + 0.5, indexing="ij")
+    moved = 0
+    for place in range(20):
+        given = boxes(5, seed=place, margin=5)
+        middle = (given.values[:, None, :2] + given.values[:, None, 2:]) / 2
+        fields = {"masks": given.masks(SIZE), "boxes": kind(given.values), "middles": own(middle)}
+        fields |= {"image": Image(torch.stack((x, y))), "which": Labels(torch.arange(5))}
+        one = augment.of_sample(Sample(place, **fields), 1)
+        was = one.image.pixels
+        moved += not torch.equal(was, torch.stack((x, y)))
+        for at, number in enumerate(one["which"].values.tolist()):
+            rows, columns = one["masks"].values[at].nonzero().unbind(1)
+            left, top, right, bottom = given.values[number]
+            assert (was[0, rows, columns] > left - 1).all() and (was[0, rows, columns] < right + 1).all()
+            assert (was[1, rows, columns] > top - 1).all() and (was[1, rows, columns] < bottom + 1).all()
+            box, middle_now = one["boxes"].values[at], one["middles"].values[at, 0]
+            low, high = torch.stack((columns.min(), rows.min())), torch.stack((columns.max(), rows.max())) + 1
+            edge = torch.tensor([was.shape[2], was.shape[1]])
+            if (low > 1).all() and (high < edge - 1).all():
+                assert (torch.cat((low, high)) - box).abs().max() < 1.5
+                across, down = middle_now.long().tolist()
+                assert (was[:, down, across] - middle[number, 0]).abs().max() < 3
+    return moved
+
+
+@pytest.mark.parametrize("word", VARIED)
+def test_boxes_masks_and_kinds_of_ones_own_move_with_the_pixels_of_a_whole_sample(word):
+    moved = check_moves_together(unshaded(word), BoundingBoxes, Keypoints)
+    assert (moved > 3) == any(type(part).draw is not Variation.draw for part in unshaded(word).variations), moved
+    if moved:
+        with pytest.raises(AssertionError):
+            check_moves_together(unshaded(word), Still, Keypoints)
+
+
+def test_points_of_ones_own_that_stray_from_the_pixels_break_the_law():
+    with pytest.raises(AssertionError):
+        check_moves_together(unshaded("several"), BoundingBoxes, Strayed)

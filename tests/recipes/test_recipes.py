@@ -22,7 +22,7 @@ from heedful.data.readers.reader import Made
 from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
-from heedful.metrics.alignment_error import Gaze
+from heedful.metrics.alignment_error import Gaze, looks_across
 from heedful.metrics.metric import is_share, metric_of
 from heedful.models import BEiT
 from heedful.models.specs import PAD
@@ -322,7 +322,7 @@ def given_to_the_end(example: dict[str, Any], gaze: Gaze) -> torch.Tensor:
 
 def test_the_report_of_a_translation_shows_first_which_words_belong_together(opened: Opened, page: Page) -> None:
     learned = getattr(opened.task, "learned", None)
-    if not isinstance(learned, TranslationLearned):
+    if not isinstance(learned, TranslationLearned) or not looks_across(opened.model):
         return
     (viewer,), (lines,) = page.data["viewer"], page.data["aligned"]
     assert learned.gaze is not None

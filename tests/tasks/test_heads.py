@@ -164,6 +164,8 @@ def test_the_policy_of_sac_learns_whom_to_see_by_policy_gradient_alone(policy, l
         total, count = of(HeadTerms(policy=policy).losses(partial(task.losses, net, batch), net))
         (total / count).backward()
         optimiser.step()
+    several = HeadTerms(policy=1.0, disagreement=0.1, span=0.0)
+    assert tuple(several.losses(partial(task.losses, net, batch), net)) == ("loss", *several.names)
     unseen = task.batch(coins)
     right = float((net.eval()(unseen["x"]).argmax(-1) == unseen["y"]).float().mean())
     assert right > 0.95 if learns else right < 0.8

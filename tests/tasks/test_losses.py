@@ -32,6 +32,12 @@ def r_drop(logits: Tensor, answer: Tensor, smoothing: float, consistency: float)
     return entropy / 2 + consistency * apart / 2
 
 
+def both(logits: Tensor, answer: Tensor, smoothing: float, consistency: float) -> Tensor:
+    """The two losses of R-Drop, summed as they weigh."""
+    total, apart = losses.consistent(logits, answer, PAD, smoothing)
+    return total + consistency * apart
+
+
 def with_gradient(loss: Callable[[Tensor], Tensor], logits: Tensor, outer: float = 1.0) -> tuple[Tensor, Tensor]:
     logits = logits.clone().requires_grad_()
     total = loss(logits)
@@ -80,26 +86,27 @@ def test_two_passes_are_r_drop_in_any_pieces(
     logits, answer = problem(tokens, vocab, 2, ignored, seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(losses, "PIECE", piece)
-        mine = with_gradient(lambda x: losses.consistent(x, answer, PAD, smoothing, consistency), logits, outer)
+        mine = with_gradient(lambda x: both(x, answer, smoothing, consistency), logits, outer)
     assert_same(mine, with_gradient(lambda x: r_drop(x, answer, smoothing, consistency), logits, outer))
 
 
 def test_two_equal_passes_cost_what_one_does() -> None:
     logits, answer = problem(7, 9, 1, 0.3, 1)
-    both = losses.consistent(torch.cat((logits, logits)), answer, PAD, 0.1, 5.0)
-    torch.testing.assert_close(both, losses.cross_entropy(logits[0], answer, PAD, 0.1), rtol=1e-12, atol=0)
+    total, apart = losses.consistent(torch.cat((logits, logits)), answer, PAD, 0.1)
+    torch.testing.assert_close(total, losses.cross_entropy(logits[0], answer, PAD, 0.1), rtol=1e-12, atol=0)
+    assert apart == 0
 
 
 @pytest.mark.parametrize("consistency", [0.0, 1.0])
 def test_where_all_is_ignored_the_loss_is_zero_and_so_is_its_gradient(consistency: float) -> None:
     logits, answer = problem(5, 9, 2, 1.0, 1)
-    total, gradient = with_gradient(lambda x: losses.consistent(x, answer, PAD, 0.1, consistency), logits)
+    total, gradient = with_gradient(lambda x: both(x, answer, 0.1, consistency), logits)
     assert total == 0 and gradient.abs().max() == 0
 
 
 def test_far_scores_make_no_nan() -> None:
     logits = torch.tensor([[[1e4, -1e4, 0.0]], [[-1e4, 1e4, 0.0]]], dtype=torch.float64)
-    total, gradient = with_gradient(lambda x: losses.consistent(x, torch.tensor([1]), PAD, 0.1, 1.0), logits)
+    total, gradient = with_gradient(lambda x: both(x, torch.tensor([1]), 0.1, 1.0), logits)
     assert total.isfinite() and gradient.isfinite().all()
 
 

@@ -12,7 +12,7 @@ from heedful.attention.mechanisms import SAC
 from heedful.errors import Refusal
 from heedful.looking import look
 from heedful.looking.look import Seen
-from heedful.objectives.objective import Loss, primary
+from heedful.objectives.objective import Loss, combine, primary
 
 Losses = dict[str, Loss]
 Patterns = Callable[[Seen, Tensor], Losses]  # what else is seen of heads, and how many losses there are
@@ -25,7 +25,7 @@ def by_policy(judge: Callable[[], Losses], model: nn.Module, weight: float, patt
     """
     choosing = choosers(model)
     with torch.no_grad():
-        settled = primary(judge())
+        settled = combine(judge())
     for part in choosing:
         part.redraw()
     with look(model) as seen:
@@ -36,7 +36,7 @@ def by_policy(judge: Callable[[], Losses], model: nn.Module, weight: float, patt
     others = patterns(seen, first.count)
     for part in choosing:
         part.settle()
-    better = (first.sum - settled.sum).detach() / first.count
+    better = (combine(found) - settled).detach() / first.count
     return found | {"policy": Loss(first.count * better * taken.mean(), first.count, weight)} | others
 
 
