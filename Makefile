@@ -7,10 +7,11 @@ ARGS    ?=
 
 VENV := .venv/bin
 SETUP := .venv/.set-up
+DOCS_SETUP := .venv/.docs-set-up
 DEMO := runs/reverse
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types prove golden test-gpu wheel lock clean clean-demo
+.PHONY: help setup demo test lint format types prove golden test-gpu docs pictures wheel lock clean clean-demo
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +67,19 @@ golden: $(SETUP) ## every recipe's short run, byte by byte against a commit: mak
 test-gpu: $(if $(filter $(VENV)/python,$(PYTHON)),$(SETUP)) ## kernels against their definitions on a GPU, into docs/gpu.json
 	$(PYTHON) -m tests.gpu.kernels --out docs/gpu.json
 
+# What the site is built with is fetched for it alone (docs/decisions/documentation.md).
+$(DOCS_SETUP): docs.lock $(SETUP)
+	@$(VENV)/python -m pip install --quiet --no-deps --require-hashes --requirement docs.lock
+	@touch $@
+
+docs: $(DOCS_SETUP) ## build the documentation into build/site, and check every link of it
+	$(VENV)/python -m tools.docs_pages build/docs $(ARGS)
+	NO_MKDOCS_2_WARNING=1 $(VENV)/python -m mkdocs build --quiet --config-file build/mkdocs.yml
+	$(VENV)/python tools/docs_check.py build/site
+
+pictures: $(SETUP) ## train the models of the README's pictures, and draw them anew (ten minutes)
+	$(VENV)/python -m tools.docs_pictures docs
+
 wheel: $(SETUP) ## build dist/heedful-*.whl
 	$(VENV)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
@@ -73,7 +87,7 @@ lock: $(SETUP) ## write the hashes of all pinned versions into requirements.lock
 	$(VENV)/python tools/lock.py
 
 clean: ## remove what was built, but neither .venv nor runs
-	rm -rf dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find heedful tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 clean-demo: ## remove the demo's run

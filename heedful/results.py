@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
-from heedful.errors import Refusal, unknown_word
-from heedful.looking import page
 from heedful.looking.page import Curve, Curves, Figures, Section
+from heedful.typed_result import Result as Result
+from heedful.typed_result import Unread as Unread
 
+if TYPE_CHECKING:
+    from heedful.looking.notebook import Row
+
+AHEAD = "Each line is a channel of the series, as far ahead as the model foresees it."
 SHOWN = 5  # classes of a label on a page
-
-
-@dataclass(frozen=True)
-class Result(ABC):
-    """Prediction: a value with a type. `Result.read(one.json()) == one`, for every kind there is."""
-
-    kinds: ClassVar[dict[str, type[Result]]] = {}
-    kind: ClassVar[str]
-
-    def __init_subclass__(cls) -> None:
-        cls.kind = cls.__name__.lower()
-        known = Result.kinds.get(cls.kind)
-        if known is not None and known.__module__ != cls.__module__:
-            raise Refusal(f"results of kind {cls.kind!r} are those of {known.__module__}; give yours another name")
-        Result.kinds[cls.kind] = cls
-
-    @abstractmethod
-    def plain(self) -> str:
-        """The answer in one line, for a terminal."""
-
-    def scored(self) -> str:
-        """The answer in one line, with its likelihood, where it has one."""
-        return self.plain()
-
-    def best(self, count: int) -> Sequence[Result]:
-        """The likeliest answers, at most so many, of those that this one knows of; refused where it is the only one."""
-        raise Refusal(f"--best is for answers with likelihoods, and this model's is a {self.kind}; leave it out")
-
-    def json(self) -> dict[str, Any]:
-        """The answer for a program: its kind, and all that it holds."""
-        return {"kind": self.kind, **asdict(self)}
-
-    def section(self) -> Section:
-        """The answer as a part of a page."""
-        return page.Text("Answer", (self.plain(),))
-
-    @staticmethod
-    def read(given: dict[str, Any]) -> Result:
-        """The result that a program was given as JSON."""
-        values = {key: freeze(value) for key, value in given.items() if key != "kind"}
-        if given.get("kind") not in Result.kinds:
-            raise unknown_word("kind of result", str(given.get("kind")), Result.kinds)
-        try:
-            return Result.kinds[given["kind"]](**values)
-        except TypeError as error:
-            raise Refusal(f"this is no result of kind {given['kind']!r}: {error}; give it as it was written") from None
-
-
-def freeze(value: Any) -> Any:
-    """Lists as tuples, at any depth: what is frozen holds nothing that is not."""
-    return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
@@ -112,7 +64,14 @@ class Label(Result):
         return [Label(name, chance) for name, chance in sorted(known, key=lambda one: -one[1])[:count]]
 
     def section(self) -> Section:
-        return Figures("Answer", tuple((one.name, f"{100 * one.chance:.1f} %", "") for one in self.best(SHOWN)))
+        return Figures("Answer", tuple((name, f"{100 * chance:.1f} %", "") for name, chance in self.shown()))
+
+    def shown(self) -> list[tuple[str, float]]:
+        """The likeliest classes that a page has room for, and their chances."""
+        return [(one.name, one.chance) for one in self.best(SHOWN)]
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.shown()]
 
 
 @dataclass(frozen=True)
@@ -126,6 +85,9 @@ class Labels(Result):
 
     def best(self, count: int) -> Sequence[Label]:
         return Label("", 0.0, self.chances).best(count)
+
+    def rows(self) -> list[Row]:
+        return [(name, f"{100 * chance:.1f} %", chance) for name, chance in self.chances]
 
 
 @dataclass(frozen=True)
@@ -177,6 +139,9 @@ class Tags(Result):
         spans = (f"{one.kind} {one.text} {one.start}:{one.end} {one.chance or 0:.4f}" for one in self.spans)
         return "\t".join((self.plain(), *spans, f"{self.chance or 0:.4f}"))
 
+    def rows(self) -> list[Row]:
+        return [*zip(self.words, self.tags, strict=True)]
+
 
 @dataclass(frozen=True)
 class Span(Result):
@@ -213,6 +178,9 @@ class Neighbours(Result):
     def plain(self) -> str:
         return ", ".join(f"{word} {cosine:.3f}" for word, cosine in self.near)
 
+    def rows(self) -> list[Row]:
+        return [(word, f"{cosine:.3f}", max(0.0, cosine)) for word, cosine in self.near]
+
 
 @dataclass(frozen=True)
 class ImageTokens(Result):
@@ -236,14 +204,4 @@ class Series(Result):
     def section(self) -> Section:
         rows = [tuple((at + 1.0, value) for at, value in enumerate(row)) for row in zip(*self.steps, strict=True)]
         named = ((f"channel {number}", row) for number, row in enumerate(rows, 1))
-        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named))
-
-
-@dataclass(frozen=True)
-class Unread(Result):
-    """Input that could not be read, in the place of its answer, and why."""
-
-    why: str
-
-    def plain(self) -> str:
-        return ""
+        return Curves("Forecast", tuple(Curve(name, row, "value", along="step ahead") for name, row in named), AHEAD)

@@ -21,6 +21,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 PATIENCE = 5.0  # seconds in which long work says something
+SILENCE = 8.0  # seconds after which a run that has said nothing says where it is
 OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all that is no sign, but tabs and the ends of lines
 
 
@@ -78,6 +79,33 @@ def progress(what: str, total: int = 0) -> Iterator[Callable[[int], object]]:
     finally:
         ended.set()
         thread.join()
+
+
+@contextmanager
+def heartbeat(line: Callable[[], str], quiet: Callable[[], float]) -> Iterator[None]:
+    """Says a line whenever nothing was said for a while: `quiet` gives the seconds since something was."""
+    ended = threading.Event()
+
+    def tell() -> None:
+        while not ended.wait(1.0):
+            if quiet() >= SILENCE:
+                note(line())
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def duration(seconds: float) -> str:
+    """A time in words: 40 s, 12 min, 3 h 20 min."""
+    minutes = round(seconds / 60)
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 class Bars(Console):

@@ -1,6 +1,7 @@
-"""The lock file's hashes: every file of a pinned version, whatever platform it is for, as the package index lists them.
+"""The lock files' hashes: every file of a pinned version, whatever platform it is for, as the package index lists them.
 
-`make lock` writes them anew, after a version in `requirements.lock` was changed. All else in that file stays as it is.
+`make lock` writes them anew, after a version in `requirements.lock` or `docs.lock` was changed. All else in those files
+stays as it is.
 """
 
 import html
@@ -14,7 +15,7 @@ from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sd
 from packaging.version import InvalidVersion, Version
 
 INDEX = "https://pypi.org/simple"
-LOCK = Path(__file__).parents[1] / "requirements.lock"
+LOCKS = tuple(Path(__file__).parents[1] / name for name in ("requirements.lock", "docs.lock"))
 PIN = re.compile(r"([a-z0-9-]+)==([^\s\\]+)")
 LINK = re.compile(r'<a [^>]*href="[^"#]*/([^"#/]+)#sha256=([0-9a-f]{64})')
 SERVED = (r"none-any|manylinux\S*x86_64", r"none-any|manylinux\S*aarch64", r"none-any|macosx\S*(arm64|universal2)")
@@ -41,12 +42,19 @@ def hashed(pin: re.Match[str]) -> str:
 
 
 def main() -> None:
-    """Rewrites the lock."""
-    lines = [line for line in LOCK.read_text(encoding="utf-8").splitlines() if not line.startswith("    --hash=")]
+    """Rewrites the locks, or those whose names are given."""
+    for lock in LOCKS:
+        if len(sys.argv) == 1 or lock.name in sys.argv[1:]:
+            rewrite(lock)
+
+
+def rewrite(lock: Path) -> None:
+    """Rewrites one lock."""
+    lines = [line for line in lock.read_text(encoding="utf-8").splitlines() if not line.startswith("    --hash=")]
     pins = [PIN.match(line) for line in lines]
     with ThreadPoolExecutor(8) as pool:
         made = pool.map(lambda line, pin: hashed(pin) if pin else line, lines, pins)
-        LOCK.write_text("\n".join(made) + "\n", encoding="utf-8")
+        lock.write_text("\n".join(made) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,10 @@ from heedful.data.readers.word_sequences import ListOps, Pixels
 from heedful.errors import Failure, Refusal, short_of_memory, unknown_word
 from heedful.formats.weights import restore
 from heedful.models import attention_kinds, part_words
+from heedful.training.devices import device, name_of
 from heedful.training.loop import Loop
 from heedful.training.prepare import Ready, prepare
 from heedful.training.record import Record
-from heedful.training.run import device, name_of
 from heedful.training.spec import recipes
 
 LENGTHS = (MADE, 501, 1999)  # of the paper's expressions

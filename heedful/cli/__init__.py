@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from heedful import terminal
 from heedful.cli.arguments import Asking, is_text
+from heedful.cli.examples import epilog
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
 from heedful.interrupts import stopping
 from heedful.terminal import note, say
@@ -24,6 +25,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)  # what a disk may lack, whatever
 
 VERBS = {
     "train": "train_verb:train",
+    "sweep": "sweep_verb:sweep",
     "eval": "eval_verb:evaluate",
     "predict": "predict_verb:predict",
     "look": "look_verb:look",
@@ -33,9 +35,12 @@ VERBS = {
     "verify-resume": "verify_resume_verb:verify_resume",
     "table": "table_verb:table",
     "recipes": "recipes_verb:recipes",
+    "keys": "keys_verb:keys",
+    "doctor": "doctor_verb:doctor",
     "plan": "plan_verb:plan",
     "convert": "convert_verb:convert",
     "bench": "bench_verb:bench",
+    "completion": "completion_verb:completion",
     "attention": "attention_verb:app",
     "data": "data_verb:app",
     "tokenizer": "tokenizer_verb:app",
@@ -52,9 +57,11 @@ class Commands(Mapping[str, Any]):
         if isinstance(verb, typer.Typer):  # a group of verbs
             command: Any = typer.main.get_group(verb)
             command.name = name
+            for inner in command.commands.values():
+                inner.epilog = epilog(f"{name} {inner.name}")
             return command
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name, cls=Asking if name in ASKING else None)(verb)
+        alone.command(name, cls=Asking if name in ASKING else None, epilog=epilog(name))(verb)
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
@@ -79,6 +86,7 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     cls=Verbs,
     help="Train attention models on your own files with one command, and see where they look.",
+    epilog="Begin with `heedful recipes`, train with `heedful train NAME`; `heedful VERB --help` has examples.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

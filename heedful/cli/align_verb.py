@@ -28,24 +28,26 @@ def align(
         list[str] | None,
         typer.Argument(
             metavar="[INPUT]...",
-            help="A source, a tab and its target, or a source alone, which is translated first; standard input, one a "
-            "line, where none is given.",
+            help="A source, a tab and its target, or a source alone, which is translated first; if nothing is given, "
+            "each line of standard input.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also a picture: .html (to explore), .png, .svg or .json (exact numbers)."),
+        typer.Option(
+            metavar="FILE", help="Also draw a picture: .html (to explore), .png, .svg or .json (exact numbers)."
+        ),
     ] = None,
     gold: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Links that people gave, a line a pair, to be compared with.")
+        Path | None, typer.Option(metavar="FILE", help="Links made by people to compare with, one line for each pair.")
     ] = None,
     first: Annotated[int, typer.Option(min=0, max=1, help="The number of the first word in that file.")] = 0,
     device: Device = None,
 ) -> None:
     """See which words of a source and its target belong together, by where the model looks.
 
-    One line a pair, in order: `0-0 1-2` links source word 0 to target word 0, and 1 to 2. With --gold, the last line is
-    one JSON object: precision, recall and alignment error rate.
+    Each pair gives one line, in order: `0-0 1-2` links source word 0 to target word 0, and 1 to 2. With --gold, the
+    last line is one JSON object: precision, recall and alignment error rate.
     """
     from heedful.data.formats import pharaoh
     from heedful.looking import draw

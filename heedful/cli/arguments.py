@@ -13,12 +13,15 @@ from typer.core import TyperCommand
 from heedful.terminal import note
 
 Folder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A run folder, the model/ in it, or a folder in Hugging Face's layout.")
+    Path, typer.Argument(metavar="DIR", help="A run folder, its model/, or a folder in Hugging Face's layout.")
 ]
 Changes = Annotated[
-    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="What to change, such as training.steps=500.")
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Keys to change, such as training.steps=500.")
 ]
-Device = Annotated[str | None, typer.Option(metavar="cpu|cuda", help="Where to run; a GPU is used if there is one.")]
+Device = Annotated[
+    str | None,
+    typer.Option(metavar="cpu|cuda|cuda:N|mps", help="Where to run; a GPU of CUDA is used if there is one."),
+]
 
 
 def warn_of(task: Any, inputs: list[str]) -> None:

@@ -24,7 +24,7 @@ app = typer.Typer(help="List the kinds of attention, and have one explained.", n
 def list_kinds(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List every kind of attention: its name, cost in the length T of a sequence, whether it can hide the future.
 
-    Then from which length on it overtakes full attention in training, where that was measured, and its paper.
+    Then come the length from which it is faster than full attention in training, if that was measured, and its paper.
     """
     from heedful.bench import recorded
     from heedful.tasks import kinds
@@ -47,13 +47,13 @@ def list_kinds(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 @app.command("explain")
 def explain(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A kind's word, as `heedful attention list` has it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a kind, as in `heedful attention list`.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A picture of its weights beside softmax: .html, .png, .svg or .json."),
+        typer.Option(metavar="FILE", help="Draw its weights beside those of softmax: .html, .png, .svg or .json."),
     ] = None,
 ) -> None:
-    """Say what a kind of attention is, what it costs, what it cannot do, when it pays, and how a model is given it."""
+    """Explain a kind of attention: what it is and costs, what it cannot do, when it pays, and how to train with it."""
     from heedful.looking import draw
     from heedful.tasks import kinds
 
@@ -105,7 +105,7 @@ def draw_kind(kind: Kind, out: Path) -> None:
     """The weights of a kind and of softmax, on the same words of a sentence."""
     from heedful.looking import draw
 
-    draw.write([*maps_of_kind(kind)], out, f"{kind.name} beside softmax")
+    draw.write([*maps_of_kind(kind)], out, f"{kind.name} beside softmax", together=True)
 
 
 def maps_of_kind(kind: Kind) -> Iterator[Map]:

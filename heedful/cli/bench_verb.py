@@ -20,18 +20,20 @@ from heedful.terminal import Bars, say
 
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="What to measure; and key=value, where it takes changes.")
+        list[str] | None, typer.Argument(metavar="NAME", help="What to measure; some take KEY=VALUE too.")
     ] = None,
-    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each contender runs.")] = 7,
-    file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="A file for every round's times.")] = None,
+    rounds: Annotated[int, typer.Option(metavar="N", min=1, help="How often each of them runs.")] = 7,
+    file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the times of every round to this file.")
+    ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A picture of how times grow, where a bench draws one: .png, .svg."),
+        typer.Option(metavar="FILE", help="Draw how times grow with length, for `bench attention`: .png or .svg."),
     ] = None,
 ) -> None:
     """Measure heedful and its peers side by side on this machine; without a name, list what can be measured.
 
-    Contenders take turns, so that slow spells of the machine hit all alike, and ratios are medians over the rounds.
+    They take turns, so that slow moments of the machine hit all of them alike; ratios are medians over the rounds.
     """
     known = measurable()
     changes = [name for name in names or () if "=" in name]

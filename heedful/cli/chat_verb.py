@@ -21,21 +21,30 @@ HELP = "/reset forgets the conversation, /exit ends it, /help says this; anythin
 
 def chat(
     folder: Folder,
-    temperature: Annotated[float, typer.Option(min=0, help="0 is always the likeliest; 1 as the model says.")] = 0.7,
-    top_k: Annotated[int, typer.Option(min=0, help="Draw among the K likeliest tokens; 0: all.")] = 0,
-    top_p: Annotated[float, typer.Option(max=1, help="Draw among the likeliest that have this share together.")] = 0.9,
-    repetition_penalty: Annotated[float, typer.Option(help="Above 1: what was said before is less likely.")] = 1.0,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="The longest answer.")] = 256,
-    seed: Annotated[int, typer.Option(min=0, help="Other numbers, other answers.")] = 0,
+    temperature: Annotated[
+        float, typer.Option(min=0, help="0 takes the likeliest token; 1 draws as the model predicts.")
+    ] = 0.7,
+    top_k: Annotated[int, typer.Option(min=0, help="Draw among the K likeliest tokens; 0 for all.")] = 0,
+    top_p: Annotated[
+        float, typer.Option(max=1, help="Draw among the likeliest that together have this probability.")
+    ] = 0.9,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Above 1, tokens that were said before are less likely.")
+    ] = 1.0,
+    max_new_tokens: Annotated[int, typer.Option(min=1, help="The longest answer, in tokens.")] = 256,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other answers.")] = 0,
     weights: Annotated[
-        str, typer.Option(metavar="float32|float16", help="float16: rounded matrices, about twice as fast on a CPU.")
+        str,
+        typer.Option(
+            metavar="float32|float16", help="float16 rounds the matrices, and is about twice as fast on a CPU."
+        ),
     ] = "float32",
     device: Device = None,
 ) -> None:
     """Talk with a model that learned from conversations: answers appear as they are written.
 
-    What was said stays in mind as far back as the model has room. /help lists what else can be done; a file of lines on
-    standard input is answered line by line.
+    The conversation is kept in mind as far back as the model can read. /help lists commands. If standard input is a
+    file, it is answered line by line.
     """
     from heedful.decoding import Decoding
     from heedful.decoding.chat_template import Chat

@@ -9,7 +9,7 @@ from heedful.terminal import say
 
 
 def check(folder: Folder) -> None:
-    """Prove the laws on a trained model: a line each, status 1 if one fails."""
+    """Check a trained model: padding, caching, looking and saving must change nothing; status 1 if one does."""
     from heedful.formats import native
     from heedful.tasks.checks import checks
 

@@ -18,11 +18,10 @@ def convert(
         typer.Option(metavar="hf|heedful|onnx", help="The layout: Hugging Face's, our own, or ONNX graphs."),
     ],
 ) -> None:
-    """Write a model, and the tokenizer that it has, in another layout.
+    """Write a model and its tokenizer in another layout: Hugging Face's, our own, or ONNX.
 
-    For instance `heedful convert runs/mine gpt2-of-mine --to hf`, which transformers then reads, or
-    `heedful convert ~/models/TinyLlama tinyllama --to heedful`. What a layout has no word for, such as rotary positions
-    of a GPT-2, is refused, with the words to train with.
+    A folder that is written with --to hf can be read by transformers. A model that the layout cannot express, such as a
+    GPT-2 with rotary positions, is refused, and you are told which keys to train with.
     """
     from heedful.formats import native
 

@@ -21,6 +21,7 @@ MADE = {
     "waves": "a series of two channels with a daily and a weekly wave",
     "opinions": "sentences on films that praise, blame or do neither",
     "asked-of-opinions": "such sentences, each with one of three questions and its answer",
+    "invented-names": "names of three invented languages, each with its language",
     "mentions": "messages with names of persons, places and firms in them",
     "facts": "who lives, works and was born where, and questions about it",
     "news": "reports of a few things that happened, and a headline for what matters most",
@@ -33,7 +34,7 @@ MADE = {
 
 @app.command("list")
 def list_sets(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
-    """List the sets that are made on the fly and the public ones that can be fetched."""
+    """List the built-in sets, which are made on the fly, and the public ones that can be fetched."""
     from heedful.data.public import catalogue, download
 
     if as_json:
@@ -58,7 +59,7 @@ def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a public set.")],
     into: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put it in.")] = Path("data"),
 ) -> None:
-    """Fetch a public set, checked by its SHA-256: from the folder HEEDFUL_DATA if it is there, else from its home."""
+    """Fetch a public set and check its SHA-256: from the folder HEEDFUL_DATA if it is there, or from its publisher."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TransferSpeedColumn
 
     from heedful.data.public import download

@@ -36,8 +36,8 @@ def evaluate(
 ) -> None:
     """Score a trained model; the last line is one JSON object.
 
-    By default on the data that it was trained with, and what was held out of them. All of a FILE is scored, or a folder
-    of classes. `model.mechanism=...` also scores it with another kind of attention in the place of its own.
+    It is scored on what was held out of the data that it was trained with; `data=...` names other data. All of a FILE
+    is scored, or of a folder of classes. `model.mechanism=...` also scores it with another kind of attention.
     """
     from heedful.training import run
 

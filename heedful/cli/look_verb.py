@@ -15,35 +15,49 @@ def look(
     folder: Folder,
     text: Annotated[str, typer.Argument(metavar="INPUT", help="What the model is asked, as in `heedful predict`.")],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to: .html (to explore), .png, .svg or .json (exact numbers).")
+        Path,
+        typer.Option(
+            metavar="FILE", help="The file to write: .html (to explore), .png, .svg or .json (exact numbers)."
+        ),
     ],
     layer: Annotated[
-        str | None, typer.Option(metavar="PATH", help="One layer alone, such as decoder.blocks.1.cross.")
+        str | None, typer.Option(metavar="PATH", help="Only this layer, such as decoder.blocks.1.cross.")
     ] = None,
     rollout: Annotated[
-        bool, typer.Option("--rollout", help="Also what each token holds in the end, through all layers.")
+        bool,
+        typer.Option(
+            "--rollout", help="Also what each token holds in the end, through all layers (attention rollout)."
+        ),
     ] = False,
     discard: Annotated[
-        float, typer.Option(min=0, max=0.99, help="The share of each layer's smallest weights that a rollout drops.")
+        float,
+        typer.Option(
+            min=0, max=0.99, help="With --rollout: the share of the smallest weights of each layer that is dropped."
+        ),
     ] = 0.0,
     word: Annotated[
         str | None,
-        typer.Option(metavar="WORD", help="Only what this word looks at, a row a layer, or a head of --layer."),
+        typer.Option(
+            metavar="WORD", help="Only what this word looks at: a row for each layer, or for each head of --layer."
+        ),
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(metavar="INPUT", help="With --word: another input, for the same word, below the first."),
+        typer.Option(metavar="INPUT", help="With --word: the same word in another input, below the first."),
     ] = None,
     temperatures: Annotated[
         str | None,
-        typer.Option(metavar="0.2,0.7,1,2", help="Instead: how likely the next tokens are at these, as a picture."),
+        typer.Option(metavar="0.2,0.7,1,2", help="Instead: draw how likely the next tokens are at these temperatures."),
     ] = None,
+    smooth: Annotated[
+        bool, typer.Option("--smooth", help="Of an image, as .png or .svg: weights go over into each other.")
+    ] = False,
     device: Device = None,
 ) -> None:
     """See where every layer and head looks while the model answers one input.
 
-    Of an image: where its class token looks, head by head, and what it holds in the end, drawn over the image, as does
-    its distillation token; where no class token looks, the mean over all patches.
+    For an image, it draws over the photograph where the class token looks, head by head, and what it holds in the end;
+    if the model reads no class token, the mean over all patches.
     """
     from heedful.errors import Refusal
     from heedful.looking import draw
@@ -65,13 +79,15 @@ def look(
     model.to(run.device(device))
     if word is not None:
         return one_word(model, task, [text, *([] if against is None else [against])], word, layer, out)
-    all_layers(model, task, text, layer, discard if rollout else None, out)
+    all_layers(model, task, text, layer, discard if rollout else None, smooth, out)
 
 
-def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: float | None, out: Path) -> None:
+def all_layers(
+    model: Any, task: Any, text: str, layer: str | None, discard: float | None, smooth: bool, out: Path
+) -> None:
     """Draws what all layers look at, or one; and rollouts that drop a share of the weights, where one is given."""
     from heedful.errors import Refusal, unknown_word
-    from heedful.looking import draw, overlay, page
+    from heedful.looking import draw, overlay_figure, page
     from heedful.looking.rollout import roll_out
     from heedful.views.rollout_over_image import rolled_over
 
@@ -89,7 +105,7 @@ def all_layers(model: Any, task: Any, text: str, layer: str | None, discard: flo
         over = [*rolled_over(seen.maps, discard, over, model), *over]
     words = [page.Alignment("Words", (seen.words,))] if seen.words and layer is None else []
     if over and out.suffix.lower() in (".png", ".svg"):
-        overlay.draw(over, out)
+        overlay_figure.draw(over, out, smooth)
     else:
         draw.write(shown, out, seen.name, [*words, *over])
     say(f"{seen.name}\n{out}")
@@ -105,7 +121,7 @@ def one_word(model: Any, task: Any, texts: list[str], word: str, layer: str | No
     if out.suffix.lower() in (".png", ".svg"):
         draw.draw_heads(maps, f"what {word} looks at, {'head by head' if layer else 'mean of heads'}", out)
     else:
-        draw.write(maps, out, f"What {word} looks at")
+        draw.write(maps, out, f"What {word} looks at", together=True)
     say("\n".join([*(one.name for one in seen), str(out)]))
 
 
@@ -133,7 +149,7 @@ def heat(folder: Path, text: str, out: Path, temperatures: list[float], device: 
 
     draw.check_path(out, pictures.ENDINGS)
     model = native.load(folder).to(run.device(device))
-    chances = following(model, text).double().cpu()
+    chances = following(model, text).cpu().double()
     tokenizer: Any = model.tokenizer
     words = tokenizer.pieces(range(len(tokenizer)))
     words += [f"<{at}>" for at in range(len(words), len(chances))]  # a table may have more rows than there are tokens

@@ -20,10 +20,10 @@ def plan(
     gpus: Annotated[int, typer.Option(metavar="N", help="How many GPUs.")] = 8,
     memory: Annotated[str, typer.Option(metavar="BYTES", help="What each of them has, such as 80GB.")] = "80GB",
 ) -> None:
-    """Say what a run would need on many GPUs, without one: memory and what is sent, for each way to lay it out.
+    """Estimate what a run would need on many GPUs, without any: memory and traffic, for each way to lay it out.
 
-    The run's own steps are taken with tensors that hold nothing, over processes that are not there. Activations are of
-    the widest step of the first epoch, and include all that comes and goes in it.
+    The run's own steps are taken with tensors that hold no numbers, over processes that do not exist. Activations are
+    those of the largest step of the first epoch.
     """
     room = bytes_of(memory)
     if not 1 <= gpus <= 65536:

@@ -27,10 +27,11 @@ def predict(
     folder: Folder,
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[INPUT]...", help="Inputs; standard input, one a line, where none is given."),
+        typer.Argument(metavar="[INPUT]...", help="What to ask; if nothing is given, each line of standard input."),
     ] = None,
     beams: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Beams to search with; 1 is greedy. For models that write.")
+        int | None,
+        typer.Option(min=1, max=1000, help="Search with this many beams; 1 is greedy. For models that write."),
     ] = None,
     best: Annotated[
         int | None,
@@ -40,35 +41,46 @@ def predict(
     ] = None,
     length_penalty: Annotated[
         float | None,
-        typer.Option(min=-10, max=10, help="With beams: above 0 favours long answers (GNMT's; 0.6 is usual)."),
+        typer.Option(min=-10, max=10, help="With beams: values above 0 favour longer answers (GNMT's; 0.6 is usual)."),
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(min=0, help="Draw by chance, instead of with beams: 1 as likely as the model says.")
+        float | None,
+        typer.Option(min=0, help="Draw the answer at random, instead of searching; 1 draws as the model predicts."),
     ] = None,
     top_k: Annotated[
-        int | None, typer.Option(min=0, help="With a temperature: draw among the K likeliest tokens; 0: all.")
+        int | None, typer.Option(min=0, help="With a temperature: draw among the K likeliest tokens; 0 for all.")
     ] = None,
     top_p: Annotated[
-        float | None, typer.Option(max=1, help="With a temperature: among the likeliest that have this share together.")
+        float | None,
+        typer.Option(max=1, help="With a temperature: draw among the likeliest that together have this probability."),
     ] = None,
     min_p: Annotated[
-        float | None, typer.Option(min=0, help="With a temperature: among those with this share of the likeliest's.")
+        float | None,
+        typer.Option(
+            min=0, help="With a temperature: drop tokens below this share of the likeliest one's probability."
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="With a temperature: other numbers, other answers.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="With a temperature: another seed gives other answers.")
+    ] = None,
     max_new_tokens: Annotated[
-        int | None, typer.Option(min=1, help="The longest answer; 50 tokens more than its input where not given.")
+        int | None, typer.Option(min=1, help="The longest answer, in tokens; by default 50 more than its input.")
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Print each answer as it is written.")] = False,
     similar: Annotated[
-        bool, typer.Option("--similar", help="For models that give vectors: how near each input is to each, by cosine.")
+        bool,
+        typer.Option("--similar", help="For models that give vectors: the cosine similarity of all pairs of inputs."),
     ] = False,
     examples: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="For models that go on with a text: inputs with answers, to choose among."),
+        typer.Option(
+            metavar="FILE",
+            help="For language models: a file of inputs with answers, put into the prompt to classify by.",
+        ),
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="One JSON object a line: the answer, its kind, chances and scores."),
+        typer.Option("--json", help="One JSON object for each answer: with its kind, probabilities and scores."),
     ] = False,
     file: Annotated[
         Path | None,
@@ -84,10 +96,10 @@ def predict(
     encoding: Annotated[str, typer.Option(metavar="NAME", help="With --in: of its text, such as latin-1.")] = "utf-8",
     device: Device = None,
 ) -> None:
-    """Ask a trained model: one answer a line, in order.
+    """Ask a trained model: one line for each answer, in order.
 
-    A model that writes searches for its answers as its recipe says; options say otherwise. An input that cannot be read
-    is named and answered by an empty line, and the status is then 1; it is 2 where none could be read.
+    A model that writes searches for its answers as its recipe says, unless an option says otherwise. An input that
+    cannot be read is named and answered by an empty line, and the status is then 1; it is 2 if none could be read.
     """
     from heedful.pipelines.answer_files import AnswerForm
     from heedful.pipelines.pipeline import Search

@@ -12,12 +12,11 @@ from heedful.terminal import say
 
 def table(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of finished runs.")],
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also into a file: .md, .html or .json.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the table to a file: .md, .html or .json.")
+    ] = None,
 ) -> None:
-    """Set finished runs side by side: score, training FLOPs and time.
-
-    For instance `heedful table runs/tiny runs/small runs/base --out sizes.html`.
-    """
+    """Set finished runs side by side: score, training FLOPs and time."""
     from heedful.looking.draw import check_path
     from heedful.training import table as runs
 

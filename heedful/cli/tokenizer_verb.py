@@ -26,7 +26,7 @@ AT_ONCE = 1000  # lines of input that are encoded together
 Given = Annotated[Path, typer.Argument(metavar="TOKENIZER", help="A tokenizer.json, or a SentencePiece .model.")]
 Texts = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[TEXT]...", help="Texts; standard input, one a line, where none is given."),
+    typer.Argument(metavar="[TEXT]...", help="Texts; if nothing is given, each line of standard input."),
 ]
 
 
@@ -34,24 +34,22 @@ Texts = Annotated[
 def train(
     files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Text files in UTF-8, plain or gzipped.")],
     kind: Annotated[str, typer.Option(help="characters, words, bpe, bpe_characters, wordpiece or unigram.")] = "bpe",
-    size: Annotated[int, typer.Option(help="How many tokens there shall be at most, special ones among them.")] = 8000,
+    size: Annotated[int, typer.Option(help="The largest number of tokens, special ones included.")] = 8000,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write it.")] = Path("tokenizer.json"),
     special: Annotated[
         list[str] | None, typer.Option(metavar="TOKEN", help="A special token, such as '<User:>'; may be repeated.")
     ] = None,
-    digits: Annotated[str, typer.Option(help="joined with letters, apart in runs, or single.")] = "apart",
-    punctuation: Annotated[str, typer.Option(help="joined with letters, apart in runs, or single.")] = "apart",
+    digits: Annotated[str, typer.Option(help="joined (with letters), apart (in runs) or single.")] = "apart",
+    punctuation: Annotated[str, typer.Option(help="joined (with letters), apart (in runs) or single.")] = "apart",
     alphabet: Annotated[
-        int | None, typer.Option(metavar="N", help="Learn only the N most frequent characters; all where not given.")
+        int | None, typer.Option(metavar="N", help="Learn only the N most frequent characters; all by default.")
     ] = None,
-    lower: Annotated[bool, typer.Option("--lower", help="Small letters alone, whatever the texts have.")] = False,
+    lower: Annotated[bool, typer.Option("--lower", help="Read capital letters as small ones.")] = False,
 ) -> None:
     """Train a tokenizer on files of any size, each line a text; the same files give the same bytes.
 
-    Ids 0 to 3 are <pad>, <begin>, <end> and <unknown>; then come the special tokens, then what is learnt. bpe works on
-    bytes and bpe_characters writes as bytes what it does not know: any text comes back as it was, but for --lower.
-
-    For instance: heedful tokenizer train corpus.txt more.txt.gz --kind bpe --size 8000 --special '<User:>'
+    Ids 0 to 3 are <pad>, <begin>, <end> and <unknown>; then come the special tokens, then those that are learned. bpe
+    works on bytes, and bpe_characters writes unknown characters as bytes, so that every text can be read back exactly.
     """
     from heedful.safe import outfile
     from heedful.tokenizers import train_files
@@ -74,10 +72,7 @@ def encode(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON: text, ids and pieces.")] = False,
     longest: Annotated[int | None, typer.Option(min=1, metavar="N", help="Keep only so many tokens of a text.")] = None,
 ) -> None:
-    """Turn texts into ids: a line for each, in order, ids with blanks between.
-
-    For instance: heedful tokenizer encode tokenizer.json 'A man sleeps.' --pieces
-    """
+    """Turn texts into ids: a line for each, in order, ids with blanks between."""
     from heedful.tokenizers.explain import join_pieces
 
     made = open_tokenizer(tokenizer)
@@ -100,10 +95,7 @@ def decode(
         ),
     ] = None,
 ) -> None:
-    """Turn ids into text, special tokens left out.
-
-    For instance: heedful tokenizer decode tokenizer.json 35 1021 7
-    """
+    """Turn ids into text, special tokens left out."""
     made = open_tokenizer(tokenizer)
     for batch in batches([" ".join(ids)] if ids else lines()):
         for text in made.decode_all([numbers(line) for line in batch]):
@@ -114,8 +106,8 @@ def decode(
 def explain(tokenizer: Given, texts: Texts = None) -> None:
     """Show how texts become tokens: the pieces, their ids and, for BPE, merge by merge how each word's pieces arose.
 
-    The number before a merge says the how manyth it is of all that were learnt: the first of those that can be done is
-    done first. For instance: heedful tokenizer explain tokenizer.json lower
+    The number before a merge is its rank among all merges that were learned: of those that apply, the one with the
+    lowest rank is done first.
     """
     made = open_tokenizer(tokenizer)
     for at, text in enumerate(texts if texts else lines()):

@@ -17,17 +17,14 @@ def train(
         str, typer.Argument(metavar="RECIPE", help="A recipe's name (see `heedful recipes`), or a YAML file.")
     ],
     changes: Changes = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE where not given.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run, to the same bits.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; runs/RECIPE by default.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an unfinished run, to the same bits.")] = False,
     device: Device = None,
 ) -> None:
     """Train a model by a recipe, on built-in data or on your own files.
 
-    Any key of a recipe can be changed: `heedful train reverse model.width=128 training.steps=4000`. Keys: `data` (a
-    path, a known set, or `toy`), `data.train`, `model.width`, `model.depth`, `model.heads`, `model.mechanism`,
-    `training.steps`, `training.batch`, `training.rate`, `seed` and all that stands in the run's `run.yaml`.
+    Any key of a recipe can be changed with KEY=VALUE, such as `model.width=128`; `heedful keys RECIPE` lists them. The
+    run folder holds the report (`report.html`), the settings (`run.yaml`), the scores and the trained model.
     """
     from heedful.training import run, run_folder
     from heedful.training.distributed import ranks as parallel

@@ -18,17 +18,17 @@ def verify_resume(
     ],
     changes: Changes = None,
     cuts: Annotated[int, typer.Option(min=1, max=1000, help="How often the run is killed.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the dice that say where.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed kills at other places.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="A new folder that keeps both runs; without it they are dropped.")
+        Path | None, typer.Option(metavar="DIR", help="A new folder to keep both runs in; without it they are deleted.")
     ] = None,
     device: Device = None,
 ) -> None:
     """Prove that a run which is killed goes on to the same bits.
 
-    Trains once whole and once killed with `kill -9`, by turns at a random step and inside a save, each time going on
-    with --resume; then compares every byte of both. Takes twice the run's time and a few seconds a cut: `data=toy` and
-    a small training.steps make it short. Status 0 where both are bit-equal, 1 where they are not.
+    It trains once without a break, and once killed with `kill -9` by turns at a random step and inside a save, and
+    resumed each time; then it compares every byte of both runs. That takes twice the time of the run and a few seconds
+    for each kill: `data=toy` and a small training.steps make it short. Status 0 if all is equal, and 1 if not.
     """
     from heedful.errors import Failure, Refusal
     from heedful.training import run
@@ -36,6 +36,8 @@ def verify_resume(
     from heedful.training.spec import recipes
 
     spec = recipes.resolve(recipe, changes or [])
+    if spec.training.minutes is not None:
+        raise Refusal("training.minutes asks the clock, which never says the same twice; give training.steps")
     place = run.device(device)
     if out is not None and out.exists():
         raise Refusal(f"{out} exists; choose another --out")

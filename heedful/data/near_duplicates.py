@@ -28,6 +28,8 @@ Content: TypeAlias = "Whole | bytes"  # of a sample: bytes are near-duplicates w
 Digests = NDArray[np.uint64]
 PIECE = 1 << 20  # characters of a text that are looked at together
 NAMES = ("train", "valid", "test")
+MOST = 1_000  # samples to choose by where no number is given: more make a score slower, and hardly surer
+ODD = 0x9E3779B97F4A7C15  # makes the order of groups another for each seed
 
 
 class Letters(dict[int, int | None]):
@@ -92,6 +94,62 @@ def by_side(samples: Sequence[Sample], sides: NDArray[np.int64], count: int = le
     if isinstance(samples, Made):
         return list(map(samples.chosen, places))
     return [[samples[at] for at in some.tolist()] for some in places]
+
+
+# ---------------------------------------------------------------------- how much is held out
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How samples of one file are divided: a tenth to choose by and a tenth to test on, and of many not so many.
+
+    What has a file of its own is not cut from this one.
+    """
+
+    seed: int = 0
+    held_out: int | None = None  # samples to choose by, and as many to test on; none: tenths, `MOST` to choose by
+    valid: bool = True
+    test: bool = True
+
+    @property
+    def wanted(self) -> tuple[int, int]:
+        """How many samples at most are chosen by, and tested on."""
+        most = (MOST, 1 << 62) if self.held_out is None else (self.held_out, self.held_out)
+        return most[0] * self.valid, most[1] * self.test
+
+    def dealt(self, side: int) -> int:
+        """The side itself where it is made, else that to learn from."""
+        return side if (True, self.valid, self.test)[side] else 0
+
+    @property
+    def cure(self) -> str:
+        """What can be done where there are too few samples."""
+        given = [name for name, cut in (("data.valid", self.valid), ("data.test", self.test)) if cut]
+        return f"add more, or give {' and '.join(given)}"
+
+
+WHOLE = Cut()
+
+
+def thin_out(found: Digests, sides: NDArray[np.int64], cut: Cut) -> NDArray[np.int64]:
+    """The sides of samples with so many held out as a cut wants, near-duplicates, which share a digest, on one side.
+
+    What is one too many goes to those to learn from. Where more than a tenth is asked for, they are taken from these.
+    Groups are taken by a hash, so that no file that grows moves a sample that was learned from to the other sides.
+    """
+    values, first, group, sizes = np.unique(found, return_index=True, return_inverse=True, return_counts=True)
+    homes, made = sides[first], np.zeros(len(values), np.int64)
+    hashed = values * np.uint64(2 * cut.seed + 1 & 0xFFFFFFFFFFFFFFFF) ^ np.uint64(ODD)
+    for side, most in enumerate(cut.wanted, 1):
+        own = (homes == side) | ((homes == 0) & (made == 0) & (cut.held_out is not None))
+        places = np.flatnonzero(own)
+        ordered = places[np.lexsort((hashed[places], homes[places] != side))]  # those of a tenth come first
+        before = np.cumsum(sizes[ordered])
+        held = before <= most
+        if most and not held.any() and len(ordered):
+            held[0] = True
+        made[ordered[held]] = side
+    return made[group]
 
 
 # ---------------------------------------------------------------------- what is not held together is told

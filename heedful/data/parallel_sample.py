@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
+Column = str | int  # of a table: its name, within an object as `translation.en`, or its number from 1
 Link = tuple[int, int]  # a source word and a target word, both counted from 0
 
 
@@ -22,8 +23,11 @@ class Sides(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     source: str
+    """The file of the sources, one a line."""
     target: str
-    alignment: str | None = None  # which words belong together: `0-0 1-2`, source and target from 0
+    """The file of the targets, one a line."""
+    alignment: str | None = None
+    """A file that says which words belong together, as `0-0 1-2`: source and target words, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)

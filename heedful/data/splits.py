@@ -12,13 +12,14 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.near_duplicates import Content, by_side, digest, digests, held_together, side_of
+from heedful.data.near_duplicates import WHOLE, Content, Cut, by_side, digest, digests, held_together, side_of, thin_out
 from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal, nearest
 from heedful.terminal import progress
 
 Sample = TypeVar("Sample")
 POOL = 32  # batches among which samples are sorted by length
+SAVED = "dataset_dict.json"  # in a folder that `datasets` saved with several splits
 WIDE = 128  # the same where batches are cut by tokens: two sides want more to choose from
 
 
@@ -107,7 +108,15 @@ def open_splits(
     divide: Callable[[Any, str], Splits[Any]],
     made: Iterable[str],
 ) -> Splits[Any]:
-    """A user's own data: a file for each split, or one file that is divided; `made` are the sets that are no files."""
+    """A user's own data: a file for each split, or one file that is divided; `made` are the sets that are no files.
+
+    What has no file to choose by or to test on is cut from that to learn from.
+    """
+    if data.name != "files" and (Path(data.name) / SAVED).is_file():
+        from heedful.data.arrow_files import saved_splits
+
+        saved = {"name": "files", **saved_splits(Path(data.name))}
+        return open_splits(data.model_copy(update=saved), read, divide, made)
     if data.name != "files":
         if not Path(data.name).exists():
             known = ", ".join(sorted(made))
@@ -117,8 +126,9 @@ def open_splits(
     train, valid, test = (read(place) if place is not None else () for place in (data.train, data.valid, data.test))
     if data.train is None and data.valid is None and data.test is None:
         raise Refusal("data.train is not given; add data.train=FILE")
-    if data.valid is None and data.test is None:
-        return divide(train, "data.train")
+    if data.train is not None and (data.valid is None or data.test is None):
+        cut = divide(train, "data.train")
+        return Splits(cut.train, cut.valid if data.valid is None else valid, cut.test if data.test is None else test)
     return Splits(train, valid, test)
 
 
@@ -148,23 +158,22 @@ def divide_samples(
     samples: Sequence[Sample],
     key: Callable[[Sample], Any],
     what: str,
-    seed: int = 0,
+    cut: Cut = WHOLE,
     content: Callable[[Sample], Content] | None = None,
 ) -> Splits[Sample]:
     """Samples without files of their own for choosing and testing: a tenth each, near-duplicates never on two sides.
 
     The side is a hash of the seed and the key, so that it stays the same when samples are added; of near-duplicates,
-    by their content (where none is given: by the key), it is that of the first.
+    by their content (where none is given: by the key), it is that of the first. Where so many are more than are asked
+    for, the rest is learned from.
     """
     found = digests(map(content or key, samples))
     with progress("samples are divided"):
-        dealt = np.fromiter((side_of(seed, key(sample)) for sample in samples), np.int64)
-    sides = by_side(samples, held_together(found, dealt))
-    if not all(sides):
+        dealt = np.fromiter((side_of(cut.seed, key(sample)) for sample in samples), np.int64)
+        dealt = thin_out(found, held_together(found, dealt), cut)
+    sides = by_side(samples, dealt)
+    if not all(side or not most for side, most in zip(sides, (1, *cut.wanted), strict=True)):
         kinds = len(np.unique(found))  # columns that were swapped show here
         alike = f", {kinds} of them different" if kinds < len(samples) else ""
-        raise Refusal(
-            f"{what} has {len(samples)} samples{alike}, too few to hold some out; "
-            "add more, or give data.valid and data.test"
-        )
+        raise Refusal(f"{what} has {len(samples)} samples{alike}, too few to hold some out; {cut.cure}")
     return Splits(*sides)

@@ -22,7 +22,8 @@ def encoding_of(word: str) -> str:
         found = codecs.lookup(word)
         "a".encode(word)
     except (LookupError, TypeError, ValueError):
-        raise ValueError(f"{word[:40]!r} is no text encoding; write utf-8, latin-1, cp1252, utf-16, ...") from None
+        known = "utf-8, latin-1, cp1252, utf-16, ..."
+        raise ValueError(f"data.encoding={word[:40]} is no text encoding; write {known}") from None
     return {"iso8859-1": "latin-1"}.get(found.name, found.name)
 
 

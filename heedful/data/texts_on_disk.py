@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import sys
@@ -18,7 +19,8 @@ from typing import IO, overload
 import numpy as np
 
 from heedful.data import line_files
-from heedful.errors import RECODED, Refusal
+from heedful.data.line_files import UTF8
+from heedful.errors import Refusal
 from heedful.safe.opening import amount, size_of
 from heedful.terminal import note, progress
 from heedful.tokenizers.chunks import by_lines
@@ -33,10 +35,11 @@ class File:
     """A text file in blocks that end between characters, and where each of them begins: its byte and its character."""
 
     def __init__(self, path: Path, packed: bool) -> None:
-        self.path, self.file = path, open_unpacked(path, packed)
+        encoding = line_files.ENCODING.get()
+        self.path, self.file = path, open_unpacked(path, packed or encoding != UTF8)
         weakref.finalize(self, self.file.close)
-        if packed:
-            unfold(path, self.file)
+        if packed or encoding != UTF8:
+            unfold(path, self.file, packed, encoding)
         self.state = os.fstat(self.file.fileno())
         self.bytes, self.characters = [len(MARK) if self.raw(0, len(MARK)) == MARK else 0], [0]
         blank, size = True, self.state.st_size
@@ -79,8 +82,9 @@ class File:
         except UnicodeDecodeError as error:
             before = sum(self.block(place).count("\n") for place in range(at))
             line = 1 + before + error.object.count(b"\n", 0, error.start)
-            cure = f"convert the file, for instance with {RECODED}"
-            raise Refusal(f"{self.path}, line {line}: not UTF-8; {cure}") from None
+            from heedful.data.text_encoding import not_text
+
+            raise not_text(self.path, line, error.object) from None
 
 
 class Stretch:
@@ -196,19 +200,26 @@ def open_unpacked(path: Path, packed: bool) -> IO[bytes]:
     return tempfile.TemporaryFile() if packed else path.open("rb")
 
 
-def unfold(path: Path, into: IO[bytes]) -> None:
-    """Writes what a gzipped file holds into another."""
+def unfold(path: Path, into: IO[bytes], packed: bool, encoding: str) -> None:
+    """Writes what a file says, which is gzipped or in another encoding, into another file in UTF-8."""
+    decoder, ends = codecs.getincrementaldecoder(encoding)(), 0
     try:
         with path.open("rb") as raw, progress(f"unfolding {path}", size_of(path)) as heard:
-            packed, before = gzip.GzipFile(fileobj=raw), 0
-            while data := packed.read(BLOCK):
-                into.write(data)
+            source, before = gzip.GzipFile(fileobj=raw) if packed else raw, 0
+            while data := source.read(BLOCK):
+                into.write(data if encoding == UTF8 else decoder.decode(data).encode())
+                ends += data.count(b"\n")
                 if into.tell() > line_files.MOST:
                     raise Refusal(
                         f"{path} unfolds to more than {amount(line_files.MOST)}; divide it into several files"
                     )
                 heard(raw.tell() - before)
                 before = raw.tell()
+    except UnicodeDecodeError as error:
+        line = 1 + ends + error.object.count(b"\n", 0, error.start)
+        from heedful.data.text_encoding import not_text
+
+        raise not_text(path, line, error.object, encoding) from None
     except (OSError, EOFError, zlib.error) as error:
         raise Refusal(f"{path} is gzipped but not whole: {error}; copy or compress it again") from None
     into.flush()

@@ -16,6 +16,7 @@ from heedful.decoding.steps import Choose, Steps, answering, begin, limits, quie
 from heedful.decoding.truncation import Cuts
 from heedful.engines import refresh, runner
 from heedful.errors import Refusal
+from heedful.models.numerics import exact
 from heedful.models.writer import Beginning, Writer
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def by_chance(cut: Cuts, dice: Dice) -> Choose:
 
 def draw(scores: Tensor, throws: Tensor) -> Tensor:
     """The tokens (B) at which the summed chances of these scores (B V) pass the throws (B), each in [0, 1)."""
-    summed = scores.softmax(-1).cumsum(-1, dtype=torch.float64)
+    summed = exact(scores.softmax(-1)).cumsum(-1)
     throws = throws.to(summed.device)[:, None] * summed[:, -1:]  # a sum may miss 1 by a rounding
     at = torch.searchsorted(summed, throws, right=True).squeeze(1)  # right: what has no chance is passed over
-    return at.clamp(max=scores.shape[1] - 1)  # where scores are no numbers, no place is
+    return at.clamp(max=scores.shape[1] - 1).to(scores.device)  # where scores are no numbers, no place is
 
 
 def stream(

@@ -29,17 +29,28 @@ class Decoding(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    beams: Annotated[int, Field(ge=1, le=1000)] = 1  # 1 without a temperature: greedy
-    length_penalty: Annotated[Finite, Field(ge=-10.0, le=10.0)] = 0.0  # above 0 favours long answers (GNMT's)
-    temperature: Annotated[Finite, Field(ge=0.0)] = 0.0  # 0: nothing is left to chance
-    top_k: Whole = 0  # draws among so many of the likeliest; 0: all
-    top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0  # draws among the likeliest that have this share together
-    min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0  # draws among what has this share of the likeliest's chance
-    max_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None  # 50 more than the source has if not given
-    repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0  # above 1: what stands there already is less likely
-    no_repeat_ngram: Whole = 0  # no row of so many tokens is written twice; 0: it may be
-    weights: Weights = "float32"  # float16: matrices rounded and packed, twice as fast on a CPU
-    steps: Literal["called", "captured", "compiled"] = "called"  # on a GPU: as graphs, which compile first or do not
+    beams: Annotated[int, Field(ge=1, le=1000)] = 1
+    """The number of beams of beam search; 1 without a temperature is greedy search."""
+    length_penalty: Annotated[Finite, Field(ge=-10.0, le=10.0)] = 0.0
+    """The length penalty of beam search (GNMT's): values above 0 favour longer answers."""
+    temperature: Annotated[Finite, Field(ge=0.0)] = 0.0
+    """The temperature of sampling; with 0 nothing is drawn at random."""
+    top_k: Whole = 0
+    """Sampling draws among this many likeliest tokens; 0 keeps all."""
+    top_p: Annotated[Finite, Field(gt=0.0, le=1.0)] = 1.0
+    """Sampling draws among the likeliest tokens that together have this probability (nucleus sampling)."""
+    min_p: Annotated[Finite, Field(ge=0.0, lt=1.0)] = 0.0
+    """Sampling drops tokens below this share of the likeliest token's probability."""
+    max_new_tokens: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """The most tokens to write; if unset, 50 more than the source has."""
+    repetition_penalty: Annotated[Finite, Field(gt=0.0)] = 1.0
+    """The penalty for tokens that stand in the text already; 1 is none, above 1 makes them less likely."""
+    no_repeat_ngram: Whole = 0
+    """No run of this many tokens is written twice; 0 allows repeats."""
+    weights: Weights = "float32"
+    """The precision of the weights in decoding; `float16` packs them and is about twice as fast on a CPU."""
+    steps: Literal["called", "captured", "compiled"] = "called"
+    """How decoding steps run on a GPU: `called` one by one, `captured` as CUDA graphs, or `compiled` and captured."""
 
     @model_validator(mode="after")
     def _one_way_to_search(self) -> Self:

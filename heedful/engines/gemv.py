@@ -107,8 +107,8 @@ def on_large_pages(count: int) -> Tensor:
 @cache
 def load_library() -> ctypes.CDLL | None:
     """The library, compiled for this processor or found where it was left the last time; None where that fails."""
-    compiler = os.environ.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
-    if compiler is None or os.name != "posix":
+    compiler = find_compiler()
+    if compiler is None:
         return None
     folder = cache_folder()
     with (
@@ -120,6 +120,13 @@ def load_library() -> ctypes.CDLL | None:
             compile(compiler, place)
         return ctypes.CDLL(str(place))
     return None
+
+
+def find_compiler() -> str | None:
+    """The C++ compiler of this machine, where it has one that is called as it is here."""
+    if os.name != "posix":
+        return None
+    return os.environ.get("CXX") or next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 
 
 def compile(compiler: str, place: Path) -> None:

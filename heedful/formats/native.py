@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.formats.file_names import CONFIG, GENERATION, GRAPHS, PROCESSOR, SAMPLE, SETTINGS, SPEC, TOKENIZER, WEIGHTS
+from heedful.formats import file_names
+from heedful.formats.file_names import CARD, CONFIG, GRAPHS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
 from heedful.models import Spec, check_size, imagine, spec_as_written
 from heedful.registry import Registry
@@ -22,11 +23,11 @@ from heedful.safe.sealed_folders import MANIFEST, fault, seal, write_folder, wri
 if TYPE_CHECKING:
     from heedful.tokenizers import Tokenizer
 
-CARRIED = ("task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
+CARRIED = (CARD, "task.json", "modules.json", "sentence_bert_config.json", "1_Pooling/config.json")
 CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
 HEADS = {SPEC, CONFIG, *GRAPHS}  # one of which every model has
 WRITTEN = HEADS | {f"{name}.data" for name in GRAPHS} | {WEIGHTS, TOKENIZER, MANIFEST, *CARRIED, "1_Pooling"}
-WRITTEN |= {SETTINGS, GENERATION, PROCESSOR, SAMPLE}
+WRITTEN |= {file_names.SETTINGS, file_names.GENERATION, file_names.PROCESSOR, file_names.SAMPLE}
 LAYOUTS: Registry[Callable[[nn.Module, Path], nn.Module]] = Registry(
     "layout",
     "heedful.folders",
@@ -117,7 +118,7 @@ def convert(source: str | Path, folder: str | Path, layout: str) -> tuple[str, i
 def finish(folder: Path) -> None:
     """Seals a folder in our own layout; those in others' are for tools that know nothing of manifests."""
     if is_native(folder):
-        seal(folder)
+        seal(folder, without=[CARD])
 
 
 def check_sums(place: Path, *only: str) -> None:

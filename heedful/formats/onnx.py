@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Everything, standing
 from heedful.errors import Failure, Refusal
-from heedful.formats import hf_models, image_processors
+from heedful.formats import hf_models, image_processors, onnx_recurrent
 from heedful.formats.file_names import CONFIG, SAMPLE, SPEC
 from heedful.formats.layout_registry import layout_for
 from heedful.formats.onnx_samples import sample_program
@@ -132,6 +132,9 @@ def graphs(model: nn.Module) -> dict[str, Graph]:
         return {"model": Graph(Sees(model), {"pixel_values": images}, (output,), {"pixel_values": ("batch",)})}
     if isinstance(model, EncoderDecoder) and word_asked(spec) == NEXT:
         return two_graphs(model)
+    if onnx_recurrent.serves(model):
+        parts = onnx_recurrent.graphs(model)
+        return {name: Graph(*part, onnx_recurrent.axes(name, model)) for name, part in parts.items()}
     if not isinstance(spec, LanguageSpec):
         raise Refusal(
             f"a model of family {spec.family!r} is not written as ONNX, only those that read texts or tell classes are"

@@ -7,6 +7,7 @@ from typing import Any
 from torch import nn
 
 from heedful.data.images.decode import MODES
+from heedful.formats import onnx_recurrent
 from heedful.models.heads_asked import CHOICES, NEXT, word_asked
 from heedful.models.text.encoder_decoder import EncoderDecoder
 from heedful.models.vision.image_spec import ImageSpec
@@ -60,6 +61,8 @@ def sample_program(model: nn.Module) -> str:
     head, word = HEAD.format(imports="from tokenizers import Tokenizer"), word_asked(spec)
     if word != NEXT:
         return head + TEXT + (CHOSEN if word in CHOICES else NUMBERS)
+    if onnx_recurrent.serves(model):
+        return head + onnx_recurrent.SAMPLE.format(begin=model.special.begin, end=model.special.end)  # type: ignore[union-attr]
     if isinstance(model, EncoderDecoder):
         return head + BOTH.format(begin=model.special.begin, end=model.special.end)
     return head + DECODER

@@ -33,7 +33,8 @@ def gaze(maps: Sequence[Map], word: str, name: str, layer: str | None = None) ->
         weights, words = torch.stack([one.mean(0) for one in seen]), tuple(short(map.path) for map, _ in there)
     else:
         weights, words = seen[0], tuple(f"head {at}" for at in range(len(seen[0])))
-    return Map(f"{word}: {name}", weights[None], words, there[0][0].columns)
+    said = name.replace("\t", " | ")  # between a question and its text
+    return Map(f"{word}: {said}", weights[None], words, there[0][0].columns)
 
 
 def short(path: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from heedful.looking.page import Curve, Curves
 
 BINS = 15
+READING = "Each dot is answers that were about as sure; above the diagonal a model is too modest, below it too sure."
 FEW = 10  # answers, below which their share of right ones is left to chance and not drawn
 
 
@@ -48,4 +49,4 @@ def diagram(made: Sequence[Bin]) -> Curves:
         Curve(named, points, "share that is right", along="chance that the model gave"),
         Curve("as sure as right", ((0.0, 0.0), (1.0, 1.0)), "share that is right", along="chance that the model gave"),
     )
-    return Curves("How sure, and how often right", lines)
+    return Curves("How sure, and how often right", lines, READING)

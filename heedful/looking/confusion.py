@@ -4,15 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heedful.looking import calibration
-from heedful.looking.page import Confusion, Curves, Figures
+from heedful.looking.page import Curves, Figures, paragraph
 
 NAMED = 12  # classes that are told one by one
+READING = "Each row is a class, each column what the model said of its samples; what is right stands on the diagonal."
 LOPSIDED = 4  # times as many of one class as of another, from which on that is told as lopsided
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """How often each class (a row) was taken for each (a column); what is right stands on the diagonal."""
+
+    title: str
+    labels: tuple[str, ...]
+    counts: list[list[int]]
+
+    def html(self) -> str:
+        """A table whose cells are the darker the larger their share of the row."""
+        head = "".join(f'<th scope="col"><span>{escape(label)}</span></th>' for label in self.labels)
+        body = "".join(self._row(at) for at in range(len(self.labels)))
+        table = f'<table class="confusion"><tr><th></th>{head}</tr>{body}</table>'
+        return f'{paragraph(READING)}<div class="samples">{table}</div>'
+
+    def _row(self, at: int) -> str:
+        row, whole = self.counts[at], max(1, sum(self.counts[at]))
+        cells = ""
+        for to, count in enumerate(row):
+            colour = f"var(--{'right' if to == at else 'wrong'}) {60 * (count / whole) ** 0.5:.0f}%"  # still to be read
+            shade = f"background: color-mix(in srgb, {colour}, transparent)"
+            cells += f'<td style="{shade}">{count:,}</td>' if count else "<td></td>"
+        return f'<tr><th scope="row">{escape(self.labels[at])}</th>{cells}</tr>'
 
 
 def balance(labels: Iterable[str], where: str) -> str:

@@ -5,30 +5,25 @@ matplotlib is imported when something is drawn: it was a sixth of what every ver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from heedful.data.parallel_sample import Link
 from heedful.errors import Refusal
 from heedful.looking import page
 from heedful.looking.figure_style import save, style
 from heedful.looking.heatmap_rows import LARGE, SMALL, Band, Linked, Told
-from heedful.looking.maps import Map, visible, write_json
+from heedful.looking.maps import Map, span_of, visible, write_json
 from heedful.safe import outfile
-
-if TYPE_CHECKING:
-    pass
 
 MOST = 40  # alignments in one picture
 
 
 def draw_heads(maps: Sequence[Map], what: str, path: str | Path) -> None:
     """Draws maps of one head each below each other as .png or .svg, in the same colours, with what each shows below."""
-    spans = [map.span for map in maps]
-    over = min(span[0] for span in spans), max(span[1] for span in spans)
-    _draw([[Told(map, (0,), LARGE, what, over) for map in maps]], path)
+    over = span_of(maps)
+    _draw([[Told(map, (0,), LARGE, what, over=over) for map in maps]], path)
 
 
 def alignment(map: Map, links: Iterable[Link], path: str | Path, gold: Iterable[Link] = ()) -> None:
@@ -41,12 +36,17 @@ def alignments(examples: Sequence[tuple[Map, Iterable[Link], Iterable[Link]]], p
     """Draws alignments, each a map of one head, what was linked and what was given, below each other: .png or .svg."""
     if len(examples) > MOST:
         raise Refusal(f"{path}: {len(examples)} alignments are too many for a picture; choose {MOST}, or write .html")
-    _draw([[Linked(map, (0,), LARGE, tuple(links), tuple(gold)) for map, links, gold in examples]], path)
+    over = span_of([map for map, _, _ in examples])
+    _draw([[Linked(map, (0,), LARGE, tuple(links), tuple(gold), over=over) for map, links, gold in examples]], path)
 
 
-def grid(maps: Sequence[Map], path: str | Path) -> None:
-    """Draws all heads of all maps as .png or .svg: a row of pictures for a map, maps below and beside each other."""
-    _draw(_shelves([Band(m, tuple(range(m.heads)), SMALL) for m in maps]), path)
+def grid(maps: Sequence[Map], path: str | Path, together: bool = False) -> None:
+    """Draws all heads of all maps as .png or .svg: a row of pictures for a map, maps below and beside each other.
+
+    The heads of a map have one scale of colours, and all maps that are compared (`together`).
+    """
+    over = span_of(maps) if together else None
+    _draw(_shelves([Band(m, tuple(range(m.heads)), SMALL, over=over) for m in maps]), path)
 
 
 def check_path(path: str | Path, endings: Iterable[str] = ()) -> None:
@@ -57,34 +57,37 @@ def check_path(path: str | Path, endings: Iterable[str] = ()) -> None:
     outfile.check(path)
 
 
-def write(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
+def write(
+    maps: Sequence[Map],
+    path: str | Path,
+    name: str = "",
+    before: Sequence[page.Section] = (),
+    together: bool = False,
+) -> None:
     """Writes the maps as a picture, as exact numbers or as a page to explore; the ending of `path` says which.
 
     A page is headed by `name`, what was asked and answered, and opens at the last cross-attention where there is one;
-    sections that come `before` the maps stand on a page alone.
+    sections that come `before` the maps stand on a page alone. Maps that are compared have one scale (`together`).
     """
     check_path(path)
     if not maps:
         raise Refusal(f"{path}: there is no map to write; look at a model that attends")
     ending = Path(path).suffix.lower()
     if ending == ".html":
-        _explore(maps, path, name, before)
+        page.write(path, "Where the model looks", [*before, explore(maps, name, together)])
+    elif ending == ".json":
+        write_json(maps, path)
     else:
-        WRITERS[ending](maps, path)
+        grid(maps, path, together)
 
 
-def _explore(maps: Sequence[Map], path: str | Path, name: str = "", before: Sequence[page.Section] = ()) -> None:
+def explore(maps: Sequence[Map], name: str = "", together: bool = False) -> page.Attention:
+    """The viewer of maps, headed by what was asked and answered, or by the words that are looked at."""
     name = name or " ".join(visible(word) for word in maps[0].columns)
-    example = page.Example(name, tuple(maps))
-    page.write(path, "Where the model looks", [*before, page.Attention(name, (example,))])
+    return page.Attention(name, (page.Example(name, tuple(maps)),), together=together)
 
 
-WRITERS: dict[str, Callable[[Sequence[Map], str | Path], None]] = {
-    ".png": grid,
-    ".svg": grid,
-    ".json": write_json,
-    ".html": _explore,
-}
+WRITERS = (".png", ".svg", ".json", ".html")
 
 
 def _shelves(bands: Sequence[Band]) -> list[list[Band]]:

@@ -23,6 +23,9 @@ INK, QUIET, LINE = "#1c2430", "#5d6878", "#c9d0d8"
 MARK = "#f2711c"  # seen on every shade of the ramp
 
 
+HEAT = "inferno"  # over photographs in grey: even in lightness, and no colour of it is a grey
+
+
 STYLE = {
     "font.sans-serif": ["DejaVu Sans"],  # comes with matplotlib, so that pictures are the same everywhere
     "svg.fonttype": "none",  # text stays text: searchable, and drawn with the reader's own fonts

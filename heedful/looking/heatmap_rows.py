@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -57,6 +57,7 @@ class Band:
     map: Map
     heads: tuple[int, ...]
     scale: Scale
+    over: tuple[float, float] | None = field(default=None, kw_only=True)  # weights of all that it is compared with
 
     @property
     def gap(self) -> float:
@@ -92,7 +93,7 @@ class Band:
     @property
     def span(self) -> tuple[float, float]:
         """The weights that the colours go from and to."""
-        return self.map.span
+        return self.over or self.map.span
 
     def draw(self, figure: Figure, left: float, top: float) -> None:
         """Draws the heads with their axes beginning at `left`, `top` inches above the figure's foot."""
@@ -137,11 +138,6 @@ class Told(Band):
     """One picture of several that are compared, with what it shows below it."""
 
     told: str
-    over: tuple[float, float]  # weights of all of them
-
-    @property
-    def span(self) -> tuple[float, float]:
-        return self.over
 
     def mark(self, axes: Axes, head: int) -> str:
         """Nothing over it, and what it shows."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from torch import Tensor, nn
 from heedful.attention import Sight
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import unknown_word
+
+if TYPE_CHECKING:
+    from heedful.looking.drawn import Drawn
 
 Call = tuple[Mechanism, Tensor, Tensor, Sight]
 
@@ -61,6 +64,15 @@ class Seen:
             return weights
         # Not weights[:, heads]: an index is copied to the GPU, which no CUDA graph can hold.
         return torch.cat([weights[:, :0], *(weights.narrow(1, head, 1) for head in heads)], 1)
+
+    def show(self, tokens: Sequence[str] | None = None, source: Sequence[str] | None = None, item: int = 0) -> Drawn:
+        """Attention maps to look at in a notebook, or to `save`: what `heedful.draw` draws."""
+        from heedful.looking.drawn import draw
+
+        return draw(self, tokens, source, item)
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_() if self.paths else "<i>nothing was seen</i>"
 
     def _at(self, path: str) -> list[Call]:
         if not self._calls.get(path):

@@ -68,6 +68,11 @@ class Map:
         low, high = min(0.0, float(self.weights.min())), max(0.0, float(self.weights.max()))
         return (low, high) if low < high else (0.0, 1.0)
 
+    def _repr_html_(self) -> str:
+        from heedful.looking import draw, notebook
+
+        return notebook.frame(self.title, [draw.explore([self])])
+
     def to_json(self) -> dict[str, Any]:
         """The map as JSON's own types; every number is exact."""
         words = {"rows": list(self.rows), "columns": list(self.columns)}
@@ -87,6 +92,12 @@ def write_json(maps: Sequence[Map], path: str | Path) -> None:
     outfile.write(path, f'{{"maps": [\n{lines}\n]}}\n')
 
 
+def span_of(maps: Sequence[Map]) -> tuple[float, float]:
+    """One colour scale for several maps that are compared: from the least weight of them to the greatest."""
+    spans = [map.span for map in maps]
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
 def visible(word: str) -> str:
     """The word as it can be seen: blanks as signs, other signs without ink as escapes."""
     return "".join(_sign(sign, alone=len(word) == 1) for sign in word) or "∅"
@@ -104,8 +115,10 @@ def _size(weights: Tensor) -> str:
     return " x ".join(map(str, weights.shape)) or "a single number"
 
 
-def maps_of_seen(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]]) -> tuple[Map, ...]:
-    """All that was seen of a batch of one; `words` gives a path's words, who looks and what is looked at.
+def maps_of_seen(
+    seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequence[str]]], item: int = 0
+) -> tuple[Map, ...]:
+    """All that was seen of one item of a batch; `words` gives a path's words, who looks and what is looked at.
 
     An attention that several layers share was called by each: its calls are numbered.
     """
@@ -118,7 +131,7 @@ def maps_of_seen(seen: Seen, words: Callable[[str], tuple[Sequence[str], Sequenc
         rows, columns = words(path)
         for call in range(seen.calls(path)):
             name = path if seen.calls(path) == 1 else f"{path}[{call}]"
-            weights = seen.weights(path, call=call)[0].detach().float().cpu()
+            weights = seen.weights(path, call=call)[item].detach().float().cpu()
             made.append(Map(name, weights, fitting(rows, weights.shape[-2]), fitting(columns, weights.shape[-1])))
     return tuple(made)
 

@@ -92,16 +92,17 @@ class Curves:
 
     title: str
     curves: tuple[Curve, ...]
+    note: str = "Each line is one number as it changes; point at a chart to read its values."
 
     def html(self) -> str:
-        """A chart for each label."""
+        """The note, and a chart for each label."""
         labels = dict.fromkeys(curve.label for curve in self.curves)
-        return f'<div class="charts">{"".join(self._chart(label) for label in labels)}</div>'
+        return f'{paragraph(self.note)}<div class="charts">{"".join(self._chart(label) for label in labels)}</div>'
 
     def _chart(self, label: str) -> str:
         curves = [curve for curve in self.curves if curve.label == label]
         said = {"label": label, "along": curves[0].along, "log": any(one.log for one in curves)}
-        return _island("chart", said | {"curves": [{"name": one.name, "points": one.drawn()} for one in curves]})
+        return island("chart", said | {"curves": [{"name": one.name, "points": one.drawn()} for one in curves]})
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ class Samples:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...] | None = None
+    note: str = "Each row is one sample: what the model was given, what is right where that is known, and its answer."
 
     def __post_init__(self) -> None:
         if any(len(row) != len(self.header) for row in self.rows):
@@ -120,12 +122,13 @@ class Samples:
             raise ValueError(f"{self.title}: {len(self.rows)} rows but {len(self.right)} marks; give one mark a row")
 
     def html(self) -> str:
-        """A table."""
+        """The note, and a table."""
         marks = self.right or (None,) * len(self.rows)
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
         body = "".join(self._row(row, mark) for row, mark in zip(self.rows, marks, strict=True))
         first = '<th scope="col" class="mark"><span class="aside">Right or wrong</span></th>' if self.right else ""
-        return f'<div class="samples"><table><thead><tr>{first}{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        table = f"<table><thead><tr>{first}{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f'{paragraph(self.note)}<div class="samples">{table}</div>'
 
     def _row(self, row: tuple[str, ...], right: bool | None) -> str:
         named = zip(self.header, row, strict=True)
@@ -137,31 +140,6 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Confusion:
-    """How often each class (a row) was taken for each (a column); what is right stands on the diagonal."""
-
-    title: str
-    labels: tuple[str, ...]
-    counts: list[list[int]]
-
-    def html(self) -> str:
-        """A table whose cells are the darker the larger their share of the row."""
-        head = "".join(f'<th scope="col"><span>{escape(label)}</span></th>' for label in self.labels)
-        body = "".join(self._row(at) for at in range(len(self.labels)))
-        note = "<p>Each row is a class, each column what the model said of its samples.</p>"
-        return f'{note}<div class="samples"><table class="confusion"><tr><th></th>{head}</tr>{body}</table></div>'
-
-    def _row(self, at: int) -> str:
-        row, whole = self.counts[at], max(1, sum(self.counts[at]))
-        cells = ""
-        for to, count in enumerate(row):
-            colour = f"var(--{'right' if to == at else 'wrong'}) {60 * (count / whole) ** 0.5:.0f}%"  # still to be read
-            shade = f"background: color-mix(in srgb, {colour}, transparent)"
-            cells += f'<td style="{shade}">{count:,}</td>' if count else "<td></td>"
-        return f'<tr><th scope="row">{escape(self.labels[at])}</th>{cells}</tr>'
-
-
-@dataclass(frozen=True)
 class Example:
     """One input, and where every attention looked on it."""
 
@@ -169,6 +147,11 @@ class Example:
     maps: tuple[Map, ...]
     words: alignment.Alignment | None = None  # which belong together, where the input was translated
     sections: tuple[Section, ...] = ()  # what else there is to see of it, such as weights over an image
+
+    def _repr_html_(self) -> str:
+        from heedful.looking.drawn import draw
+
+        return draw(self)._repr_html_()
 
     def __post_init__(self) -> None:
         if not self.maps:
@@ -181,8 +164,9 @@ class Attention:
 
     title: str
     examples: tuple[Example, ...]
-    note: str = ""
+    note: str = "Each row is a token that looks, each column what it looks at; the heads of a layer share one scale."
     start: str = ""  # shown first, "layer=decoder.blocks.1.cross&head=2"; else the last cross-attention there is
+    together: bool = False  # all layers by one scale of colours, for they are compared
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -190,11 +174,11 @@ class Attention:
 
     def html(self) -> str:
         """The note, and the data that the page's script draws."""
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
         examples = [{"name": example.name, "maps": [_compact(m) for m in example.maps]} for example in self.examples]
         cross = [map.path for map in self.examples[0].maps if map.path.endswith("cross")]
         start = self.start or (f"layer={cross[-1]}&head=mean" if cross else "")
-        return note + _island("viewer", {"examples": examples, "start": start})
+        told = {"examples": examples, "start": start, "together": self.together}
+        return paragraph(self.note) + island("viewer", told)
 
 
 @dataclass(frozen=True)
@@ -203,7 +187,7 @@ class Alignment:
 
     title: str
     examples: tuple[alignment.Alignment, ...]
-    note: str = ""
+    note: str = "A line joins two words that belong together; it is the stronger the more one looks at the other."
 
     def __post_init__(self) -> None:
         if not self.examples:
@@ -211,8 +195,7 @@ class Alignment:
 
     def html(self) -> str:
         """The note, and the data that the page's script draws."""
-        note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return note + _island("aligned", {"examples": [self._example(one) for one in self.examples]})
+        return paragraph(self.note) + island("aligned", {"examples": [self._example(one) for one in self.examples]})
 
     def _example(self, one: alignment.Alignment) -> dict[str, Any]:
         words = {"source": [*map(visible, one.source)], "target": [*map(visible, one.target)]}
@@ -235,7 +218,12 @@ def write(path: str | Path, title: str, sections: Sequence[Section]) -> None:
     outfile.write(path, page(title, sections))
 
 
-def _island(kind: str, value: dict[str, Any]) -> str:
+def paragraph(note: str) -> str:
+    """How a figure is read, over it; nothing where nothing is said."""
+    return f"<p>{escape(note)}</p>" if note else ""
+
+
+def island(kind: str, value: dict[str, Any]) -> str:
     """Data for the page's script, which draws it in this place."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for sign in "<>&":  # so that no word of a user's can end the script or begin a comment

@@ -15,6 +15,7 @@ METRICS: Registry[type[Metric[Any]]] = Registry(
     "heedful.metrics",
     {
         "accuracy": "heedful.metrics.accuracy:Accuracy",
+        "balanced_accuracy": "heedful.metrics.balanced_accuracy:BalancedAccuracy",
         "macro_f1": "heedful.metrics.macro_f1:MacroF1",
         "calibration_error": "heedful.metrics.calibration_error:CalibrationError",
         "rouge": "heedful.metrics.rouge:Rouge",

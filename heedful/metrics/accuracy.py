@@ -18,6 +18,7 @@ class Accuracy(Metric[Any]):
 
     names: ClassVar[tuple[str, ...]] = ("accuracy",)
     share: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ("accuracy",)
 
     pairs: Pairs = field(default_factory=Counter)
     labels: tuple[str, ...] = ()  # that were learned

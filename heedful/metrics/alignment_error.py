@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from heedful.attention import CrossAttention
 from heedful.data.collate import Batch, to
 from heedful.data.parallel_sample import Link
 from heedful.looking import look
@@ -43,6 +44,11 @@ class Gaze:
         if not (isinstance(layer, str) and (head is None or type(head) is int) and isinstance(read, bool)):
             raise TypeError(f"{value} says no layer and head")
         return cls(layer, head, read)
+
+
+def looks_across(model: nn.Module) -> bool:
+    """Whether a model looks back at its source, so that words can be linked by where it looks."""
+    return any(isinstance(part, CrossAttention) for part in model.modules())
 
 
 @torch.no_grad()

@@ -23,6 +23,7 @@ class ExactAnswers(Metric[Any]):
 
     names: ClassVar[tuple[str, ...]] = ("exact", "f1")
     share: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ("exact",)
 
     exact: list[float] = field(default_factory=list)
     f1: list[float] = field(default_factory=list)

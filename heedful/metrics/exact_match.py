@@ -16,6 +16,7 @@ class ExactMatch(Metric[Any]):
 
     names: ClassVar[tuple[str, ...]] = ("exact", "tokens")
     share: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ("exact",)
 
     exact: int = 0
     samples: int = 0

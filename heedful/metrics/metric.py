@@ -29,6 +29,7 @@ class Metric(ABC, Generic[Kept]):
     names: ClassVar[tuple[str, ...]] = ()  # of its scores, where they do not depend on the data
     share: ClassVar[bool] = False  # from 0 to 1, shown in percent
     more_is_better: ClassVar[bool] = True
+    counts_right: ClassVar[tuple[str, ...]] = ()  # scores that are the share of samples whose answer is right
     meaning: ClassVar[str] = ""  # where the name does not say it
 
     source: Source | None = None
@@ -95,9 +96,7 @@ def check_names(what: str, names: Sequence[str], fields: Sequence[str] = FIELDS)
     """Refuses losses or scores that would overwrite one another, or other fields of a run's log."""
     for at, name in enumerate(names):
         if name in fields:
-            raise Refusal(
-                f"the {what} {name!r} would overwrite the field {name!r} of the log; give it another name"
-            )
+            raise Refusal(f"the {what} {name!r} would overwrite the field {name!r} of the log; give it another name")
         if name in names[:at]:
             raise Refusal(f"another {what} is called {name!r} too, and a run logs one of them; give it another name")
 

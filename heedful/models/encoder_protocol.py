@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import Context, Everything
+from heedful.models.family import Model
 from heedful.models.specs import PAD
 
 
-class Encoder(nn.Module):
+class Encoder(Model):
     """Encoder: makes a context (states B S M, and which of them are there) of the fields of a batch that it reads."""
 
     reads: ClassVar[frozenset[str]] = frozenset()  # the fields of a batch

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import log_softmax, logsigmoid
 
+from heedful.models.family import Model
 from heedful.models.heads_asked import AskedSpec
 
 WITHIN = re.compile(r"^members\.\d+\.")  # what stands before a member's own names
 
 
-class Members(nn.Module):
+class Members(Model):
     """A deep ensemble as one model (Lakshminarayanan, Pritzel and Blundell, 2017).
 
     What one says by chance the others do not, so that their mean is right more often, and knows better how sure it may

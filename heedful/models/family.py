@@ -1,4 +1,4 @@
-"""What a family of models declares of itself, in its own file: all that the rest of heedful knows of it."""
+"""What a family of models declares of itself, in its own file, and what its models have in common."""
 
 from __future__ import annotations
 
@@ -36,3 +36,23 @@ class Family:
     reading: type[nn.Module] | None = None  # in place of a model that writes, where it is asked something else
     becomes: Callable[[Any], dict[str, Any]] = itself  # what a classifier that begins with a trained one is told
     gives: Callable[[Any], Iterable[nn.Module]] = nothing  # models within a trained one that parts of others begin with
+
+
+class Model(nn.Module):
+    """Model: a torch module that was made of a spec, which a notebook shows with its parts and their weights."""
+
+    def _repr_html_(self) -> str:
+        from heedful.looking import notebook
+
+        spec: Any = self.spec
+        told = [(key, str(value)) for key, value in spec.model_dump(exclude_defaults=True).items() if key != "family"]
+        parts = [(name, f"{type(part).__name__}, {count_weights(part)}") for name, part in self.named_children()]
+        title = f"{spec.family}, {count_weights(self)}"
+        return notebook.table(title, told) + notebook.table("parts", parts)
+
+
+def count_weights(module: nn.Module) -> str:
+    """How many weights a module has, and how many of them learn, in words."""
+    every = sum(one.numel() for one in module.parameters())
+    learn = sum(one.numel() for one in module.parameters() if one.requires_grad)
+    return f"{every:,} weights" + (f", {learn:,} of them learn" if learn < every else "")

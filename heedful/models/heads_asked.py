@@ -22,10 +22,15 @@ class AskedSpec(LanguageSpec):
     """What the specs of models share that can be asked several things. `output` says which."""
 
     output: str = NEXT
-    classes: Count | None = None  # of the outputs classes and tags
-    labels: list[str] | None = None  # their names
-    multi_label: bool = False  # whether a text may be of several classes at once
-    members: Annotated[int, Field(ge=1, le=MOST)] = 1  # models in this one whose mean answers, of classes and tags
+    """What the model answers: `next` (the next token), `classes`, `tags`, `answer`, `masked`, `states` or `pooled`."""
+    classes: Count | None = None
+    """The number of classes or tags; filled in from the data."""
+    labels: list[str] | None = None
+    """The names of the classes or tags; filled in from the data."""
+    multi_label: bool = False
+    """Whether a text may belong to several classes at once."""
+    members: Annotated[int, Field(ge=1, le=MOST)] = 1
+    """How many models are trained as one ensemble, whose mean answers (of the outputs `classes` and `tags`)."""
 
     @model_validator(mode="after")
     def _classes_are_told(self) -> Self:

@@ -19,6 +19,19 @@ def precise(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
+def exact(x: Tensor) -> Tensor:
+    """In float64, on the CPU where a device (Apple's GPUs) has none."""
+    return (x.cpu() if x.device.type == "mps" else x).double()
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until all that was asked of a device is done."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
+
+
 def finite(scores: Tensor) -> Tensor:
     """A model's scores as they are; not finite ones are a failure, for they would be answered as if all were well."""
     if not scores.isfinite().all():

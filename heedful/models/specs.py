@@ -35,6 +35,7 @@ class Spec(BaseModel):
     decodes: ClassVar[bool] = False  # whether the last token has read all: a decoder alone, or behind an encoder
     use: ClassVar[str] = ""  # what a model is for that was learned elsewhere, where it is asked nothing else
     family: str
+    """The family of models, such as `bert` or `vit`; `start` takes that of the model it starts from."""
 
     @property
     def stacked(self) -> dict[str, int]:
@@ -65,11 +66,17 @@ class Attends(Spec):
     """Keys of families whose blocks attend."""
 
     width: Count = 128
+    """The width of the model: how many numbers represent each token."""
     heads: Count = 4
+    """The number of attention heads."""
     dropout: Share = 0.0
+    """The share of activations that dropout sets to zero in training."""
     mechanism: str = "softmax"
+    """The kind of attention, such as `softmax`, `linear` or `window(size=64)`; see `heedful attention list`."""
     norm: str = "layer"
+    """The normalisation: `layer` (LayerNorm), `rms` (RMSNorm) or `batch` (BatchNorm)."""
     feedforward: str = "relu"
+    """The feed-forward layer: an activation such as `relu` or `gelu`, or `gated` (SwiGLU)."""
 
     @property
     def blueprint(self) -> Blueprint:
@@ -81,10 +88,15 @@ class Deep(Attends):
     """Keys of families whose blocks are alike, one above the other."""
 
     depth: Count = 2
-    hidden: Count | None = None  # of the feed-forward; four widths where not given
+    """The number of blocks."""
+    hidden: Count | None = None
+    """The width of the feed-forward layer; four times the model's width if unset."""
     position: str = "sine"
+    """How the model knows positions: `sine`, `learned`, `rotary`, `none` and others."""
     bias: str = "none"
+    """What is added to attention scores: `none`, `alibi`, `buckets` (T5), `gaussian`, `span` and others."""
     order: str = "pre"
+    """Where the norms stand: `pre` (before each layer), `post` (after it, as in the 2017 paper) or `scaled`."""
 
     @property
     def knows_order(self) -> bool:
@@ -98,25 +110,34 @@ class Deep(Attends):
 class Projects(Deep):
     """Keys of families that leave open how heads look, and how they come together."""
 
-    key: Count | None = None  # the width of a head; the model's shared out among the heads where not given
-    length: Annotated[int, Field(ge=1, lt=2**31)] = 512  # the longest sequence; kernels count positions in 32 bits
-    project: str = "heads"  # what heads share: heads, collaborative
-    join: str = "matrix"  # how they come together: matrix, routed
-    project_bias: bool = True  # whether queries, keys and values have one each
-    join_bias: bool = True  # and what brings heads together
+    key: Count | None = None
+    """The width of a head; the model's width divided by the number of heads if unset."""
+    length: Annotated[int, Field(ge=1, lt=2**31)] = 512
+    """The longest sequence that the model reads, in tokens."""
+    project: str = "heads"
+    """How queries, keys and values are made: `heads` (one projection for each head) or `collaborative`."""
+    join: str = "matrix"
+    """How the heads' outputs are combined: `matrix` or `routed`."""
+    project_bias: bool = True
+    """Whether the projections of queries, keys and values have a bias."""
+    join_bias: bool = True
+    """Whether the projection that combines the heads has a bias."""
 
 
 class Groups(Projects):
     """Keys of families whose heads may share keys and values, and norm them."""
 
-    groups: Count | None = None  # of heads that share keys and values; as many as heads where not given
-    key_norm: bool = False  # whether queries and keys are normed, head by head
+    groups: Count | None = None
+    """How many groups of heads share keys and values (grouped-query attention); one group a head if unset."""
+    key_norm: bool = False
+    """Whether queries and keys are normalised, head by head."""
 
 
 class Stacked(Groups):
     """Keys of families whose layers may exchange more than a stream."""
 
-    stack: str = "plain"  # what layers exchange: plain, realformer, lazyformer, ...
+    stack: str = "plain"
+    """What layers pass on beside their output: `plain` (nothing), `realformer`, `lazyformer`, `luna` and others."""
 
 
 class ReadsInOrder(Groups):
@@ -140,10 +161,15 @@ class LanguageSpec(ReadsInOrder):
 
     use = "text-generation"
     vocab: Count
-    tied: bool = True  # the output reads the table of the inputs backwards
+    """The size of the vocabulary; filled in from the tokenizer."""
+    tied: bool = True
+    """Whether the output layer shares its weights with the token embedding."""
     pad: Id | None = PAD
+    """The id of the padding token."""
     begin: Id | None = BEGIN
-    end: Id | list[Id] | None = END  # any of these ends a text
+    """The id of the token that begins a text."""
+    end: Id | list[Id] | None = END
+    """The id of the token that ends a text, or several ids."""
 
     @property
     def ends(self) -> tuple[int, ...]:

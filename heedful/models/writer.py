@@ -12,6 +12,7 @@ from heedful.attention import Context, Everything, Memory
 from heedful.attention.mechanisms import Mechanism
 from heedful.errors import Refusal
 from heedful.inputs import Learned
+from heedful.models.family import Model
 from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import Special
 
@@ -42,7 +43,7 @@ class Beginning(Context):
         return Beginning(super().take(index), *rows)
 
 
-class Autoregressive(nn.Module):
+class Autoregressive(Model):
     """Autoregressive model: says what comes after each token, looking at a context."""
 
     special: Special

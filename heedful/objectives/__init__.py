@@ -11,7 +11,13 @@ if TYPE_CHECKING:
     from heedful.objectives.objective import Objective
 
 # Objectives that a run may choose in the place of its task's own, `objective.name=NAME`.
-OBJECTIVES: Registry[type[Objective[Any]]] = Registry("objective", "heedful.objectives", {})
+OBJECTIVES: Registry[type[Objective[Any]]] = Registry(
+    "objective",
+    "heedful.objectives",
+    {
+        "scheduled_sampling": "heedful.objectives.scheduled_sampling:ScheduledSampling",
+    },
+)
 
 
 def kind_of(own: Objective[Any], name: str | None) -> type[Objective[Any]]:

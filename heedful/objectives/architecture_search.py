@@ -46,7 +46,8 @@ class SearchLearned(ImageClasses):
 class Supernet(Objective[SearchLearned]):
     """Classification by another part of a supernet at each step, drawn by chance (Chen et al., 2021)."""
 
-    smoothing: Share = 0.0  # of labels
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: SearchLearned) -> dict[str, Loss]:
         images, share = learned.augment(batch)

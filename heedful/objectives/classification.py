@@ -19,7 +19,8 @@ class Classification(Objective[Any]):
     """Classification of what a model reads in the fields of a batch that are named."""
 
     reads: tuple[str, ...] = ()
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         logits = precise(scores_of(model, batch, self.reads))

@@ -33,10 +33,14 @@ Losses = dict[str, Loss]
 class HeadTerms:
     """The weights of the losses on heads, the same for every task; 0 leaves a loss out."""
 
-    disagreement: Weight = 0.0  # of heads with one another: what it costs that two look at the same (Li et al., 2018)
-    guided: Weight = 0.0  # what it costs to stray from plain patterns (Deshpande and Narasimhan, 2020)
-    policy: Weight = 0.0  # how much mechanisms learn that choose whom to see, by policy gradient (SAC: Li et al., 2020)
-    span: Weight = 0.0  # of heads that learn how far they look: what a position costs (Sukhbaatar et al., 2019)
+    disagreement: Weight = 0.0
+    """The weight of a loss on heads that look at the same positions (Li et al., 2018)."""
+    guided: Weight = 0.0
+    """The weight of a loss on heads that stray from fixed patterns (Deshpande and Narasimhan, 2020)."""
+    policy: Weight = 0.0
+    """The weight of a policy-gradient loss, for mechanisms that choose what to attend to (SAC; Li et al., 2020)."""
+    span: Weight = 0.0
+    """The weight of a loss on the spans that heads learn (adaptive span; Sukhbaatar et al., 2019)."""
 
     @classmethod
     def of(cls, numbers: Any) -> Self:

@@ -32,7 +32,8 @@ class ImageClassification(Objective[ImageClasses]):
     With a teacher, another token learns what it says: DeiT's hard distillation (Touvron et al., 2021).
     """
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
     teacher: nn.Module | None = None  # which sees the very images, varied and mixed
 
     @property

@@ -71,7 +71,8 @@ def rebuild(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
 class MaskedTokens(Objective[ImageLearned]):
     """Masked image modelling (Bao et al., 2022): hidden patches are told by the tokens of a discrete autoencoder."""
 
-    smoothing: Share = 0.0  # of tokens
+    smoothing: Share = 0.0
+    """The strength of label smoothing on the visual tokens."""
     teacher: nn.Module | None = None  # whose tokens they are
 
     def losses(self, model: nn.Module, batch: Batch, learned: ImageLearned) -> dict[str, Loss]:

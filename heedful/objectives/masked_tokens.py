@@ -26,7 +26,8 @@ class MaskedTokens(Objective[Any]):
     from the seed, the epoch and the crop.
     """
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         tokens, answer = hide_as_learned(batch, learned)

@@ -23,7 +23,8 @@ NONE = -1  # what stands where nothing is learned
 class Written(Objective[Any]):
     """An objective of a decoder, whose tokenizer goes with it."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def on_train_begin(self, model: nn.Module, learned: Any) -> None:
         vars(model)["tokenizer"] = learned.tokenizer  # as one that is loaded has it

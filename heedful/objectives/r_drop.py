@@ -17,7 +17,8 @@ from heedful.objectives.objective import Loss, Objective, Weight
 class RDrop(Objective[Any]):
     """Cross-entropy with R-Drop where it is asked for: how far two passes disagree is a loss of its own."""
 
-    consistency: Weight = 0.0  # between two passes with other dropout: R-Drop (Liang et al., 2021)
+    consistency: Weight = 0.0
+    """The weight of R-Drop: two passes with different dropout should agree (Liang et al., 2021)."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from heedful.objectives.r_drop import RDrop
 class TeacherForcing(RDrop):
     """Teacher forcing: what a model says after each token of the right target is judged by the token that comes."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         logits = teacher_forced(model, self.passes(batch)).flatten(0, 1)

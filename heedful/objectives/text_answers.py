@@ -37,7 +37,8 @@ class Answers(RDrop):
 class TextAnswers(Answers):
     """Cross-entropy of the class of a text, or of the tags of its words."""
 
-    smoothing: Share = 0.0  # of labels (Szegedy et al., 2016)
+    smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         wanted = batch["answer"].flatten() - 1
@@ -49,6 +50,7 @@ class SpanAnswers(Answers):
     """Cross-entropy of the first and of the last token of an answer, among those of the text."""
 
     smoothing: Share = 0.0
+    """The strength of label smoothing (Szegedy et al., 2016)."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         def scores(given: Tensor, batch: Batch) -> Tensor:

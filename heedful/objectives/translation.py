@@ -14,7 +14,7 @@ from heedful.data.parallel_sample import Link
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.looking import look
-from heedful.metrics.alignment_error import choose, crossings
+from heedful.metrics.alignment_error import choose, crossings, looks_across
 from heedful.models.numerics import precise
 from heedful.objectives.objective import Loss, Weight
 from heedful.objectives.seq2seq import TeacherForcing
@@ -27,7 +27,8 @@ LOOKED_AT = 500  # validation samples by which layer and head are chosen
 class GuidedTranslation(TeacherForcing):
     """Teacher forcing with guided alignment; once it has learned, the head is chosen that links words best."""
 
-    guidance: Weight = 0.0  # of attention, by given alignments (Chen et al., 2016)
+    guidance: Weight = 0.0
+    """The weight of a loss that draws cross-attention to given word alignments (Chen et al., 2016)."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,12 +45,18 @@ class GuidedTranslation(TeacherForcing):
         missed = -(wanted * weights.clamp(min=1e-9).log()).sum() * len(batch["guide"]) / len(weights)
         return made | {"guidance": Loss(missed, made["loss"].count, self.guidance)}
 
+    def on_train_begin(self, model: nn.Module, learned: TranslationLearned) -> None:
+        if self.guidance and not looks_across(model):
+            raise Refusal("objective.guidance teaches attention and the model has none; leave it out")
+
     def configured(self, splits: Splits[Encoded], learned: TranslationLearned) -> tuple[Self, TranslationLearned]:
         if self.guidance and any(sample.texts.links is None for sample in splits.train):
             raise Refusal("objective.guidance learns from alignments; name them with data.train.alignment=FILE")
         return self, replace(learned, guided=bool(self.guidance))
 
     def calibrated(self, model: nn.Module, splits: Splits[Encoded], learned: TranslationLearned) -> TranslationLearned:
+        if not looks_across(model):
+            return learned
         some, collate = pick(splits.valid, LOOKED_AT), TranslationCollate()
         wanted = known_links(splits, some)
         groups = list(alike([collate.length(sample, learned) for sample in some], ROOM))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.data.images import Pixels
+from heedful.data.images.decode import Frame
 from heedful.inputs.grids import Shape
 from heedful.looking.gradients import keep_values, relevance
 from heedful.looking.learned_patches import segments
@@ -77,14 +78,14 @@ def maps_seen(model: nn.Module, seen: Seen, shown: Sequence[int], images: Tensor
     return maps_of_seen(seen, lambda path: (some, some) if path.startswith("encoder") else (whole, whole))
 
 
-def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) -> tuple[Overlay, ...]:
-    """An image (C H W) with its rollouts over it, and with the attention of every layer's heads.
+def over(photo: tuple[Pixels, Frame], maps: Sequence[Map], model: nn.Module, images: Tensor) -> tuple[Overlay, ...]:
+    """A photograph (C H W) with rollouts over what the model sees of it, and with the attention of every layer's heads.
 
     `images` (1 C H W), as the model takes it, shows which patches speak for the answer, where there is one.
     """
     if not sees_patches(model):
         return ()
-    image, shape = pixels.transpose(1, 2, 0), model.inputs.shape(images)
+    image, frame, shape = photo[0].transpose(1, 2, 0), photo[1], model.inputs.shape(images)
     maps = place_maps(maps, model)
     whole = stack_maps(maps)
     counts = speaking(model, images, maps) if whole else None
@@ -94,16 +95,17 @@ def over(pixels: Pixels, maps: Sequence[Map], model: nn.Module, images: Tensor) 
         if counts is not None:
             named.append(("by gradient", asked_weights(counts, model, shape, token)))
         who = "all patches, on average," if title.endswith(MEANT) else f"the {WHO[token]} token's outputs"
-        note = f"What {who} hold of each patch in the end; heads by their mean, largest or smallest weight."
-        shown.append(Overlay(ROLLOUT + title, image, tuple(named), note))
+        note = f"What {who} hold of each patch in the end, each by its own scale; heads by mean, largest or least."
+        shown.append(Overlay(ROLLOUT + title, image, tuple(named), note, frame, own=True))
     if model.spec.pool in CLASS and maps and maps[-1].rows == maps[-1].columns:
         cells = segments(torch.stack([asked_weights(weights, model, shape) for weights in maps[-1].weights]))
         each = tuple((f"head {at}", one) for at, one in enumerate(cells))
         note = "The patches that hold six tenths of what the class token looks at, head by head."
-        shown.append(Overlay(SEGMENTS, image, each, note))
+        shown.append(Overlay(SEGMENTS, image, each, note, frame))
     for map in maps:
         heads = tuple((f"head {at}", asked_weights(weights, model, shape)) for at, weights in enumerate(map.weights))
-        shown.append(Overlay(map.path + title_of_rows(map.weights[0], model, shape), image, heads))
+        title = map.path + title_of_rows(map.weights[0], model, shape)
+        shown.append(Overlay(title, image, heads, frame=frame))
     return tuple(shown)
 
 

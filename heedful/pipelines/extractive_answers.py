@@ -11,6 +11,7 @@ from torch import Tensor
 
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
+from heedful.models.numerics import exact
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
 from heedful.pipelines.pipeline import Columns
 from heedful.pipelines.use import Usage
@@ -50,7 +51,7 @@ class ExtractiveAnswers(EncoderText[SpanLearned]):
 
     def answers(self, joined: Joined, given: Tensor, learned: SpanLearned, count: int) -> Sequence[Span]:
         """The likeliest spans, with the probability of each among all that could answer; none may be among them."""
-        start, end = given.double().unbind(-1)
+        start, end = exact(given).unbind(-1)
         read = torch.tensor([side == 1 for side in joined.sides], device=start.device)
         both = start[:, None] + end[None, :]  # T T: begins at a row, ends at a column
         near = torch.ones_like(both, dtype=torch.bool).triu() & ~torch.ones_like(both, dtype=torch.bool).triu(FARTHEST)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
+from heedful.models.numerics import exact
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
 from heedful.pipelines.use import Usage
 from heedful.results import Text
@@ -51,7 +52,7 @@ class FillMask(EncoderText[Kept]):
         """The likeliest texts, each with the log-probability of all that was put in the place of masks."""
         rows = [(0.0, list(joined.ids))]
         for at in (at for at, token in enumerate(joined.ids) if token == learned.mask[1]):
-            likely = given[at].double().log_softmax(-1).topk(min(count, given.shape[-1]))
+            likely = exact(given[at]).log_softmax(-1).topk(min(count, given.shape[-1]))
             pairs = list(zip(likely.values.tolist(), likely.indices.tolist(), strict=True))
             longer = [(score + more, [*ids[:at], new, *ids[at + 1 :]]) for score, ids in rows for more, new in pairs]
             rows = sorted(longer, key=lambda row: -row[0])[:count]

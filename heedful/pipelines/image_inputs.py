@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from heedful.data.images.decode import INLINE, Broken, Size, as_rgb, fit_array, picture, view
+from heedful.data.images.decode import (
+    INLINE,
+    Broken,
+    Frame,
+    Size,
+    fit_array,
+    photograph,
+    photograph_of_array,
+    picture,
+)
 from heedful.data.images.gallery import Gallery, Picture, Pixels
 from heedful.data.images.held_pictures import natural_pixels
 from heedful.errors import Refusal
 from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pipeline import nonempty
-
-LARGE = 256  # pixels along the side of a picture that people look at
 
 
 def picture_of(given: Any, learned: ImageLearned, wanted: str) -> Picture:
@@ -46,11 +53,8 @@ def picture_name(given: Any, learned: ImageLearned) -> str:
     return f"{learned.size.high} x {learned.size.wide} pixels"
 
 
-def view_of(given: Any, learned: ImageLearned, wanted: str) -> Pixels:
-    """The picture of an input as people see it, cut as the model has it: 3 H W."""
-    channels, high, wide = learned.size
-    times = max(1, LARGE // max(high, wide))
-    size = Size(channels, times * high, times * wide)
+def photograph_of(given: Any, learned: ImageLearned) -> tuple[Pixels, Frame]:
+    """The photograph of an input as people see it (3 H W), and the part of it that the model sees."""
     if isinstance(given, str | Path):
-        return view(source_of(given), size, learned.processor)
-    return as_rgb(pixels_at(given, size, learned, wanted))
+        return photograph(source_of(given), learned.size, learned.processor)
+    return photograph_of_array(natural_pixels(given, learned.size.channels), learned.size, learned.processor)

@@ -59,6 +59,12 @@ class ImageLearned(Classes):
         """The place of each label."""
         return {label: at for at, label in enumerate(self.labels)}
 
+    def describe_data(self, splits: Splits[Picture]) -> str:
+        from heedful.pipelines.image_notes import describe_images, warn_of_harm
+
+        warn_of_harm(splits, self)
+        return describe_images(splits, self)
+
     def facts(self) -> dict[str, Any]:
         scale = {"mean": list(self.mean), "deviation": list(self.deviation)}
         return {**self.size._asdict(), **scale, "processor": None}
@@ -112,7 +118,8 @@ class ImageClasses(ImageLearned):
         return self
 
     def describe_data(self, splits: Splits[Picture]) -> str:
-        return confusion.balance((one.label for one in splits.train), "the report, class by class")
+        balance = confusion.balance((one.label for one in splits.train), "the report, class by class")
+        return "\n".join(line for line in (super().describe_data(splits), balance) if line)
 
 
 def augmentation_of(words: Sequence[str], seed: int = 0, channels: int = SHADES[-1]) -> Augmentation:

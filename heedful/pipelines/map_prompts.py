@@ -102,7 +102,7 @@ def answers_of(model: nn.Module, samples: Sequence[Prompt], learned: MapsLearned
     made = []
     for some in several(samples, AT_ONCE):
         series = torch.from_numpy(np.stack([steps_of(one) for one in some])).to(device_of(model))
-        made.append(model(series)[:, ::2, -1].double().cpu().numpy())
+        made.append(model(series)[:, ::2, -1].cpu().double().numpy())
         heard(len(some))
     return np.concatenate(made)
 

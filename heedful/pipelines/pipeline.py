@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.decoding.search_spec import Decoding
 from heedful.errors import Refusal
+from heedful.looking import attends
 from heedful.looking.page import Example
 from heedful.pipelines.learned import Learned
 from heedful.results import Result, Text, Unread
@@ -210,3 +211,9 @@ class Generation(Pipeline[Writing]):
         self, model: nn.Module, inputs: Iterable[Any], learned: Writing, heard: Heard = unheard
     ) -> Iterator[Result]:
         return (found[0] for found in self.best(model, inputs, learned, learned.decoding, heard=heard))
+
+
+def can_be_looked_into(model: nn.Module) -> None:
+    """Refuses a model that has no attention."""
+    if not attends(model):
+        raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]

@@ -21,7 +21,7 @@ from heedful.looking.page import Example
 from heedful.models.numerics import device_of
 from heedful.models.specs import Special
 from heedful.models.writer import Writer, longest, teacher_forced
-from heedful.pipelines.pipeline import Generation, Heard, nonempty, unheard
+from heedful.pipelines.pipeline import Generation, Heard, can_be_looked_into, nonempty, unheard
 from heedful.pipelines.written_text import WrittenText
 from heedful.results import Text
 
@@ -173,6 +173,7 @@ class Seq2Seq(Generation[Kept]):
 
     def look(self, model: nn.Module, given: Any, learned: Kept) -> Example:
         """One teacher-forced pass over the input and the model's own answer to it."""
+        can_be_looked_into(model)
         sample, special = self.accepts(given, learned), learned.special
         [[answer]] = self.searched(model, [sample], learned, learned.decoding)
         tokens = answer.tokens[: longest(model) - 1]  # BEGIN stands before it

@@ -14,6 +14,7 @@ from heedful.data.formats.labelled_text import Sentence
 from heedful.errors import Refusal
 from heedful.models import Spec
 from heedful.models.heads_asked import AskedSpec
+from heedful.models.numerics import exact
 from heedful.pipelines.encoder_text import EncoderText, TextLearned, outputs_of
 from heedful.pipelines.pipeline import Heard
 from heedful.pipelines.use import Usage
@@ -66,7 +67,7 @@ class TextClassification(EncoderText[Kept]):
 
     def scores(self, given: Tensor, joined: Sequence[Joined], learned: Kept) -> Tensor:
         """Scores of classes: N C."""
-        return given.double()
+        return exact(given)
 
     def answer(self, joined: Joined, given: Tensor, learned: Kept) -> Result:
         if learned.several:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from heedful.data.formats.conll import OUTSIDE, spans
 from heedful.data.formats.labelled_text import Sentence
+from heedful.models.numerics import exact
 from heedful.pipelines.encoder_text import EncoderText, TextLearned
 from heedful.pipelines.use import Usage
 from heedful.results import Entity, Tags
@@ -44,7 +45,7 @@ class TokenClassification(EncoderText[WordTags]):
     def answers(self, joined: Joined, given: Tensor, learned: WordTags, count: int) -> Sequence[Tags]:
         """The likeliest rows of tags, with the probability of each row and of each entity in it."""
         places = first_tokens(joined)
-        scores = given[list(places.values())].double().log_softmax(-1).cpu().numpy()
+        scores = exact(given[list(places.values())]).log_softmax(-1).cpu().numpy()
         rows = best_rows(scores, self.follows(learned), count)
         return [self.tags(joined, dict(zip(places, row, strict=True)), scores, learned) for row in rows]
 

@@ -17,7 +17,7 @@ from heedful.data.readers.parallel_pairs import Scored
 from heedful.errors import Refusal
 from heedful.looking.alignment import Alignment, guide, links
 from heedful.looking.page import Example
-from heedful.metrics.alignment_error import Gaze, Words, crossings, of_words
+from heedful.metrics.alignment_error import Gaze, Words, crossings, looks_across, of_words
 from heedful.pipelines.pairs_learned import PairCollate, PairsLearned
 from heedful.pipelines.pipeline import nonempty, unheard
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq
@@ -70,6 +70,8 @@ class TranslationCollate(PairCollate[TranslationLearned]):
 
 def align_words(model: nn.Module, samples: Sequence[Encoded], learned: TranslationLearned) -> Iterator[Alignment]:
     """Which words belong together in each sample, in order."""
+    if not looks_across(model):
+        raise Refusal("the model never looks back at its source, so that it links no words; train one with attention")
     made: dict[int, Alignment] = {}
     collate = TranslationCollate()
     for places in alike([collate.length(sample, learned) for sample in samples], ROOM):
@@ -108,6 +110,8 @@ class Translating(Seq2Seq[TranslationLearned]):
 
     def look(self, model: nn.Module, given: Any, learned: TranslationLearned) -> Example:
         example = super().look(model, nonempty(given, self.input), learned)
+        if not looks_across(model):
+            return example
         found = next(self.align(model, [(given, None)], learned))
         if not found.source or not found.target:
             return example

@@ -16,15 +16,14 @@ from heedful.data.images.decode import ENDINGS, INLINE
 from heedful.data.images.sources import FILE
 from heedful.data.transforms import levels
 from heedful.decoding.steps import answering
-from heedful.errors import Refusal
-from heedful.looking import attends, look
+from heedful.looking import look
 from heedful.looking.page import Example
 from heedful.models.numerics import device_of, finite, precise
 from heedful.pipelines.attention_over_image import maps_of, over
 from heedful.pipelines.classification_pipeline import Classifying
-from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
+from heedful.pipelines.image_inputs import photograph_of, picture_name, picture_of
 from heedful.pipelines.image_preprocessing import ImageLearned
-from heedful.pipelines.pipeline import Columns, Heard, Pipeline, unheard
+from heedful.pipelines.pipeline import Columns, Heard, Pipeline, can_be_looked_into, unheard
 from heedful.results import Label, Vector
 
 INPUT = "the path of an image"
@@ -101,12 +100,6 @@ def images_of(samples: Sequence[Picture], model: nn.Module) -> Tensor:
     return levels(torch.from_numpy(pixels_of(samples)).to(device_of(model)))
 
 
-def can_be_looked_into(model: nn.Module) -> None:
-    """Refuses a model that has no attention."""
-    if not attends(model):
-        raise Refusal(f"a {model.spec.family} has no attention to look into; ask it with `heedful predict`")  # type: ignore[union-attr]
-
-
 @torch.no_grad()
 def look_at(model: nn.Module, given: Any, learned: ImageLearned, said: str = "") -> Example:
     """Where a model looks in an image, over which it is shown; `said` tells what the model says of it."""
@@ -116,7 +109,7 @@ def look_at(model: nn.Module, given: Any, learned: ImageLearned, said: str = "")
     with look(model) as seen:
         model(images)
     shown = maps_of(model, seen, images)
-    parts = over(view_of(given, learned, INPUT), shown, model, images)
+    parts = over(photograph_of(given, learned), shown, model, images)
     return Example(f"{picture_name(given, learned)}{said}", shown, sections=parts)
 
 

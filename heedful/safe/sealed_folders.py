@@ -121,11 +121,16 @@ def write_tensors(tensors: dict[str, Tensor], path: Path, told: dict[str, str] |
 # ---------------------------------------------------------------------- manifests
 
 
-def seal(folder: Path, **told: Any) -> None:
-    """Writes the manifest of a folder, last of all: what is `told` of it, and the size and SHA-256 of each file."""
+def seal(folder: Path, without: Collection[str] = (), **told: Any) -> None:
+    """Writes the manifest of a folder, last of all: what is `told` of it, and the size and SHA-256 of each file.
+
+    Files `without` a sum are pages for people, who may edit them.
+    """
     files = {}
     for path in sorted(filter(Path.is_file, everything(folder))):
         flush(path)
+        if path.name in without:
+            continue
         files[str(path.relative_to(folder))] = {"bytes": path.stat().st_size, "sha256": sum_of(path)}
     (folder / MANIFEST).write_text(json.dumps(told | {"files": files}, indent=1) + "\n", encoding="utf-8")
 

@@ -54,6 +54,7 @@ TASKS: Registry[Task] = Registry(
         "summarisation": "heedful.tasks.text.summarisation:TASK",
         "chat": "heedful.tasks.text.chat:TASK",
         "sequences": "heedful.tasks.text.sequence_classification:TASK",
+        "names": "heedful.tasks.text.name_classification:TASK",
         "image-classification": "heedful.tasks.vision.image_classification:TASK",
         "masked-autoencoding": "heedful.tasks.vision.masked_autoencoding:TASK",
         "self-distillation": "heedful.tasks.vision.self_distillation:TASK",

@@ -81,7 +81,7 @@ class Task:
         """The task at work on data, and their samples."""
         from heedful.tasks.work import Work
 
-        splits = reader.read(seed)
+        splits = reader.open_samples(seed)
         if not len(splits.train):
             raise Refusal("data.train is not given; add data.train=...")
         learned = self.fit(splits, reader, seed)

@@ -65,7 +65,7 @@ class Work(Use):
     def reopen(self, reader: Reader, seed: int) -> Splits[Any]:
         """Samples of other data, as this very task takes them."""
         reader, learned = self.task.again(reader, self.learned)
-        return self.task.encode(reader.read(seed), learned)
+        return self.task.encode(reader.open_samples(seed), learned)
 
     def judging(self, reader: Reader) -> Self:
         """The same, to judge samples of other data as their reader says."""

@@ -10,8 +10,10 @@ from heedful.looking.page import Curve, Curves, Figures, Section
 from heedful.training.adapt.freeze_and_lora import others
 from heedful.training.prepare import Ready
 from heedful.training.record import result, rows
-from heedful.training.spec.run_spec import RunSpec, TrainingSpec
+from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
+SCORES = "The score to choose by as each of them learned: a start is worth what lies between the lines."
 SAID = {"scratch": "from scratch", "probe": "its outputs alone learning"}  # also the folders within the other's
 SHORT = 2  # digits of a difference
 # What spares a beginning, and from scratch spares nothing.
@@ -40,7 +42,7 @@ def beside(out: Path, scores: dict[str, float], watch: str, share: Callable[[str
         sections.append(Figures(f"What the beginning is worth: beside the same model, {SAID[word]}", cards))
     folders = {"this run": out} | {SAID[word]: place for word, place in there.items()}
     curves = tuple(curve(f"{watch}, {name}", folder, watch) for name, folder in folders.items())
-    return [*sections, Curves("How they learned", curves)] if there else []
+    return [*sections, Curves("How they learned", curves, SCORES)] if there else []
 
 
 def card(name: str, own: float, other: float, share: bool, steps: int) -> tuple[str, str, str]:

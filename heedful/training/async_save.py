@@ -12,6 +12,7 @@ import torch
 from heedful.errors import Failure
 from heedful.training import checkpoint
 from heedful.training.checkpoint import Progress, Tensors
+from heedful.training.devices import name_of
 
 
 class Saver:
@@ -64,7 +65,7 @@ def copy(tensor: torch.Tensor) -> torch.Tensor:
 
 def made_by(device: torch.device, processes: int) -> dict[str, Any]:
     """What the bits of a run depend on beside its spec: where one of these changes, they may."""
-    kind = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+    kind = name_of(device) if device.type != "cpu" else "CPU"
     return {"torch": torch.__version__, "device": kind, "threads": torch.get_num_threads(), "processes": processes}
 
 

@@ -16,13 +16,13 @@ def introduction(ready: Ready, loop: Loop, resume: bool) -> str:
     some = f", {learning:,} of them learn" if learning < weights else ""
     sizes = ", ".join(f"{len(split):,}" for split in (ready.splits.train, ready.splits.valid, ready.splits.test))
     dtype = "tf32" if loop.precision.tf32 else str(loop.precision.dtype).removeprefix("torch.")
-    step, place = loop.progress.step, loop.device
+    step, place, held = loop.progress.step, loop.device, ready.run.data.describe_cut(ready.splits)
     where = f"going on at step {step}" if step else "nothing saved yet, starting at step 0" if resume else "from step 0"
     family = ready.run.model.get("family", type(ready.model).__name__)
     lines = [
         f"{ready.run.about or ready.run.task}",
         f"model     {family}, {weights:,} weights{some}, {dtype} on {place.type}{many}",
-        f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on",
+        f"data      {ready.run.data.name}: {sizes} samples to train, choose by and test on{held}",
         f"batches   {batches(ready, loop.portions.plan)}",
         f"optimiser {describe_optimiser(loop.optimiser, ready.run.training.optimiser)}",
         f"folder    {loop.folder} ({where})",

@@ -35,6 +35,13 @@ class Trained:
     scores: Mapping[str, float]  # on the samples to test on
     folder: Path  # of the run: run.yaml, metrics.jsonl, report.html, checkpoints and model/
 
+    def _repr_html_(self) -> str:
+        from heedful.looking import notebook
+        from heedful.training.report import learning, score_cards
+
+        metrics = self.task.metrics
+        return notebook.frame(str(self.folder), [score_cards(self.scores, metrics), learning(self.folder, metrics)])
+
     def predict(self, *inputs: Any) -> list[Result]:
         """The answer to each input, in order."""
         return list(self.task.predict(self.model, inputs))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,7 @@ class Loop(Stepper):
     def train(self, record: Record) -> None:
         """Steps until the last one, until the score is good enough, or until it no longer grows."""
         self.began, self.seen = time.monotonic(), 0
+        record.here = self.began
         with (
             finishing_the_step(record.say, self.ranks.gone) as stop,
             self.saver,
@@ -165,7 +167,8 @@ class Loop(Stepper):
     def score(self, model: nn.Module, record: Record) -> float:
         """Scores a model on validation data, tells what it came to, and returns the score to choose by."""
         model = self.task.inference_model(model)
-        scores = self.task.score(model, self.splits.valid)
+        with record.working("scoring", len(self.splits.valid)) as tell:
+            scores = replace(self.task, tell=tell).score(model, self.splits.valid)
         record.scored(self.progress.step, "valid", scores)
         if self.task.shown:
             record.showed(self.progress.step, self.task.show(model, pick(self.splits.valid, self.task.shown)))
@@ -178,7 +181,8 @@ class Loop(Stepper):
             return
         mean = checkpoint.mean(saved)
         restore(self.model, mean, "the mean of checkpoints")
-        scores = self.task.score(self.model, self.splits.valid)
+        with record.working("scoring the mean of checkpoints", len(self.splits.valid)) as tell:
+            scores = replace(self.task, tell=tell).score(self.model, self.splits.valid)
         better = scores[self.task.watch] > self.best_score
         record.say(
             f"mean of the last {len(saved)} checkpoints: {self.task.watch} {scores[self.task.watch]:.4f} on validation "

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.training.distributed.sharded_tensors import gather_whole, in_parts, local, part_like
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 Group = dict[str, Any]
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from heedful.errors import Refusal
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 DTYPES = {
     "float32": torch.float32,
@@ -25,8 +25,10 @@ LEAST = 2.0**-16  # scale below which gradients are not large but broken
 
 def working_dtype(training: TrainingSpec, device: torch.device) -> torch.dtype:
     """The precision of the matrix products; one that the device lacks is refused."""
-    if training.dtype == "tf32" and device.type != "cuda":
-        raise Refusal("training.dtype=tf32 is a GPU's, and this run is on the CPU; use float32 or bfloat16")
+    lacking = {"cpu": ("tf32",), "mps": ("tf32", "float16", "float64")}.get(device.type, ())
+    if training.dtype in lacking:
+        why = "is a GPU's, and this run is on the CPU" if device.type == "cpu" else "is not for a GPU of Apple's"
+        raise Refusal(f"training.dtype={training.dtype} {why}; use float32 or bfloat16")
     if training.dtype == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     return DTYPES[training.dtype]

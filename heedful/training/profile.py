@@ -6,6 +6,7 @@ import time
 
 import torch
 
+from heedful.models.numerics import synchronize
 from heedful.training.cost import operations_a_step
 from heedful.training.loop import Loop
 from heedful.training.stages import TRACE, Watch
@@ -42,7 +43,6 @@ def peak(dtype: torch.dtype, device: torch.device) -> float:
     while best == float("inf") or time.perf_counter() < until:
         began = time.perf_counter()
         torch.mm(one, one)
-        if device.type == "cuda":
-            torch.cuda.synchronize(device)
+        synchronize(device)
         best = min(best, time.perf_counter() - began)
     return float(2 * side**3 / best)

@@ -1,11 +1,12 @@
-"""What a run tells: metrics and times as JSON lines, TensorBoard events, and a bar or plain lines for people."""
+"""What a run tells: metrics and times as JSON lines, to callbacks, and as a bar or plain lines for people."""
 
 from __future__ import annotations
 
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from heedful.safe.json_and_tensors import read_json
 from heedful.safe.opening import content, inside
 from heedful.safe.plain_data import number, once
 from heedful.safe.sealed_folders import replace_file
-from heedful.terminal import Bars, note
+from heedful.terminal import Bars, duration, heartbeat, note, progress
 
 if TYPE_CHECKING:
     from heedful.training.callbacks import Callback
@@ -39,21 +40,20 @@ class Result(BaseModel):
 
 
 class Record:
-    """Keeps `metrics.jsonl` (only what is computed), `timing.jsonl` and TensorBoard events, and shows the way."""
+    """Keeps `metrics.jsonl` (only what is computed) and `timing.jsonl`, tells callbacks, and shows the way."""
 
     def __init__(
         self, folder: Path, steps: int, start: int, device: str = "", callbacks: Sequence[Callback] = ()
     ) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
         self.folder, self.steps, self.device, self.callbacks = folder, steps, device, callbacks
         self.console = Bars()
-        self.score = ""
+        self.score, self.step, self.start, self.spoken, self.busy = "", start, start, time.monotonic(), 0
         cut_back(folder / "metrics.jsonl", start)
         times = cut_back(folder / "timing.jsonl", start)
         spent = times[-1].get("seconds") if times else None
         self.began = time.monotonic() - (spent if isinstance(spent, float) else 0.0)
-        self.board = SummaryWriter(str(folder / "tensorboard"), purge_step=start)
+        self.here = time.monotonic()  # when this process took its first step
+        self.open = ExitStack()
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -68,15 +68,46 @@ class Record:
 
     def __enter__(self) -> Record:
         self.bar.start()
+        if not self.console.is_terminal:
+            self.open.enter_context(heartbeat(self.where, self.quiet))
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self.open.close()
         self.bar.stop()
-        self.board.close()
+        for callback in self.callbacks:
+            callback.on_close(kind is None)
 
     def advance(self, step: int) -> None:
         """Moves the bar."""
+        self.step = step
         self.bar.update(self.task, completed=step)
+
+    def quiet(self) -> float:
+        """The seconds since a line was said; none while other work says how much of it is done."""
+        return 0.0 if self.busy else time.monotonic() - self.spoken
+
+    def where(self) -> str:
+        """The step that is done and how long those to come will take, at the speed so far."""
+        self.spoken = time.monotonic()
+        done, to_come = self.step - self.start, self.steps - self.step
+        left = (self.spoken - self.here) / done * to_come if done else 0.0
+        return f"step {self.step}/{self.steps}{f'  {duration(left)} left' if left else ''}"
+
+    @contextmanager
+    def working(self, what: str, total: int = 0) -> Iterator[Callable[[int], object]]:
+        """A bar, or lines, of other work than steps; gives the function that hears how much more of it is done."""
+        self.busy += 1
+        try:
+            if not self.console.is_terminal:
+                with progress(what, total) as heard:
+                    yield heard
+                return
+            task = self.bar.add_task(what, total=total or None, said="")
+            yield lambda more: self.bar.advance(task, more)
+            self.bar.remove_task(task)
+        finally:
+            self.busy, self.spoken = self.busy - 1, time.monotonic()
 
     def learned(self, step: int, loss: float, each: dict[str, float], rate: float, samples: float) -> None:
         """What training came to at a step, each of several losses too, and how many samples a second it took in."""
@@ -85,36 +116,31 @@ class Record:
         self._write("timing.jsonl", {"step": step, **spent})
         for callback in self.callbacks:
             callback.on_log(step, {"loss": loss, **each, "rate": rate, "samples_a_second": samples})
-        self.board.add_scalar("train/loss", loss, step)
-        for name, value in each.items():
-            self.board.add_scalar(f"train/{name}", value, step)
-        self.board.add_scalar("train/rate", rate, step)
         said = f"loss {loss:.4f}{self.score}"
         self.bar.update(self.task, said=said)
         if not self.console.is_terminal:
-            self.say(f"step {step}/{self.steps}  {said}  {samples:,.0f} samples/s")
+            step_of, _, left = self.where().partition("  ")
+            self.say("  ".join([step_of, said, f"{samples:,.0f} samples/s", *([left] if left else [])]))
 
     def scored(self, step: int, split: str, scores: dict[str, float]) -> None:
         """What an evaluation came to."""
         self._write("metrics.jsonl", {"step": step, "split": split, **scores})
         for callback in self.callbacks:
             callback.on_evaluate(step, split, scores)
-        for name, value in scores.items():
-            self.board.add_scalar(f"{split}/{name}", value, step)
         self.score = "".join(f"  {name} {value:.4f}" for name, value in scores.items())
         if not self.console.is_terminal:
             self.say(f"step {step}/{self.steps}  {split}{self.score}")
 
     def showed(self, step: int, samples: Samples) -> None:
-        """A few samples with the model's answers, on the board and for people."""
+        """A few samples with the model's answers."""
         shown = [f"{name:>10s}  {cell}" for row in samples.rows for name, cell in zip(samples.header, row, strict=True)]
         for callback in self.callbacks:
             callback.on_samples(step, samples)
-        self.board.add_text("samples", "\n".join(f"    {line}" for line in shown), step)
         self.say("\n".join(shown))
 
     def say(self, line: str) -> None:
         """A line for people, above the bar."""
+        self.spoken = time.monotonic()
         if self.console.is_terminal:
             self.console.print(Text(line), soft_wrap=True)
         else:
@@ -139,6 +165,10 @@ class Quiet(Record):
 
     def advance(self, step: int) -> None:
         return
+
+    @contextmanager
+    def working(self, what: str, total: int = 0) -> Iterator[Callable[[int], object]]:
+        yield lambda more: None
 
     def learned(self, step: int, loss: float, each: dict[str, float], rate: float, samples: float) -> None:
         return

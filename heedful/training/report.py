@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,26 +15,30 @@ from heedful.data.near_duplicates import Overlap
 from heedful.data.splits import Splits
 from heedful.looking import attends
 from heedful.looking.page import Attention, Code, Curve, Curves, Figures, Samples, Section, Text, write
-from heedful.metrics.metric import Metric, is_share, meaning, score_text
+from heedful.metrics.metric import Metric, is_share, meaning, metric_of, score_text
 from heedful.tasks.work import Work
 from heedful.training.prepare import Ready
 from heedful.training.record import rows
 from heedful.training.spec.run_spec import RunSpec
 from heedful.views.finding import Finding
 
+LEARNING = "The loss should fall and the scores on validation samples improve; where they part, it learns by heart."
 OF_ONE = "accuracy_"  # of one task of several
 
 
 def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
     """Writes `report.html` into a run's folder."""
     run, task, model, splits = ready.run, ready.task, ready.model, ready.splits
-    told = rows(out / "metrics.jsonl")
     finding = task.finding(model, splits.test)
     sections: list[Section] = [
         Text("", (run.about,)) if run.about else Text("", (f"A {run.task} run.",)),
-        Figures("Scores", tuple(figure(name, value, len(splits.test), task.metrics) for name, value in scores.items())),
-        Curves("Learning", curves(told, task.metrics)),
+        score_cards(scores, task.metrics, f"on {len(splits.test):,} unseen samples"),
+        learning(out, task.metrics),
     ]
+    if "rate" in run.training.tried:
+        from heedful.training.trials import rate_curve
+
+        sections += rate_curve(out)
     sections += [overlapping(ready.overlaps)] if ready.overlaps else []
     if run.compare:
         from heedful.training.ablation import beside
@@ -47,24 +52,34 @@ def report(ready: Ready, out: Path, scores: dict[str, float]) -> None:
 
 def title(run: RunSpec) -> str:
     """The first words of what the recipe is about."""
-    return run.about.split(":")[0].rstrip(".") or run.task
+    return re.split("[:;(]", run.about)[0].rstrip(" .") or run.task
 
 
-def figure(name: str, value: float, count: int, metrics: Sequence[Metric[Any]]) -> tuple[str, str, str]:
+def score_cards(scores: Mapping[str, float], metrics: Sequence[Metric[Any]], on: str = "on unseen samples") -> Figures:
+    """The scores, each as a card."""
+    return Figures("Scores", tuple(figure(name, value, on, metrics) for name, value in scores.items()))
+
+
+def learning(out: Path, metrics: Sequence[Metric[Any]]) -> Curves:
+    """Loss and scores over the steps of the run in a folder."""
+    return Curves("Learning", curves(rows(out / "metrics.jsonl"), metrics), LEARNING)
+
+
+def figure(name: str, value: float, on: str, metrics: Sequence[Metric[Any]]) -> tuple[str, str, str]:
     """A score as a card shows it."""
     means = f"{meaning(name, metrics)}; ".removeprefix("; ")
-    among = "those of it among " if name.startswith(OF_ONE) else ""
-    return name.replace("_", " "), score_text(name, value, metrics), f"{means}on {among}{count:,} unseen samples"
+    among = on.replace("on ", "on those of it among ", 1) if name.startswith(OF_ONE) else on
+    return name.replace("_", " "), score_text(name, value, metrics), f"{means}{among}"
 
 
 def overlapping(overlaps: Sequence[Overlap]) -> Figures:
     """What of the held-out samples is learned from too, so that their scores say less."""
-    of = "have a near-duplicate among those to learn from: equal but for case, blanks and punctuation"
+    of = "have a near-duplicate in the training data: equal except for case, spaces and punctuation"
     cards = [
         (f"{one.split} {one.part}", f"{100 * one.share:.1f} %", f"{one.count:,} of {one.samples:,} {of}")
         for one in overlaps
     ]
-    return Figures("What is tested and was learned from", tuple(cards))
+    return Figures("Test samples that were also learned from", tuple(cards))
 
 
 def curves(told: list[dict[str, Any]], metrics: Sequence[Metric[Any]]) -> tuple[Curve, ...]:
@@ -75,8 +90,14 @@ def curves(told: list[dict[str, Any]], metrics: Sequence[Metric[Any]]) -> tuple[
     for name in [key for key in (valid[0] if valid else {}) if key not in ("step", "split")]:
         words = name.replace("_", " ")
         points = tuple((row["step"], row[name]) for row in valid if name in row)
-        made.append(Curve(f"{words}, validation", points, "share" if is_share(name, metrics) else words))
+        made.append(Curve(f"{words}, validation", points, axis_of(name, metrics)))
     return tuple(made)
+
+
+def axis_of(name: str, metrics: Sequence[Metric[Any]]) -> str:
+    """The axis of a score's chart: shares that are better when larger have one, and every other score its own."""
+    found = metric_of(name, metrics)
+    return "share" if found is not None and found.share and found.more_is_better else name.replace("_", " ")
 
 
 def samples(task: Work, model: nn.Module, splits: Splits[Any]) -> Samples:
@@ -88,5 +109,5 @@ def attention(task: Work, model: nn.Module, splits: Splits[Any], finding: Findin
     """Every layer's and head's attention on a few samples of the test split."""
     chosen = sorted(pick(splits.test, 4), key=task.length, reverse=True)
     examples = tuple(task.look(model, task.as_input(sample)) for sample in chosen)
-    note = "Each row is a position that looks, each column what it looks at; a row's weights sum to one."
+    note = "Each row is a position that looks, and each column one that it looks at; the weights of a row sum to one."
     return Attention("Attention", examples, note, f"layer={finding.layer}&head={finding.head}" if finding else "")

@@ -8,24 +8,28 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from heedful.data.readers.reader import MEMORY
-from heedful.errors import Failure, Refusal, unknown_word
+from heedful.errors import Failure, Refusal
 from heedful.formats.weights import restore
 from heedful.metrics import metric
+from heedful.metrics.metric import Metric
 from heedful.safe.sealed_folders import manifest, replace_file
 from heedful.training import checkpoint
 from heedful.training.async_save import what_changed
 from heedful.training.banner import introduction
+from heedful.training.callbacks import LOGGERS, Callback, Logger
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
+from heedful.training.devices import device, name_of
 from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.lock import clear, holding
 from heedful.training.loop import Loop
+from heedful.training.model_card import model_card
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
@@ -33,25 +37,6 @@ from heedful.training.report import report
 from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, reopen_run, usable
-
-if TYPE_CHECKING:
-    from heedful.training.callbacks import Callback
-
-
-def device(name: str | None = None) -> torch.device:
-    """The device that was asked for; where none was, a GPU if there is one."""
-    if name not in (None, "cpu", "cuda"):
-        raise unknown_word("device", str(name), ("cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
-        raise Refusal("--device cuda was asked for and no GPU is found; leave it out or use --device cpu")
-    return torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-
-
-def name_of(place: torch.device) -> str:
-    """What a device is called."""
-    if place.type == "cuda":
-        return torch.cuda.get_device_name(place)
-    return f"CPU, {torch.get_num_threads()} threads"
 
 
 def train(
@@ -78,11 +63,14 @@ def train(
     if done:
         clear(out)
         return came_to(out)
+    for name in run.training.loggers:
+        LOGGERS.named(name).check()
     if run.training.threads:
         torch.set_num_threads(run.training.threads)
     foreseeable = not begun and given.model is None and given.task is None
     whole = train_stages(run, out, place, ranks, foreseeable) if run.stages else run
     ready = prepare(whole, place, out if begun else None, given)
+    ready = ready if begun else settle(ready, out, ranks)
     check(ready.model, run)
     ranks.wait()  # until all have looked into the folder
     if ranks.first:
@@ -99,11 +87,24 @@ def train(
 
 def train_stages(run: RunSpec, out: Path, place: torch.device, ranks: Ranks, foreseeable: bool) -> RunSpec:
     """The run once what it begins with, such as a teacher, is trained beside it."""
-    from heedful.training.pretraining_stages import foresee, settle
+    from heedful.training import pretraining_stages as stages
 
     if foreseeable:
-        foresee(run, out, place)
-    return settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+        stages.foresee(run, out, place)
+    return stages.settle(run, out, lambda spec, to: train_beside(spec, to, place, ranks))
+
+
+def settle(ready: Ready, out: Path, ranks: Ranks) -> Ready:
+    """A run whose model can be written as is asked for, and of which nothing is left to be tried."""
+    if ready.run.export:
+        from heedful.training.export import check_export
+
+        check_export(ready.run, ready.task.inference_model(ready.model))
+    if not ready.run.training.tried and ready.run.training.minutes is None:
+        return ready
+    from heedful.training.trials import settle_by_trial
+
+    return settle_by_trial(ready, out, ranks.size)
 
 
 def train_ready(
@@ -113,15 +114,33 @@ def train_ready(
     loop = Loop(ready.run, ready.task, ready.splits, ready.model, out, ranks)
     loop.saver.made["samples"] = sum_of(ready.splits)
     go_on(loop)
+    callbacks = [*loggers_of(ready.run, out, loop.progress.step, ranks), *callbacks]
     kind = Record if ranks.first else Quiet
     with kind(out, ready.run.training.steps, loop.progress.step, name_of(place), callbacks) as record:
         record.say(introduction(ready, loop, resume))
         for callback in callbacks:
-            callback.on_begin(ready.run.model_dump(mode="json"))
+            begin_callback(callback, ready.run)
         result = learn(loop, ready, record)
         for callback in callbacks:
             callback.on_end(result)
         return result
+
+
+def begin_callback(callback: Callback, run: RunSpec) -> None:
+    """Tells a callback the spec; the service of a logger that cannot be begun with is a failure of one line."""
+    try:
+        callback.on_begin(run.model_dump(mode="json"))
+    except (Failure, Refusal):
+        raise
+    except Exception as error:
+        if isinstance(callback, Logger):
+            raise callback.failed(error) from error
+        raise
+
+
+def loggers_of(run: RunSpec, out: Path, step: int, ranks: Ranks) -> list[Callback]:
+    """The loggers that a run names, each made for its folder; of many processes the first one logs."""
+    return [LOGGERS.named(name)(out, step) for name in run.training.loggers] if ranks.first else []
 
 
 def train_beside(run: RunSpec, out: Path, place: torch.device, ranks: Ranks) -> None:
@@ -182,25 +201,48 @@ def finish(loop: Loop, ready: Ready, record: Record, seconds: float) -> dict[str
         merge(ready.model)
     task = ready.task.calibrated(ready.model, ready.splits)
     ready = replace(ready, task=task, model=task.inference_model(ready.model))
-    measured = ready.task.measure(ready.model, ready.splits.test)
+    measured = measure_test(ready, record)
     scores = metric.scores(measured)
     record.scored(loop.progress.step, "test", scores)
-    leave(ready.model, ready.task, out / "model")
+    leave(ready.model, ready.task, out / "model", model_card(ready, scores, loop.progress))
     others = {word: came_to(out / word)["scores"] for word in ready.run.compare}
-    report(ready, out, scores)
+    with record.working("the report is written"):
+        report(ready, out, scores)
+        counted = operations(loop)
     weights = sum(parameter.numel() for parameter in ready.model.parameters())
     result = {"step": loop.progress.step, "best_step": loop.progress.best_step, "scores": scores}
-    result |= {"weights": weights, "operations": operations(loop)} | ({"compared": others} if others else {})
+    result |= {"weights": weights, "operations": counted} | ({"compared": others} if others else {})
     result |= metric.details(measured)
     if ready.overlaps:
         result["near_duplicates"] = {f"{one.split} {one.part}": one.share for one in ready.overlaps}
+    exported = write_exports(ready.run, out) if ready.run.export else []
     replace_file(out / RESULT, json.dumps(result) + "\n")
     said = ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
-    step, best = loop.progress.step, loop.progress.best_step
-    steps = f"step {step}" if best == step else f"step {step}, the best was {best}"
-    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps})")
-    record.say(f"report    {out / 'report.html'}")
+    record.say(f"test      {said}  ({len(ready.splits.test):,} unseen, {seconds:.0f} s, {steps_of(loop)})")
+    record.say("\n".join(f"{name:9} {path}" for name, path in [("report", out / "report.html"), *exported]))
     return result
+
+
+def measure_test(ready: Ready, record: Record) -> list[Metric[Any]]:
+    """The metrics of a trained model on the test split."""
+    with record.working("testing", len(ready.splits.test)) as tell:
+        return replace(ready.task, tell=tell).measure(ready.model, ready.splits.test)
+
+
+def steps_of(loop: Loop) -> str:
+    """How many steps were taken, and after which the model was best."""
+    step, best = loop.progress.step, loop.progress.best_step
+    return f"step {step}" if best == step else f"step {step}, the best was {best}"
+
+
+def write_exports(run: RunSpec, out: Path) -> list[tuple[str, Path]]:
+    """Writes the trained model in each layout that was asked for; gives these and their folders."""
+    from heedful.formats import native
+
+    for layout in run.export:
+        if not (out / layout).exists():  # else it was killed behind it
+            native.convert(out / "model", out / layout, layout)
+    return [(layout, out / layout) for layout in run.export]
 
 
 __all__ = ["Failure", "Ready", "device", "load_trained", "prepare", "reopen_run", "train", "usable"]

@@ -20,7 +20,8 @@ SPEC = "run.yaml"  # written first
 RESULT = "result.json"  # written last: a run that has it is finished
 
 
-HOW = ("training.parallel", "training.recompute")  # of a spec: what may be another each time that a run goes on
+# Of a spec: what may be another each time that a run goes on.
+HOW = ("training.parallel", "training.recompute", "training.loggers")
 
 
 UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names
@@ -70,12 +71,19 @@ def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None
     now, then = flat(asked.model_dump(mode="json")), flat(begun.model_dump(mode="json"))
     for key, value in now.items():
         told = keys is None or any(f"{key}.".startswith(f"{one}.") for one in keys)
+        told = told and key not in found_before(begun)
         if told and value not in (None, LIKE) and then.get(key) != value and not key.startswith(UNTOLD):
             cure = f"leave {key} out" if then.get(key) in (None, "") else f"give {key}={then[key]}"
             raise Refusal(f"{out} was begun with {key}={then.get(key)}, not {value}; {cure}, or choose another --out")
     anew = [key for key in HOW if keys is None or key in keys]
     how = {"parallel": still(begun.training.parallel)} | {key.removeprefix("training."): now[key] for key in anew}
     return begun.model_copy(update={"training": begun.training.model_copy(update=how)})
+
+
+def found_before(begun: RunSpec) -> set[str]:
+    """The keys whose values were found by trial before the first step, and not asked for."""
+    timed = ("steps", "warmup", "evaluate_every") if begun.training.minutes is not None else ()
+    return {f"training.{key}" for key in (*begun.training.tried, *timed)}
 
 
 def flat(values: dict[str, Any], above: str = "") -> dict[str, Any]:

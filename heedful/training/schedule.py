@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 
 def rate(training: TrainingSpec, step: int) -> float:

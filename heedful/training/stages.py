@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from heedful.models.numerics import synchronize
 from heedful.training.out_of_memory import name_what_lacked
 from heedful.training.spec.run_spec import RunSpec
 
@@ -84,6 +85,5 @@ class Watch:
 
     def now(self) -> float:
         """The time when all that was asked of the device is done."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        synchronize(self.device)
         return time.perf_counter()

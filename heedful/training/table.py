@@ -94,6 +94,7 @@ def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in padded) + "\n"
 
 
+ROWS = "Each row is a run, each column a key or a score of it."
 ENDINGS = (".md", ".json", ".html")
 
 
@@ -102,7 +103,7 @@ def save(path: Path, header: tuple[str, ...], found: Sequence[Row], cells: Seque
     writers: dict[str, Callable[[], object]] = {
         ".md": lambda: outfile.write(path, markdown(header, cells)),
         ".json": lambda: outfile.write(path, json.dumps([vars(one) for one in found], indent=1) + "\n"),
-        ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells))]),
+        ".html": lambda: write(path, "Runs side by side", [Samples("", header, tuple(cells), note=ROWS)]),
     }
     check_path(path, ENDINGS)
     writers[path.suffix.lower()]()

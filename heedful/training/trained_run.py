@@ -12,7 +12,7 @@ from torch import nn
 from heedful.data.readers.reader import FILES
 from heedful.errors import Refusal
 from heedful.formats import native, weights
-from heedful.formats.file_names import WEIGHTS
+from heedful.formats.file_names import CARD, WEIGHTS
 from heedful.models import with_facts
 from heedful.models.specs import LanguageSpec, Spec
 from heedful.pipelines.use import Use
@@ -28,8 +28,8 @@ from heedful.training.spec.run_spec import validate_spec
 TASK = "task.json"
 
 
-def leave(model: nn.Module, task: Work, folder: Path) -> None:
-    """Writes a model and its task to a folder, whole or not at all."""
+def leave(model: nn.Module, task: Work, folder: Path, card: str = "") -> None:
+    """Writes a model, its task and its card to a folder, whole or not at all."""
 
     def fill(aside: Path) -> None:
         if isinstance(getattr(model, "spec", None), Spec):
@@ -37,7 +37,9 @@ def leave(model: nn.Module, task: Work, folder: Path) -> None:
         else:  # of one's own: who made it has to make it again
             write_tensors(weights.state(model), aside / WEIGHTS)
         task.write(aside)
-        seal(aside)
+        if card:
+            (aside / CARD).write_text(card, encoding="utf-8")
+        seal(aside, without=[CARD])
 
     write_folder(folder, fill)
 

@@ -173,3 +173,5 @@ def seed_step(seed: int, step: int, micro: int, rank: int = 0) -> None:
     torch.default_generator.manual_seed(number)
     if torch.cuda.is_initialized():  # torch.manual_seed would write down the stack for each kind of device that is not
         torch.cuda.manual_seed_all(number)
+    if torch.backends.mps.is_available():
+        torch.mps.manual_seed(number)

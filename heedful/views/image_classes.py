@@ -24,6 +24,7 @@ from heedful.views.labelled_samples import LabelledSamples
 from heedful.views.learned_filters import learned_of
 
 SHOWN = 3  # pictures of a report with what the model looks at
+MISTAKES = "Images it never saw: what each is, what the model said of it, and how sure of that it was."
 MOST = 24  # mistakes that are shown
 
 CLASSES = LabelledSamples("Images it never saw", "image", lambda one, learned: one.called, digits=2)
@@ -51,4 +52,4 @@ def mistakes(samples: Sequence[Picture], answers: Sequence[Label]) -> tuple[Pict
     shown = tuple(
         (f"{one.label}, said {said.name} ({100 * said.chance:.0f} %)", as_hwc(one.pixels)) for one, said in worst
     )
-    return (Pictures("Where it was most sure and wrong", shown, "Of the images it never saw."),) if shown else ()
+    return (Pictures("Where it was most sure and wrong", shown, MISTAKES),) if shown else ()

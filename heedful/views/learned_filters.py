@@ -16,6 +16,7 @@ from heedful.looking.overlay import Pictures
 from heedful.looking.page import Curve, Curves, Section
 from heedful.pipelines.attention_over_image import place_maps, sees_patches, shape_of
 
+REACH = "The mean distance between a patch and what it looks at, of each head: low ones look nearby, high ones far."
 CELLS = 64  # positions that are shown
 GOES_ON = "and then", "finetune-images", "start=THIS FOLDER: a linear probe, learning on, and the gain over scratch"
 
@@ -37,7 +38,8 @@ def learned_of(model: nn.Module, maps: Sequence[Sequence[Map]]) -> Iterator[Sect
         each = tuple((f"{at // shape[1]},{at % shape[1]}", shades(one)) for at, one in enumerate(alike) if at < CELLS)
         yield Pictures("Positions", each, "How alike the learned position of a patch is to those of all patches.")
     seen_at = shape_of([map for one in maps for map in one])
-    yield Curves("How far heads look", tuple(reach([place_maps(one, model) for one in maps], seen_at, first)))
+    curves = tuple(reach([place_maps(one, model) for one in maps], seen_at, first))
+    yield Curves("How far heads look", curves, REACH)
 
 
 def reach(maps: Sequence[Sequence[Map]], shape: tuple[int, int], first: int) -> Iterator[Curve]:

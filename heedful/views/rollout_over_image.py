@@ -30,19 +30,18 @@ def rolled_over(maps: Sequence[Map], discard: float, parts: Sequence[Section], m
     """Rollouts that drop a share of the weights, over the image of other parts, where none of these shows them."""
     if shown := [part for part in parts if isinstance(part, Pictures)]:  # patches that were hidden and made again
         return [one for part in shown for one in through(maps, discard, part, cast(MAE, model))]
-    images = [part.image for part in parts if isinstance(part, Overlay)]
+    images = [part for part in parts if isinstance(part, Overlay)]
     if not sees_patches(model) or not images or discard in (0.0, DISCARD):  # these are drawn anyway
         return []
     shape, layers = shape_of(maps), stack_maps(place_maps(maps, model))
     if not layers:
         return []
     held, dropped = {how: rollout(layers, how, discard) for how in FUSED}, f"{ROLLOUT}, {share(discard)}"
-    return [
-        Overlay(
-            dropped + title, images[0], tuple((how, asked_weights(held[how], model, shape, token)) for how in FUSED)
-        )
-        for token, title in speakers(layers[-1][0], model, shape).items()
-    ]
+    made = []
+    for token, title in speakers(layers[-1][0], model, shape).items():
+        each = tuple((how, asked_weights(held[how], model, shape, token)) for how in FUSED)
+        made.append(Overlay(dropped + title, images[0].image, each, frame=images[0].frame, own=True))
+    return made
 
 
 def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> Iterator[Overlay]:
@@ -58,4 +57,4 @@ def through(maps: Sequence[Map], discard: float, part: Pictures, model: MAE) -> 
             held = rollout([map.weights for map in layers], how, discard)[-len(places) :, -len(places) :].mean(0)
             nothing = torch.full((len(every),), torch.nan)  # is told of a patch that is hidden
             each.append((how, nothing.index_copy(0, places, held).unflatten(0, shape)))
-        yield Overlay(f"rollout through the {stack}{dropped}, {whose}", images[image], tuple(each))
+        yield Overlay(f"rollout through the {stack}{dropped}, {whose}", images[image], tuple(each), own=True)

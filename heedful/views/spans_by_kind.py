@@ -9,7 +9,8 @@ import numpy as np
 from torch import nn
 
 from heedful.data.formats.conll import OUTSIDE, Tagged, spans
-from heedful.looking.page import Confusion, Figures, Samples
+from heedful.looking.confusion import Confusion
+from heedful.looking.page import Figures, Samples
 from heedful.metrics.class_figures import precision_recall_f1
 from heedful.metrics.span_f1 import SpanF1
 from heedful.results import Tags

@@ -17,6 +17,7 @@ ORDER = (
     ("tokenizers/training", "data"),
     ("attention/grid", "blocks/stacks", "blocks/pairs", "inputs", "outputs"),
     ("data/formats", "data/transforms", "looking"),
+    ("typed_result",),
     ("data/images", "models", "results"),
     ("data/toys", "models/text", "models/vision", "models/series", "models/sets", "models/multimodal", "engines"),
     ("data/readers", "decoding", "formats", "metrics"),
@@ -27,7 +28,7 @@ ORDER = (
     ("tasks/text", "tasks/vision", "tasks/series", "tasks/sets", "training/spec"),
     ("training/distributed", "training/adapt"),
     ("training",),
-    ("bench", "testing"),
+    ("bench", "testing", "training/loggers"),
     ("cli",),
 )
 RANK = {name: rank for rank, row in enumerate(ORDER) for name in row}

@@ -18,7 +18,7 @@ PLATFORMS = (
 )
 HASHED = re.compile(r"([a-z0-9-]+)==([^\s\\]+)(?: +--hash=sha256:[0-9a-f]{64})+")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = {"test", "onnx", "hub"}  # `bench` has peers that are measured where somebody installed them
+EXTRAS = {"test", "arrow", "onnx", "hub"}  # `bench` has peers that somebody installed, and `docs` a lock of its own
 LEFT_OUT = {
     "sentence-transformers",
     "torchvision",
@@ -81,3 +81,11 @@ def test_what_is_pinned_is_needed() -> None:
 
 def test_what_is_installed_is_what_the_lock_says() -> None:
     assert {name: version(name).partition("+")[0] for name in pins()} == pins()
+
+
+def test_the_lock_of_the_documentation_is_hashed_and_pins_what_the_other_does_not() -> None:
+    assert [line for line in lines("docs.lock") if not HASHED.fullmatch(line)] == []
+    pinned = dict(line.split()[0].split("==") for line in lines("docs.lock"))
+    assert pinned.keys() & pins().keys() == set()
+    for one in map(Requirement, PROJECT["project"]["optional-dependencies"]["docs"]):
+        assert one.specifier.contains(pinned[plain(one.name)])

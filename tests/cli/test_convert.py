@@ -10,7 +10,7 @@ import heedful as library
 from heedful.models.canonical import meaning
 from heedful.tokenizers import Tokenizer
 from heedful.training.optimiser import optimiser_of
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 from tests.cli.conftest import Program
 
 TEXT = "the cat sat on the mat and the dog sat on the cat"

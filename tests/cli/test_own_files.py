@@ -203,12 +203,10 @@ def test_own_files_are_trained_on_scored_asked_and_looked_into(heedful: Program,
 
 def test_a_forecast_that_is_not_finite_is_refused(heedful: Program, tmp_path: Path) -> None:
     assert heedful("train", *a_constant_series(tmp_path), *SHORT, "--out", tmp_path / "run").status == 0
-    for words in (["predict"], ["look", "--out", tmp_path / "seen.html"]):
+    said = "the forecast is not finite; give steps more like those that the model was trained on\n"
+    for words, place in ((["predict"], "input 1: "), (["look", "--out", tmp_path / "seen.html"], "")):
         answer = heedful(*words, tmp_path / "run", "5,7e14; 5,7e14")
-        assert (answer.status, answer.out) == (2, "")
-        assert answer.err == (
-            "heedful: the forecast is not finite; give steps more like those that the model was trained on\n"
-        )
+        assert (answer.status, answer.out, answer.err) == (2, "", f"heedful: {place}{said}")
 
 
 @pytest.mark.parametrize(

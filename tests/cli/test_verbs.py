@@ -99,9 +99,10 @@ def test_recipes_are_listed_for_people_and_for_programs(heedful: Program) -> Non
     said, rows = heedful("recipes"), json.loads(heedful("recipes", "--json").out)
     assert said.status == 0
     assert [row["name"] for row in rows] == recipes.names()
-    for row, line in zip(rows, [line for line in said.lines if line[0] != " "], strict=True):
-        assert line.startswith(row["name"]) and row["about"] in line
-        assert row["task"] in TASKS
+    lines = {line.split()[0]: line for line in said.lines if line.startswith("  ")}
+    assert sorted(lines) == recipes.names()
+    for row in rows:
+        assert row["about"] in lines[row["name"]] and row["task"] in TASKS
 
 
 def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from heedful.data.images import mnist_and_cifar
-from heedful.data.images.decode import Broken, Size, as_rgb, as_text, picture, view
+from heedful.data.images.decode import Broken, Size, as_rgb, as_text, frame_of, photograph, picture
 from heedful.data.images.gallery import Files
 from heedful.data.readers.labelled_images import ImageFiles
 from heedful.errors import Refusal
@@ -109,11 +109,22 @@ def test_arrays_have_any_number_of_channels(tmp_path, made, kind):
 def test_an_array_is_shown_to_people_by_its_first_channels(tmp_path):
     pixels = RANDOM.integers(0, 256, (16, 24, 5), dtype=np.uint8)
     np.save(tmp_path / "a.npy", pixels)
-    assert np.array_equal(view(tmp_path / "a.npy", Size(5, 16, 24)), pixels.transpose(2, 0, 1)[:3])
+    assert np.array_equal(photograph(tmp_path / "a.npy", Size(5, 16, 24))[0], pixels.transpose(2, 0, 1)[:3])
     np.save(tmp_path / "grey.npy", pixels[..., 0])
-    assert np.array_equal(view(tmp_path / "grey.npy", Size(1, 16, 24)), np.stack([pixels[..., 0]] * 3))
+    assert np.array_equal(photograph(tmp_path / "grey.npy", Size(1, 16, 24))[0], np.stack([pixels[..., 0]] * 3))
     half = np.stack([np.full((2, 2), 100), np.array([[0, 255], [0, 255]])]).astype(np.uint8)
     assert np.array_equal(as_rgb(half), np.broadcast_to([[255, 100], [255, 100]], (3, 2, 2)))
+
+
+def test_a_photograph_is_shown_whole_and_its_frame_is_what_a_model_sees_of_it(tmp_path):
+    pixels = RANDOM.integers(0, 256, (4, 8, 3), dtype=np.uint8).repeat(400, 0).repeat(400, 1)
+    Image.fromarray(pixels).save(tmp_path / "wide.png")
+    shown, frame = photograph(tmp_path / "wide.png", Size(3, 16, 16))
+    assert shown.shape == (3, 400, 800) and frame == (0.25, 0.0, 0.75, 1.0)
+    left, top, right, bottom = (round(share * side) for share, side in zip(frame, (800, 400) * 2, strict=True))
+    seen = np.asarray(Image.fromarray(shown.transpose(1, 2, 0)[top:bottom, left:right]).resize((16, 16)))
+    assert np.abs(seen.transpose(2, 0, 1).astype(int) - picture(tmp_path / "wide.png", Size(3, 16, 16))).mean() < 3
+    assert frame_of(30, 10, Size(3, 10, 10)) == pytest.approx((0.0, 1 / 3, 1.0, 2 / 3))
 
 
 def test_arrays_that_are_no_pictures_are_told_apart(tmp_path):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from heedful.data.collate import Collate
 from heedful.data.formats.documents import lines
-from heedful.data.near_duplicates import digest, digests, overlap
+from heedful.data.near_duplicates import Cut, digest, digests, overlap
 from heedful.data.readers.corpus import TextFiles
 from heedful.data.readers.questions import Facts
 from heedful.data.splits import divide_samples, learn_unseen
@@ -172,7 +172,7 @@ def test_no_context_of_the_made_facts_is_learned_from_and_asked_about() -> None:
 
 def test_what_has_no_near_duplicate_keeps_its_side() -> None:
     samples = [f"sentence {at}" for at in range(500)]
-    splits = divide_samples([*samples, *(one.upper() for one in samples[:50])], str.casefold, "a file", 7)
+    splits = divide_samples([*samples, *(one.upper() for one in samples[:50])], str.casefold, "a file", Cut(7))
     for side, part in enumerate((splits.train, splits.valid, splits.test)):
         for one in part:
             share = hashlib.sha256(f"7 {one.casefold()!r}".encode()).digest()[:4]
@@ -224,4 +224,4 @@ def test_what_leaks_is_told_before_training_in_the_report_and_in_the_result(
     assert result["near_duplicates"] == {"valid targets": 1.0, "test targets": 1.0}
     begun = capsys.readouterr().err.partition("step 1/1")[0]
     assert "learned from: 100.0 % of valid targets, 100.0 % of test targets; the scores say less" in begun
-    assert "near-duplicate among those to learn from" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "near-duplicate in the training data" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data.formats.documents import WORD, cut, divide_texts, read_texts, share_out
+from heedful.data.near_duplicates import Cut
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.corpus import Captions, TextFiles, TextSets
 from heedful.data.texts_on_disk import Text
@@ -93,7 +94,7 @@ def test_what_cannot_be_read_or_divided_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="too short to hold some of it out"):
         share_out([Text("word", "here")], "here")
     with pytest.raises(Refusal, match=r"too few to divide by file; set data\.divide=share"):
-        divide_texts([Text("a", "a"), Text("b", "b")], "here", "file", 0)
+        divide_texts([Text("a", "a"), Text("b", "b")], "here", "file", Cut())
     with pytest.raises(Refusal, match="are pairs, and this task reads texts"):
         read_texts(Sides(source="a", target="b"))
     with pytest.raises(Refusal, match="does not exist"):

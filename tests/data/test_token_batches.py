@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from heedful.data.near_duplicates import Cut
 from heedful.data.splits import Plan, Splits, divide_samples
 from heedful.errors import Refusal
 
@@ -127,7 +128,7 @@ def test_the_same_source_never_stands_on_two_sides_and_nothing_is_lost(
     samples: list[tuple[str, int]], seed: int
 ) -> None:
     samples = samples + sources(200)
-    made = sides(divide_samples(samples, lambda one: one[0], "a file", seed))
+    made = sides(divide_samples(samples, lambda one: one[0], "a file", Cut(seed)))
     assert sorted(made, key=repr) == sorted(set(samples), key=repr)
     side: dict[str, int] = {}
     assert all(side.setdefault(source, made[source, at]) == made[source, at] for source, at in samples)
@@ -140,7 +141,7 @@ def test_each_part_keeps_the_order_of_the_file() -> None:
 
 
 def test_another_seed_divides_otherwise_and_the_same_seed_alike() -> None:
-    made = [sides(divide_samples(sources(1000), lambda one: one[0], "a file", seed)) for seed in (0, 0, 1, 2)]
+    made = [sides(divide_samples(sources(1000), lambda one: one[0], "a file", Cut(seed))) for seed in (0, 0, 1, 2)]
     assert made[0] == made[1]
     for one, other in ((0, 2), (0, 3), (2, 3)):
         moved = sum(made[one][sample] != made[other][sample] for sample in made[0])
@@ -148,12 +149,14 @@ def test_another_seed_divides_otherwise_and_the_same_seed_alike() -> None:
 
 
 def test_a_sample_keeps_its_side_when_the_file_grows() -> None:
-    few, many = (sides(divide_samples(sources(1000)[:count], lambda one: one[0], "a file", 7)) for count in (600, 1000))
+    few, many = (
+        sides(divide_samples(sources(1000)[:count], lambda one: one[0], "a file", Cut(7))) for count in (600, 1000)
+    )
     assert all(many[sample] == side for sample, side in few.items())
 
 
 def test_a_tenth_is_held_out_for_choosing_and_a_tenth_for_testing() -> None:
-    splits = divide_samples([(f"{at}", at) for at in range(5000)], lambda one: one[0], "a file", 3)
+    splits = divide_samples([(f"{at}", at) for at in range(5000)], lambda one: one[0], "a file", Cut(3))
     assert [round(len(part) / 500) for part in (splits.train, splits.valid, splits.test)] == [8, 1, 1]
 
 

@@ -134,3 +134,16 @@ def test_the_colours_darken_steadily() -> None:
     red, green, blue = ramp()(np.linspace(0, 1, 65))[:, :3].T
     light = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
     assert all(before > after for before, after in itertools.pairwise(light))
+
+
+def test_maps_that_are_compared_have_one_scale_of_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(draw, "save", lambda figure, path: drawn.append(figure))
+    each = {"low": 0.2, "high": 0.8}
+    maps = [Map(name, torch.tensor([[[most, 0.1]]]), ("a",), ("b", "c")) for name, most in each.items()]
+    for together in (False, True):
+        draw.write(maps, tmp_path / "a.png", together=together)
+        draw.write(maps, tmp_path / f"{together}.html", together=together)
+        assert f'"together":{str(together).lower()}' in (tmp_path / f"{together}.html").read_text(encoding="utf-8")
+    ends = [[image.get_clim()[1] for axes in figure.axes for image in axes.images] for figure in drawn]
+    assert ends == [pytest.approx([0.2, 0.8]), pytest.approx([0.8, 0.8])]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 import heedful
 from heedful.errors import Refusal
 from heedful.looking.maps import Map
-from heedful.looking.overlay import shade
 from heedful.looking.rollout import roll_out, rollout
 from heedful.pipelines.attention_over_image import asked_weights
 
@@ -110,6 +109,3 @@ def test_weights_over_an_image_are_those_of_whoever_answers(pool, tokens):
     grid = asked_weights(weights, model, (3, 4))
     row = weights[0, 1:] if pool == "first" else weights.mean(0)
     assert torch.equal(grid.flatten(), row)
-    colour = shade(grid)
-    assert colour.shape == (3, 4, 4) and colour[..., 3].max() == 217 and colour[..., 3].min() == 0
-    assert np.unravel_index(colour[..., 3].argmax(), (3, 4)) == np.unravel_index(int(row.argmax()), (3, 4))

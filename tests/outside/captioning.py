@@ -13,7 +13,7 @@ from heedful.data.transforms import levels
 from heedful.looking.overlay import Overlay
 from heedful.models.numerics import device_of
 from heedful.pipelines.choose_tokenizer import tokenizer_of
-from heedful.pipelines.image_inputs import picture_name, picture_of, view_of
+from heedful.pipelines.image_inputs import photograph_of, picture_name, picture_of
 from heedful.pipelines.image_preprocessing import ImageLearned
 from heedful.pipelines.pairs_learned import PairsLearned
 from heedful.pipelines.seq2seq_pipeline import Seq2Seq, Source
@@ -89,10 +89,12 @@ class Captioning(Seq2Seq):
 
     def look(self, model, given, learned):
         seen = super().look(model, given, learned)
-        image = view_of(given, learned.images, self.input).transpose(1, 2, 0)
+        photo, frame = photograph_of(given, learned.images)
+        image = photo.transpose(1, 2, 0)
         shape = tuple(1 + int(number) for number in seen.maps[-1].columns[-1].split(","))
         over = []
         for map in (one for one in seen.maps if one.path.endswith("cross")):
             words = zip(map.rows, map.weights.mean(0).unflatten(1, shape), strict=True)
-            over.append(Overlay(map.path, image, tuple((word.strip(), weights) for word, weights in words)))
+            each = tuple((word.strip(), weights) for word, weights in words)
+            over.append(Overlay(map.path, image, each, frame=frame))
         return replace(seen, sections=tuple(over))

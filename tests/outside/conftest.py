@@ -20,8 +20,8 @@ ROOT, HERE = Path(__file__).parents[2], Path(__file__).parent
 ENTRY_POINTS = """
 [heedful.families]
 captioner = tests.outside.captioner:FAMILY
-recurrent_encoder = tests.outside.recurrent_translator:ENCODER
-recurrent_decoder = tests.outside.recurrent_translator:DECODER
+gru_reader = tests.outside.recurrent_translator:ENCODER
+gru_writer = tests.outside.recurrent_translator:DECODER
 
 [heedful.tasks]
 captions = tests.outside.captioner:TASK

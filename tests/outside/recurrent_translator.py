@@ -18,7 +18,7 @@ from heedful.tasks.text.translation import TASK as TRANSLATION
 
 
 class EncoderSpec(Spec):
-    family: Literal["recurrent_encoder"] = "recurrent_encoder"
+    family: Literal["gru_reader"] = "gru_reader"
     vocab: Count
     width: Count = 64
 
@@ -49,7 +49,7 @@ class RecurrentEncoder(Encoder):
 
 
 class DecoderSpec(Spec):
-    family: Literal["recurrent_decoder"] = "recurrent_decoder"
+    family: Literal["gru_writer"] = "gru_writer"
     vocab: Count
     width: Count = 64
 
@@ -89,5 +89,5 @@ class RecurrentDecoder(Decoder):
 
 ENCODER = Family(EncoderSpec, RecurrentEncoder, {"vocab": 11, "width": 8}, Sources)
 DECODER = Family(DecoderSpec, RecurrentDecoder, {"vocab": 11, "width": 8}, Targets)
-PARTS = {"encoder": {"family": "recurrent_encoder"}, "decoder": {"family": "recurrent_decoder"}}
+PARTS = {"encoder": {"family": "gru_reader"}, "decoder": {"family": "gru_writer"}}
 TASK = replace(TRANSLATION, name="recurrent-translation", families=("composite",), model=PARTS)

@@ -81,10 +81,10 @@ def test_a_plan_says_that_it_cannot_count_what_depends_on_lengths(heedful):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["model.encoder.heads=2"], "recurrent_encoder has nothing that model.encoder.heads could change"),
+        (["model.encoder.heads=2"], "gru_reader has nothing that model.encoder.heads could change"),
         (
-            ["model.decoder.family=recurrent_encoder"],
-            "family=recurrent_encoder is no decoder; choose one",
+            ["model.decoder.family=gru_reader"],
+            "family=gru_reader is no decoder; choose one",
         ),
         (["model.encoder.vocab=7"], "model.encoder.vocab=7 contradicts the data"),
         (

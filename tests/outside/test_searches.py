@@ -12,8 +12,8 @@ from heedful.models.specs import SPECIAL
 
 VOCAB, NEW = 12, 8
 EYE = {"family": "resnet", "channels": 3, "high": 8, "wide": 12, "width": 4, "depths": [1, 1], "stem": "small"}
-READER = {"family": "recurrent_encoder", "vocab": VOCAB, "width": 16}
-HAND = {"family": "recurrent_decoder", "vocab": VOCAB, "width": 16}
+READER = {"family": "gru_reader", "vocab": VOCAB, "width": 16}
+HAND = {"family": "gru_writer", "vocab": VOCAB, "width": 16}
 BLOCKS = {"family": "transformer_decoder", "vocab": VOCAB, "width": 16, "heads": 2, "depth": 1, "tied": False}
 KINDS = {
     "captioner": ("captioner", EYE, BLOCKS),

@@ -63,6 +63,9 @@ def test_a_layout_that_training_would_refuse_is_not_promised() -> None:
 def test_every_recipe_can_be_planned_for_more_processes_than_a_matrix_has_rows(recipe: str) -> None:
     said = dict(memory_estimate.needs(recipes.resolve(recipe, ["data=toy"]), 8))
     assert said.keys() == memory_estimate.LAYOUTS.keys()
+    if recipe in ("names", "translate-rnn", "translate-rnn-attention"):  # whose kernels ask how long a sequence is
+        assert all("looks at values, of which a plan has none" in str(need) for need in said.values())
+        return
     if recipe == "autoformer":  # which draws a network at every step
         assert "looks at values, of which a plan has none" in str(said["ddp"])
     else:

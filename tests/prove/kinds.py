@@ -27,7 +27,7 @@ from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import Loss, combine
 from heedful.tasks import kinds
 from heedful.training.optimiser import optimiser_of
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 LENGTH, BATCH, TESTED, ENOUGH = 64, 32, 500, 0.95
 FIRST = 4  # the id of the first symbol, behind the special tokens

@@ -22,8 +22,8 @@ from heedful.data.readers.reader import Made
 from heedful.data.splits import Splits
 from heedful.errors import Failure, Refusal
 from heedful.looking.maps import visible
-from heedful.metrics.alignment_error import Gaze
-from heedful.metrics.metric import is_share
+from heedful.metrics.alignment_error import Gaze, looks_across
+from heedful.metrics.metric import is_share, metric_of
 from heedful.models import BEiT
 from heedful.models.specs import PAD
 from heedful.pipelines.translation_pipeline import TranslationLearned
@@ -214,8 +214,9 @@ def test_a_run_folder_holds_all_that_it_should(trained: Trained) -> None:
 
 def test_there_is_nothing_but_safetensors_and_json(trained: Trained) -> None:
     files = [path for name in ("checkpoints", "model") for path in (trained.out / name).rglob("*") if path.is_file()]
-    assert {path.suffix for path in files} == {".safetensors", ".json"}
-    for path in files:
+    assert {path.suffix for path in files} == {".safetensors", ".json", ".md"}
+    assert [path.name for path in files if path.suffix == ".md"] == ["README.md"]
+    for path in (path for path in files if path.suffix != ".md"):
         if path.suffix == ".json":
             said = json.dumps(json.loads(path.read_bytes()))
             assert path.parent.name != "model" or str(trained.out) not in said  # it does not know where it was made
@@ -321,7 +322,7 @@ def given_to_the_end(example: dict[str, Any], gaze: Gaze) -> torch.Tensor:
 
 def test_the_report_of_a_translation_shows_first_which_words_belong_together(opened: Opened, page: Page) -> None:
     learned = getattr(opened.task, "learned", None)
-    if not isinstance(learned, TranslationLearned):
+    if not isinstance(learned, TranslationLearned) or not looks_across(opened.model):
         return
     (viewer,), (lines,) = page.data["viewer"], page.data["aligned"]
     assert learned.gaze is not None
@@ -339,9 +340,17 @@ def test_the_report_of_a_translation_shows_first_which_words_belong_together(ope
     assert any("error rate" in text for text in page.parts["Word by word"])
 
 
+def test_every_figure_of_a_report_says_how_it_is_read(trained: Trained) -> None:
+    text = (trained.out / "report.html").read_text(encoding="utf-8")
+    found = re.findall(r"<section>(.*?)</section>", text, re.DOTALL)
+    figures = [one for one in found if re.search('class="(charts|samples|viewer|aligned|over|overlays)"', one)]
+    assert len(figures) >= 2 and not [one[:200] for one in figures if not re.search("</h2><p>[^<]{40,}</p>", one)]
+
+
 def test_a_chart_of_shares_holds_shares_alone(trained: Trained, page: Page) -> None:
     metrics = TASKS[trained.spec.task].metrics
-    names = [name for name in trained.result["scores"] if is_share(name, metrics)]
+    scores = trained.result["scores"]
+    names = [name for name in scores if is_share(name, metrics) and metric_of(name, metrics).more_is_better]
     shares = {f"{name.replace('_', ' ')}, validation" for name in names}
     for chart in page.data["chart"]:
         named = {curve["name"] for curve in chart["curves"]}

@@ -17,7 +17,7 @@ from heedful.formats.foreign_config import Config
 from heedful.formats.layout_registry import LAYOUTS
 from heedful.formats.timm import timm_folder
 from heedful.models.vision.image_spec import ImageSpec, processor, standard
-from heedful.pipelines.image_inputs import view_of
+from heedful.pipelines.image_inputs import photograph_of
 from heedful.pipelines.pipeline import unheard
 from heedful.training import run
 from heedful.training.trained_run import reopen_run
@@ -206,10 +206,13 @@ def test_predict_eval_and_look_see_what_the_folder_says(kind, tmp_path):
     assert [said.name for said in answers] == [wanted[one.place] for one in found]
     path = next(iter(wanted))
     Image.open(path).convert("RGB").resize((3, 4)).resize((50, 90), Image.Resampling.BICUBIC).save(path)  # smooth
-    large = view_of(path, use.learned, "an image").transpose(1, 2, 0)
+    whole, frame = photograph_of(path, use.learned)
+    assert whole.shape == (3, 90, 50)
+    box = [share * side for share, side in zip(frame, (50, 90) * 2, strict=True)]
     small = use.pipeline.accepts(path, use.learned).pixels.transpose(1, 2, 0)
-    again = np.asarray(Image.fromarray(large).resize(small.shape[1::-1], Image.Resampling.BOX))
-    assert np.abs(again.astype(int) - small).mean() < 3 < small.std()
+    large = Image.fromarray(whole.transpose(1, 2, 0))
+    again = np.asarray(large.transform(small.shape[1::-1], Image.Transform.EXTENT, box, Image.Resampling.BILINEAR))
+    assert np.abs(again.astype(int) - small).mean() < 4 < small.std()
     shown = [part for part in use.look(model, path).sections if part.title.startswith("rollout")]
     cells = (use.learned.size.high // 4, use.learned.size.wide // 4)
     assert shown and all(tuple(weights.shape) == cells for part in shown for _, weights in part.weights)

@@ -46,7 +46,7 @@ def test_a_key_that_a_reader_does_not_have_is_refused_by_name(recipe, change):
 
 def test_every_key_that_data_had_before_readers_owned_theirs_has_an_owner():
     owned = set().union(*(reader.model_fields for task in TASKS.values() for reader in task.readers.values()))
-    assert owned == DATA
+    assert owned >= DATA
 
 
 MOVED = {"smoothing": "translate", "guidance": "translate", "disagreement": "vit", "span": "gpt-text"}

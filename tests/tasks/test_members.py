@@ -25,7 +25,7 @@ from heedful.training.cost import operations_a_step
 from heedful.training.loop import Loop
 from heedful.training.prepare import prepare
 from heedful.training.spec import recipes
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 from heedful.training.trained_run import load_trained
 from tests.answered import plain
 from tests.tasks.encoders import folder

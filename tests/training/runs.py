@@ -1,6 +1,6 @@
 """Short runs of the recipes, and what they leave behind."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,10 @@ class Silent:
 
     def advance(self, step: int) -> None:
         pass
+
+    @contextmanager
+    def working(self, what: str, total: int = 0) -> Iterator[Callable[[int], None]]:
+        yield lambda more: None
 
     def learned(self, *line: Any) -> None:
         self.lines.append(("learned", *line))

@@ -14,7 +14,7 @@ from heedful.models import Spec
 from heedful.training.adapt.freeze_and_lora import Low, adapt, maps, merge, scales
 from heedful.training.loop import Loop
 from heedful.training.optimiser import describe_optimiser, optimiser_of
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 from tests.training.runs import assert_same, contents, killed_at, loop_of, short, train
 
 NUMBERS = {"vocab": 20, "width": 16, "depth": 3, "heads": 2, "length": 8}

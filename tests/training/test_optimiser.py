@@ -20,7 +20,7 @@ from heedful.training.optimiser import (
     optimiser_state,
     restore_optimiser,
 )
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 FAMILIES = [
     ("transformer", {"vocab": 11, "position": "learned"}),

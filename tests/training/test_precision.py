@@ -10,7 +10,7 @@ from torch import Tensor
 from heedful.errors import Failure, Refusal
 from heedful.training.loop import Loop
 from heedful.training.precision import DTYPES, FIRST, Precision
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 from tests.training.runs import CPU, Silent, first_samples, loop_of, short, train
 
 NAMES = ("adamw", "sgd", "adafactor", "muon")

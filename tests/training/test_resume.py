@@ -23,8 +23,9 @@ from heedful.training.spec import recipes
 from tests.training.runs import CPU, assert_same, contents, killed_at, loop_of, short, train
 
 HARD = {"model__dropout": 0.2, "training__accumulate": 3, "training__average": 0.9, "objective__smoothing": 0.1}
+RECURRENT = ("translate-rnn", "translate-rnn-attention")  # whose parts have dropout of their own
 WITHOUT = {  # what a recipe's model and losses do not have
-    "model__dropout": ("dvae", "glove", "lenet", "resnet", "word2vec"),
+    "model__dropout": (*RECURRENT, "dvae", "glove", "lenet", "resnet", "word2vec"),
     "objective__smoothing": ("classify-several", "dino", "dvae", "glove", "in-context", "mae", "series", "word2vec"),
 }
 WORDS = {"data__merge_dropout": 0.2, "objective__consistency": 1.0}  # other sub-words and other batches in each epoch
@@ -36,6 +37,7 @@ MORE = {
     "chat-text": {"training__tokens": 220},
     "vit": {"data__augment": ["flip", "crop", "trivial", "erase", "mixup", "cutmix"]},
     "translate": WORDS | {"objective__guidance": 0.5},
+    **dict.fromkeys(RECURRENT, WORDS | {"model__decoder__dropout": 0.2, "objective__name": "scheduled_sampling"}),
     "translate-multi30k": WORDS | {"training__average_last": 2},
 }
 

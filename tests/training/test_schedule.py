@@ -5,7 +5,7 @@ import math
 import pytest
 
 from heedful.training.schedule import SHAPES, rate
-from heedful.training.spec.run_spec import TrainingSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 
 def rates(schedule: str, **numbers: float) -> list[float]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from warnings import warn
 
+from heedful.data.splits import SAVED
 from heedful.errors import Refusal
 
 HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folders of a set that is divided already
@@ -15,8 +16,11 @@ HALVES = (("train",), ("valid", "val", "dev", "validation"), ("test",))  # folde
 def sides_of(folder: Path) -> list[Path | None]:
     """The folders to learn from, to choose by and to test on, in a folder that holds the first and one of the others.
 
-    Capitals are as good as small letters. What else is there would be a class, or forgotten: it is refused.
+    A set that `datasets` saved is none. Capitals are as good as small letters. What else is there would be a class, or
+    forgotten: it is refused.
     """
+    if (folder / SAVED).is_file():
+        return []
     homes = sorted(path for path in folder.iterdir() if is_home(path)) if folder.is_dir() else []
     found = [next((path for path in homes if path.name.lower() in names), None) for names in HALVES]
     train, others = found[0], [path for path in found[1:] if path]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heedful.data.near_duplicates import by_side, digests, held_together, side_of
+from heedful.data.near_duplicates import WHOLE, Cut, by_side, digests, held_together, side_of
 from heedful.data.parallel_sample import Sides
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text, Whole, is_blank, text_of
@@ -18,7 +18,6 @@ from heedful.tokenizers.chunks import by_lines
 
 ENDINGS = (".txt", ".text", ".md", ".rst", ".tex", ".txt.gz")  # of files in a folder that are taken for texts
 BY_FILE = 20  # files from which on a folder is divided by file
-SHARES = 0.8, 0.9  # of a text: where validation begins, and where the test
 BLANK = re.compile(r"\s")
 PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 LINE = re.compile(r"[^\n]*\S[^\n]*")
@@ -76,15 +75,16 @@ def is_text(path: Path) -> bool:
     return path.name.lower().endswith(ENDINGS) and path.is_file()
 
 
-def divide_texts(found: Sequence[Text], what: str, how: str, seed: int) -> Splits[Text]:
+def divide_texts(found: Sequence[Text], what: str, how: str, cut: Cut) -> Splits[Text]:
     """Texts to learn from, and a tenth each to choose by and to test on: whole files, or the ends of each."""
     if not by_file(found, how):
-        return share_out(found, what)
+        return share_out(found, what, cut)
     if len(found) < 3:
         raise Refusal(f"{what} has {len(found)} files, too few to divide by file; set data.divide=share")
-    ordered = sorted(found, key=lambda one: hashlib.sha256(f"{seed} {one.place}".encode()).digest())
+    ordered = sorted(found, key=lambda one: hashlib.sha256(f"{cut.seed} {one.place}".encode()).digest())
     tenth = -(-len(found) // 10)
-    return Splits(ordered[2 * tenth :], ordered[:tenth], ordered[tenth : 2 * tenth])
+    valid, test = tenth * cut.valid, tenth * cut.test
+    return Splits(ordered[valid + test :], ordered[:valid], ordered[valid : valid + test])
 
 
 def by_file(found: Sequence[Text], how: str) -> bool:
@@ -92,16 +92,17 @@ def by_file(found: Sequence[Text], how: str) -> bool:
     return how == "file" or (how == "auto" and len(found) >= BY_FILE)
 
 
-def share_out(found: Sequence[Text], what: str) -> Splits[Text]:
+def share_out(found: Sequence[Text], what: str, wanted: Cut = WHOLE) -> Splits[Text]:
     """The first eight tenths of each text, the next and the last, cut where a line or a word ends."""
+    first, last = 1 - 0.1 * (wanted.valid + wanted.test), 1 - 0.1 * wanted.test
     sides: tuple[list[Text], list[Text], list[Text]] = ([], [], [])
     for one in found:
-        valid, test = (whole_words(one.text, int(share * len(one.text))) for share in SHARES)
+        valid, test = (whole_words(one.text, int(share * len(one.text))) for share in (first, last))
         for side, part in zip(sides, (one.text[:valid], one.text[valid:test], one.text[test:]), strict=True):
             if not is_blank(part):
                 side.append(Text(part, one.place))
-    if not all(sides):
-        raise Refusal(f"{what} is too short to hold some of it out; add more, or give data.valid and data.test")
+    if not all(side or not most for side, most in zip(sides, (1, *wanted.wanted), strict=True)):
+        raise Refusal(f"{what} is too short to hold some of it out; {wanted.cure}")
     return Splits(*sides)
 
 
@@ -128,17 +129,15 @@ def documents(splits: Splits[Text], document: str) -> Splits[Text]:
     return Splits(*(list(cut(part, document)) for part in (splits.train, splits.valid, splits.test)))
 
 
-def regroup(splits: Splits[Text], what: str, seed: int) -> Splits[Text]:
+def regroup(splits: Splits[Text], what: str, cut: Cut) -> Splits[Text]:
     """The same texts, near-duplicates on one side: those that were parted are dealt as samples of a file are."""
     parts = (splits.train, splits.valid, splits.test)
     whole = [one for part in parts for one in part]
     sides = np.repeat(np.arange(len(parts)), list(map(len, parts)))
     found = digests(one.text for one in whole)
-    made = by_side(whole, held_together(found, sides, lambda value: side_of(seed, value)))
-    if not all(made):
-        raise Refusal(
-            f"{what} has too few different texts to hold some out; add more, or give data.valid and data.test"
-        )
+    made = by_side(whole, held_together(found, sides, lambda value: cut.dealt(side_of(cut.seed, value))))
+    if not all(side or not most for side, most in zip(made, (1, *cut.wanted), strict=True)):
+        raise Refusal(f"{what} has too few different texts to hold some out; {cut.cure}")
     return Splits(*made)
 
 

@@ -11,8 +11,10 @@ from typing import Any
 from heedful.data import line_files
 from heedful.data.formats.class_folders import Classes
 from heedful.data.formats.documents import is_text
+from heedful.data.formats.named_columns import column, named_rows, tabbed_rows
+from heedful.data.line_files import ending_of, is_table
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.parallel_sample import Sides
+from heedful.data.parallel_sample import Column, Sides
 from heedful.errors import Refusal
 
 FIRST = ("text", "sentence", "sentence1", "premise", "question1", "text1", "question", "review", "content")
@@ -46,15 +48,20 @@ class Sentence:
         return same_spelling(*self.texts)
 
 
-def read_sentences(place: str | Sides) -> list[Sentence]:
-    """The sentences of a folder of folders or of a file: JSONL, CSV, or else lines with tabs."""
+def read_sentences(place: str | Sides, names: Sequence[Column] = ()) -> list[Sentence]:
+    """The sentences of a folder of folders or of a file: JSONL, CSV, Parquet, Arrow, or else lines with tabs.
+
+    `names` are the columns of the texts and, last, of the class, where these are not called as others call them.
+    """
     if isinstance(place, Sides):
         raise Refusal("sentences with a class are read from one file, not from a source and a target; give data=FILE")
     path = Path(place)
-    if path.is_dir():
+    if path.is_dir() and not is_table(path):
         return list(in_folders(path))
-    ending = path.name.removesuffix(".gz").lower().rpartition(".")[2]
-    made = of_objects(path) if ending in ("jsonl", "ndjson") else of_columns(path, ending == "csv")
+    if names or is_table(path):
+        made = of_names(path, names) if names else of_objects(path)
+    else:
+        made = of_columns(path, ending_of(path) == "csv")
     found = [check_filled(one) for one in made]
     if not found:
         raise Refusal(f"{path} holds no samples below the names of its columns; add some")
@@ -94,7 +101,8 @@ def of_columns(path: Path, commas: bool) -> Iterator[Sentence]:
     if not places and unlike_the_rest(rows):
         names = ", ".join(field.strip() for field in rows[0][1])
         raise Refusal(
-            f"{path}, line {rows[0][0]}: {names} are names of columns; call them text and label, or drop them"
+            f"{path}, line {rows[0][0]}: {names} are names of columns; call them text and label, name two of "
+            "them (data.text=NAME data.label=NAME), or drop them"
         )
     for number, row in rows[1:] if places else rows:
         at = places or list(range(len(row)))
@@ -120,9 +128,11 @@ def unlike_the_rest(rows: Sequence[tuple[int, list[str]]]) -> bool:
     return words and labels[first[-1]] == 1 and len(others) > 1 and min(others) > 1
 
 
-def tabbed_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """The rows of a file with tabs that are not empty, each with its line."""
-    return [(number, line.split("\t")) for number, line in enumerate(line_files.lines(path), 1) if line.strip()]
+def of_names(path: Path, names: Sequence[Column]) -> Iterator[Sentence]:
+    """The sentences of a table whose columns are named, or told by their numbers: the class last."""
+    for number, row in named_rows(path, names):
+        *texts, label = (column(row, name, path, number) for name in names)
+        yield Sentence(tuple(texts), label, str(path), number, str(row.get(TASK, "")))
 
 
 def columns(there: Mapping[str, Any], place: str) -> list[Any]:
@@ -141,12 +151,11 @@ def columns(there: Mapping[str, Any], place: str) -> list[Any]:
 
 
 def of_objects(path: Path) -> Iterator[Sentence]:
-    """The sentences of a file of JSON objects, one a line."""
-    for number, line in enumerate(line_files.lines(path), 1):
-        if line.strip():
-            row = line_files.object_of(line, path, number)
-            found = columns(row, f"{path}, line {number}")
-            if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
-                raise Refusal(f'{path}, line {number}: write {{"text": "...", "label": "..."}}')
-            *texts, label = found
-            yield Sentence(tuple(texts), str(label), str(path), number, str(row.get(TASK, "")))
+    """The sentences of a table of objects: of JSON, one a line, or of Arrow."""
+    for number, row in named_rows(path):
+        found = columns(row, f"{path}, line {number}")
+        if not found or not all(isinstance(one, str) for one in found[:-1]) or not isinstance(found[-1], str | int):
+            how = 'write {"text": "...", "label": "..."}, or name columns: data.text=NAME data.label=NAME'
+            raise Refusal(f"{path}, line {number}: {how}")
+        *texts, label = found
+        yield Sentence(tuple(texts), str(label), str(path), number, str(row.get(TASK, "")))

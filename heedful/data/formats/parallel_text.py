@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from heedful.data.formats import pharaoh
 from heedful.data.lazy_samples import Made
-from heedful.data.line_files import lines
-from heedful.data.parallel_sample import Pair, Sides
+from heedful.data.line_files import ending_of, is_table, lines
+from heedful.data.parallel_sample import Column, Pair, Sides
 from heedful.data.texts_on_disk import Lines, is_long
 from heedful.errors import Refusal
 from heedful.terminal import progress
 
 
-def read_pairs(where: str | Sides) -> Sequence[Pair]:
+def read_pairs(where: str | Sides, names: Sequence[Column] = ()) -> Sequence[Pair]:
     """Pairs of source and target: a TSV with a pair a line, or two files that belong together line by line.
 
-    Those of long files stay there, where they have no alignments.
+    `names` are the two columns of a table that has more, or that is no TSV. Pairs of long files stay there, where they
+    have no alignments.
     """
+    if isinstance(where, str) and (names or is_table(Path(where)) or ending_of(Path(where)) == "csv"):
+        return [check_filled(pair) for pair in of_table(Path(where), names)]
     paths = (where.source, where.target) if isinstance(where, Sides) else (where,)
     if isinstance(where, Sides) and where.alignment is not None:
         return attach_links(list(of_lines(list(map(lines, paths)), paths)), where)
@@ -49,6 +53,18 @@ def of_lines(found: Sequence[Sequence[str]], paths: Sequence[str]) -> Iterator[P
     return (check_filled(pair) for pair in made if pair.source.strip() or pair.target.strip())
 
 
+def of_table(path: Path, names: Sequence[Column]) -> Iterator[Pair]:
+    """The pairs of a table: of the two columns that are named, or of the two that it has."""
+    from heedful.data.formats.named_columns import column, named_rows
+
+    for number, row in named_rows(path, names):
+        if not names and len(row) != 2:
+            there = ", ".join(row) or "none"
+            raise Refusal(f"{path} has the columns {there}; name two: data.source=NAME data.target=NAME")
+        source, target = (column(row, name, path, number) for name in names or row)
+        yield Pair(source, target, (str(path), str(path)), number)
+
+
 def both(source: Sequence[str], target: Sequence[str], first: str, second: str) -> Iterator[Pair]:
     """The pairs of two files."""
     if len(source) != len(target):
@@ -65,7 +81,10 @@ def split(found: Iterable[str], path: str) -> Iterator[Pair]:
         fields = text.split("\t")
         if text.strip() and len(fields) != 2:
             count = "one field" if len(fields) == 1 else f"{len(fields)} fields"
-            raise Refusal(f"{path}, line {line}: {count}, not two; write source, a tab and target")
+            raise Refusal(
+                f"{path}, line {line}: {count}, not two; write source, a tab and target, or name "
+                "two columns, as data.source=1 data.target=2"
+            )
         if text.strip():
             yield Pair(fields[0], fields[1], (path, path), line)
 

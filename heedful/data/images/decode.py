@@ -21,7 +21,7 @@ from heedful.safe.opening import content
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
-__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Size", "as_hwc", "as_rgb", "as_text", "picture", "view"]
+__all__ = ["ENDINGS", "INLINE", "MODES", "Broken", "Frame", "Size", "as_hwc", "as_rgb", "as_text", "picture"]
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 FILES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
@@ -40,6 +40,8 @@ TURNS = {  # what makes it upright
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+Frame = tuple[float, float, float, float]  # what a model sees of a photograph: left, top, right, bottom, as shares
+SHOWN = 800  # pixels along the longer side of a photograph that people look at
 DEEP = ("I", "I;16", "I;16B", "I;16L", "I;16N")  # grey of 16 bits
 
 
@@ -59,11 +61,37 @@ def picture(source: Path | str, size: Size, processor: Processor | None = None) 
     return np.ascontiguousarray(pixels.reshape(size.high, size.wide, size.channels).transpose(2, 0, 1))
 
 
-def view(source: Path | str, size: Size, processor: Processor | None = None) -> NDArray[np.uint8]:
-    """The picture of a file, or of a text, as people see it: 3 H W."""
+def photograph(source: Path | str, size: Size, processor: Processor | None = None) -> tuple[NDArray[np.uint8], Frame]:
+    """The photograph as it was taken (3 H W), no larger than a screen needs, and the part that a model sees of it."""
     if is_array(source):
-        return as_rgb(picture(source, size, processor))
-    return picture(source, size._replace(channels=3), processor)
+        return photograph_of_array(npy_pictures.array(bytes_of(source), size.channels), size, processor)
+    image = open_image(source, None if processor else (SHOWN // 2, SHOWN // 2), clear=False).convert("RGB")
+    return for_a_screen(image), frame_of(image.height, image.width, size, processor)
+
+
+def photograph_of_array(
+    pixels: NDArray[np.uint8], size: Size, processor: Processor | None = None
+) -> tuple[NDArray[np.uint8], Frame]:
+    """The same of an array (C H W)."""
+    _, high, wide = pixels.shape
+    return for_a_screen(Image.fromarray(as_hwc(pixels))), frame_of(high, wide, size, processor)
+
+
+def for_a_screen(image: Image.Image) -> NDArray[np.uint8]:
+    """An image no larger than a screen needs: 3 H W."""
+    image.thumbnail((SHOWN, SHOWN), Image.Resampling.BICUBIC)
+    return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+
+def frame_of(high: int, wide: int, size: Size, processor: Processor | None = None) -> Frame:
+    """What is left of a photograph when it comes to a shape; a processor may add black around it, beyond 0 and 1."""
+    if processor is None:
+        kept = min(wide, high * size.wide / size.high), min(high, wide * size.high / size.wide)
+        left, top = (wide - kept[0]) / 2 / wide, (high - kept[1]) / 2 / high
+        return left, top, 1 - left, 1 - top
+    sides = processor.resized(high, wide)
+    top, left = (processor.before(side - kept) / side for side, kept in zip(sides, size[1:], strict=True))
+    return left, top, left + size.wide / sides[1], top + size.high / sides[0]
 
 
 def as_rgb(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -91,6 +119,18 @@ def bytes_of(source: Path | str) -> bytes:
         raise Broken("it does not exist") from None
     except (OSError, ValueError) as error:
         raise Broken((str(error).splitlines() or ["not whole"])[0][:120]) from None
+
+
+def size_of_image(source: Path) -> tuple[int, int]:
+    """The width and height of a file's picture as people see it; of an image its head alone is read."""
+    if is_array(source):
+        shape = npy_pictures.array(bytes_of(source), 3).shape
+        return shape[2], shape[1]
+    try:
+        with Image.open(io.BytesIO(bytes_of(source)), formats=FORMATS) as image:
+            return (image.height, image.width) if image.getexif().get(UPRIGHT) in (5, 6, 7, 8) else image.size
+    except (OSError, ValueError, SyntaxError, LookupError, TypeError, struct.error, Image.DecompressionBombError):
+        raise Broken("its size cannot be told") from None
 
 
 def open_image(source: Path | str, least: tuple[int, int] | None, clear: bool) -> Image.Image:

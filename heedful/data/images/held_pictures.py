@@ -16,6 +16,7 @@ from heedful.data.held_values import label_in_memory
 from heedful.data.images import npy_pictures
 from heedful.data.images.decode import CLEAR, MODES, Broken, Size, eight_bits, fit_array, open_image, upright
 from heedful.data.images.gallery import Gallery, Picture, Pixels
+from heedful.data.near_duplicates import Cut
 from heedful.data.splits import Splits, divide_samples
 from heedful.errors import Refusal
 
@@ -48,13 +49,13 @@ def hold_pictures(given: Sequence[Any], high_wide: Sequence[int] | None, channel
     return [Picture(gallery, at, label_in_memory(label), f"image {at}") for at, (_, label) in enumerate(pairs)]
 
 
-def held_splits(samples: Any, high_wide: Sequence[int] | None, channels: int | None, seed: int) -> Splits[Picture]:
+def held_splits(samples: Any, high_wide: Sequence[int] | None, channels: int | None, cut: Cut) -> Splits[Picture]:
     """Pictures to learn from, to choose by and to test on, given so or in one sequence."""
     parts = (samples.train, samples.valid, samples.test) if isinstance(samples, Splits) else (samples,)
     listed = [[part[at] for at in range(len(part))] for part in parts]
     made = hold_pictures([one for part in listed for one in part], high_wide, channels)
     if not isinstance(samples, Splits):
-        return divide_samples(made, lambda one: one.content, "what lies in memory", seed)
+        return divide_samples(made, lambda one: one.content, "what lies in memory", cut)
     ends = np.cumsum([0, *map(len, listed)])
     return Splits(*(made[start:end] for start, end in pairwise(ends)))
 

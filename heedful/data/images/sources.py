@@ -11,11 +11,13 @@ import numpy as np
 
 from heedful.data import line_files
 from heedful.data.formats.class_folders import Classes
+from heedful.data.formats.named_columns import column, named_rows
 from heedful.data.images import mnist_and_cifar
 from heedful.data.images.decode import ENDINGS, Size
 from heedful.data.images.gallery import Gallery, Picture, of_files
-from heedful.data.near_duplicates import by_side, digests, held_together
-from heedful.data.parallel_sample import Sides
+from heedful.data.line_files import is_table
+from heedful.data.near_duplicates import Cut, by_side, digests, held_together
+from heedful.data.parallel_sample import Column, Sides
 from heedful.data.splits import Splits, divide_samples, learn_unseen
 from heedful.errors import Refusal
 from heedful.safe.sealed_folders import sum_of
@@ -23,6 +25,7 @@ from heedful.safe.sealed_folders import sum_of
 if TYPE_CHECKING:
     from heedful.inputs.image_input import Processor
 
+Names = tuple[Column | None, Column | None]  # of the columns of paths and labels
 FILE, LABEL = ("path", "file", "image", "filename", "file_name"), ("label", "class", "target")  # columns of a list
 
 
@@ -102,20 +105,27 @@ def of_halves(
     return held_out(train, valid or test, what, count, seed)
 
 
-def apart(pictures: Sequence[Picture], what: str, seed: int) -> Splits[Picture]:
+def apart(pictures: Sequence[Picture], what: str, cut: Cut) -> Splits[Picture]:
     """Pictures of one folder or list, divided; equal files or pixels never stand on two sides."""
-    sides = divide_samples(pictures, lambda one: sum_of(Path(one.place)), what, seed, lambda one: one.content)
+    sides = divide_samples(pictures, lambda one: sum_of(Path(one.place)), what, cut, lambda one: one.content)
     return answerable(sides, what)
 
 
 def read_pictures(
-    place: str | Sides, size: Size, broken: Literal["refuse", "skip"], processor: Processor | None
+    place: str | Sides,
+    size: Size,
+    broken: Literal["refuse", "skip"],
+    processor: Processor | None,
+    names: Names = (None, None),
 ) -> list[Picture]:
-    """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label."""
+    """The pictures of a folder of folders, or of a list: CSV or JSONL, a line a picture, its path and its label.
+
+    `names` are the columns of the path and of the label, where these are not called as others call them.
+    """
     if isinstance(place, Sides):
         raise Refusal("images are read from a folder or a list, not from a source and a target; give data=FOLDER")
     path = Path(place)
-    found = in_folders(path) if path.is_dir() else list(images_of_list(path))
+    found = in_folders(path) if path.is_dir() else list(images_of_list(path, names))
     if not found:
         raise Refusal(f"{path} holds no images; make a folder for each class with its images in it")
     return of_files(found, size, broken, str(path), processor)
@@ -140,11 +150,14 @@ def is_image(path: Path) -> bool:
     return path.suffix.lower() in ENDINGS
 
 
-def images_of_list(path: Path) -> Iterator[tuple[Path, str]]:
+def images_of_list(path: Path, names: Names = (None, None)) -> Iterator[tuple[Path, str]]:
     """Each image of a list and its label; paths are taken from where the list lies."""
     if is_image(path):
         raise Refusal(f"{path} is one image, and no set of them; give a folder with a folder of images for each class")
-    rows = of_jsonl(path) if path.suffix.lower() in (".jsonl", ".ndjson") else of_csv(path)
+    if names != (None, None):
+        rows = of_names(path, names[0] or FILE[0], names[1] or LABEL[0])
+    else:
+        rows = of_objects(path) if is_table(path) else of_csv(path)
     for number, file, label in rows:
         if not file or not label:
             raise Refusal(f"{path}, line {number}: the {'path' if not file else 'label'} is empty; fill it or drop it")
@@ -167,14 +180,18 @@ def of_csv(path: Path) -> Iterator[tuple[int, str, str]]:
         yield number, row[at].strip(), row[to].strip()
 
 
-def of_jsonl(path: Path) -> Iterator[tuple[int, str, str]]:
-    """Line, path and label of a file of JSON objects, one a line."""
-    for number, line in enumerate(line_files.lines(path), 1):
-        if line.strip():
-            row = line_files.object_of(line, path, number)
-            file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
-            if not isinstance(file, str) or not isinstance(label, str | int):
-                lacking = "label" if isinstance(file, str) else "image"
-                cure = '{"image": "a.jpg", "label": "cat"}'
-                raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
-            yield number, file, str(label)
+def of_names(path: Path, file: Column, label: Column) -> Iterator[tuple[int, str, str]]:
+    """Line, path and label of a table, by the columns that are named."""
+    for number, row in named_rows(path, (file, label)):
+        yield number, column(row, file, path, number), column(row, label, path, number)
+
+
+def of_objects(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Line, path and label of a table of objects: of JSON, one a line, or of Arrow."""
+    for number, row in named_rows(path):
+        file, label = (next((row[name] for name in names if name in row), None) for names in (FILE, LABEL))
+        if not isinstance(file, str) or not isinstance(label, str | int):
+            lacking = "label" if isinstance(file, str) else "image"
+            cure = '{"image": "a.jpg", "label": "cat"}, or name the columns: data.image=NAME data.label=NAME'
+            raise Refusal(f"{path}, line {number}: the {lacking} is missing or no text; write {cure}")
+        yield number, file, str(label)

@@ -153,4 +153,33 @@ WNUT17 = PublicSet(
     ),
 )
 
-PUBLIC = {public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17)}
+NAMES = PublicSet(
+    "names",
+    "surnames in 18 languages, a list for each (name to language)",
+    "MIT, copyright Sean Robertson (spro/practical-pytorch)",
+    published_files(
+        "https://raw.githubusercontent.com/spro/practical-pytorch/master/data/names/",
+        ("Arabic.txt", 13190, "6f424a8dbe51cbbbabab7a57d38b617210125e4e3991f3c657cb79b8f104bafc"),
+        ("Chinese.txt", 1246, "09ba8f1f7e38dbc99372d461b26ad4433b811fc6bfa6a3ecca6fe11a9a777465"),
+        ("Czech.txt", 3916, "e17ab0ec47616a72c39cb85c783f70c3663ab64488721e5d8378f146d2226be7"),
+        ("Dutch.txt", 2351, "924f32b635170eae561f84538632138fc07d4c8bbd70ba3fb980de1ecc4d2af3"),
+        ("English.txt", 27125, "9cca037066d3d5989e24bc01801416162de506b5e28e15b7c092a47905d29bf2"),
+        ("French.txt", 2178, "81e65b36c60ed5b89a17422f6edcadbb89546f38ad69e960e64e7ba682012a95"),
+        ("German.txt", 5610, "7449cd590b97a733e18d613a4155decd77ec35dc5f8aadd7a82204dce4f051db"),
+        ("Greek.txt", 1981, "3555b5186de7f401e6d991b088e9e644ca3099116477818c25ab5793801389e6"),
+        ("Irish.txt", 1858, "cf8c7013256252a88d2503127b87282a11f21b2ff6db1bded68834c19a1ec058"),
+        ("Italian.txt", 5657, "f88414c27d0606a11a678b4859277828c2565d6cc4d9ee932deef6e94f3b35e4"),
+        ("Japanese.txt", 7622, "e0e717e114fec3e7eade4d9dabe0067c475f43147e36a22b47902ee76ad9e67f"),
+        ("Korean.txt", 423, "cd54221ccb362a6cba4c78828838cf3268a0e59744767a37cf6ec4b74036b136"),
+        ("Polish.txt", 1165, "45bab898af2f60ed3a728bbf6980e28821011a7caa53227553b5785903a40826"),
+        ("Portuguese.txt", 554, "50a8735f41f4f73757c8ce5b16cb0275cd86b2b214bcbc8c9805f508cb131c53"),
+        ("Russian.txt", 85168, "0cfe53ac18041e8f63666aa77313e0a3ff378facb132abee052d8ebdc8c3d62c"),
+        ("Scottish.txt", 752, "78d0252711d87d948ea86fe34826c51d2d794a8e52d15b5d6f7b6244d45d62dd"),
+        ("Spanish.txt", 2284, "1bcb462ed3316756a85781d68232bddae04498fdddd5d9219c53fd1fbdeba7a7"),
+        ("Vietnamese.txt", 339, "f3f9e4164ab47601178a6e45b216464a64122f49d05541f24bf18a757253281d"),
+    ),
+)
+
+PUBLIC = {
+    public.name: public for public in (TINYSHAKESPEARE, WIKITEXT2, FASHION_MNIST, CIFAR10, MULTI30K, SST, WNUT17, NAMES)
+}

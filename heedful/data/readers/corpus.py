@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, Field, create_model
@@ -22,25 +23,30 @@ class Cropped(BaseModel):
     """The keys of the crops that texts are cut into."""
 
     longest: Many = 24
-    stride: Stride = 0  # tokens between two crops that are scored; 0: they do not overlap
+    """The number of tokens in a crop: texts are cut into crops of this length."""
+    stride: Stride = 0
+    """The number of tokens between two crops that are scored; with 0 they do not overlap."""
 
 
 class Noisy(BaseModel):
     """The key of how many tokens are hidden while learning."""
 
-    noise: Share | None = None  # a share; where not given, as the task's paper has it
+    noise: Share | None = None
+    """The share of tokens that are hidden or replaced in training; if unset, the share that the task's paper uses."""
 
 
 class Neighbourly(BaseModel):
     """The key of how far the neighbours of a word reach."""
 
-    near: Annotated[int, Field(ge=1, le=100)] = 5  # words on either side that word vectors are learned from
+    near: Annotated[int, Field(ge=1, le=100)] = 5
+    """How many words on either side of a word count as its neighbours."""
 
 
 class OfDocuments(BaseModel):
     """The key of what is a text of its own."""
 
-    document: Literal["file", "paragraph", "line"] = "file"  # what of a text file is a text of its own
+    document: Literal["file", "paragraph", "line"] = "file"
+    """What counts as a text of its own: a whole file, a paragraph or a line."""
 
 
 class Captions(Tokenized, Made):
@@ -60,21 +66,24 @@ class TextSets(OfDocuments, Tokenized, Reader):
 
 
 class TextFiles(OfDocuments, Tokenized, Divided, Files):
-    """A user's own texts: files, or folders of them."""
+    """Your own texts: a text file, or a folder of text files, plain or gzipped."""
 
-    divide: Literal["auto", "file", "share"] = "auto"  # one path: by file (auto: from 20 files on) or by share
+    divide: Literal["auto", "file", "share"] = "auto"
+    """How a single path is split: by `file` (`auto` does so from 20 files on), or each text by `share`."""
 
     def sample(self, given: Any) -> Text:
         """A text of its own."""
         return given if isinstance(given, Text) else Text(text_in_memory(given), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Text]:
+        cut = replace(self.cut, seed=self.split_seed)
+
         def divide(found: Sequence[Text], what: str) -> Splits[Text]:
-            divided = documents.divide_texts(found, what, self.divide, self.split_seed)
+            divided = documents.divide_texts(found, what, self.divide, cut)
             made = documents.documents(divided, self.document)
             running = self.document == "file" and not documents.by_file(found, self.divide)
             # ends of texts have no duplicates
-            return made if running else documents.regroup(made, what, self.split_seed)
+            return made if running else documents.regroup(made, what, cut)
 
         opened = open_splits(self, documents.read_texts, divide, (CAPTIONS, *documents.SETS))
         return documents.documents(opened, self.document)

@@ -6,7 +6,7 @@ from typing import Any
 
 from heedful.data.formats import chat_jsonl
 from heedful.data.formats.chat_jsonl import Dialogue
-from heedful.data.readers.reader import FILES, Bounded, Divided, Files, Made, Reader, Tokenized
+from heedful.data.readers.reader import FILES, Bounded, Made, Reader, SampleFiles, Tokenized
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys.distinct import unlike
 
@@ -20,8 +20,8 @@ class SmallTalk(Bounded, Tokenized, Made):
         return unlike(chat_jsonl.smalltalk, lambda one: one.turns[0], self, seed)
 
 
-class Dialogues(Bounded, Tokenized, Divided, Files):
-    """A user's own conversations: a line each."""
+class Dialogues(Bounded, Tokenized, SampleFiles):
+    """Your own conversations: JSONL with a list of messages, each with its role and content, on each line."""
 
     def sample(self, given: Any) -> Dialogue:
         """A conversation: messages, each with its role and content, or what is said and answered, turn by turn."""
@@ -36,7 +36,7 @@ class Dialogues(Bounded, Tokenized, Divided, Files):
 
     def read(self, seed: int) -> Splits[Dialogue]:
         def divide(found: list[Dialogue], what: str) -> Splits[Dialogue]:
-            return divide_samples(found, lambda one: one.turns, what, self.split_seed, lambda one: one.opening)
+            return divide_samples(found, lambda one: one.turns, what, self.cut, lambda one: one.opening)
 
         return open_splits(self, chat_jsonl.read_dialogues, divide, (SMALLTALK,))
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import model_validator
 
 from heedful.data.formats.class_folders import sides_of
 from heedful.data.formats.labelled_text import Sentence, in_folders, read_sentences
 from heedful.data.formats.sst import sst
 from heedful.data.held_values import label_in_memory, text_in_memory
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Reader, Share, Tokenized
+from heedful.data.parallel_sample import Column
+from heedful.data.readers.reader import Bounded, Columns, Made, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys import reviews
 
@@ -19,7 +23,8 @@ from heedful.data.toys import reviews
 class EncoderTexts(Bounded, Tokenized):
     """The keys of texts that an encoder is fitted to."""
 
-    noise: Share | None = None  # of tokens that are hidden while learning
+    noise: Share | None = None
+    """The share of input tokens that are hidden in training, as regularisation; none if unset."""
 
 
 class Opinions(EncoderTexts, Made):
@@ -39,14 +44,33 @@ class AskedOfOpinions(EncoderTexts, Made):
 class SST(EncoderTexts, Reader):
     """The Stanford Sentiment Treebank: sentences, phrases of them too, or as GLUE divides it."""
 
-    form: str | None = None  # sentences, phrases or glue
+    form: str | None = None
+    """Which version of SST-2 to read: `sentences`, `phrases` (the phrases of training sentences too) or `glue`."""
 
     def read(self, seed: int) -> Splits[Sentence]:
         return of_rows(sst(self.form or "phrases"))
 
 
-class LabelledTexts(EncoderTexts, Divided, Files):
-    """Texts of a user's own: one file, one for each split, or folders of classes, perhaps divided already."""
+class LabelledTexts(EncoderTexts, SampleFiles):
+    """Your own labelled texts: TSV, CSV or JSONL of a text (or two) and a class, or a folder for each class."""
+
+    text: Columns = None
+    """The column of the texts, by name or number, or those of a pair: `[premise, hypothesis]`."""
+    label: Column | None = None
+    """The column of the classes, by name or number."""
+
+    @model_validator(mode="after")
+    def _columns_are_told_whole(self) -> Self:
+        if (self.text is None) is not (self.label is None):
+            told, other = ("text", "label") if self.label is None else ("label", "text")
+            raise ValueError(f"data.{told} names a column and data.{other} none; give both, or neither")
+        return self
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the texts and, last, of the class; none where they are known by their names."""
+        texts = self.text if isinstance(self.text, list) else [self.text] if self.text is not None else []
+        return (*texts, self.label) if self.label is not None else ()
 
     def sample(self, given: Any) -> Sentence:
         """A text, or two, and its class, last."""
@@ -60,9 +84,10 @@ class LabelledTexts(EncoderTexts, Divided, Files):
             return of_halves(sides, self)
 
         def divide(all: list[Sentence], what: str) -> Splits[Sentence]:
-            return answerable(divide_samples(all, lambda one: one.key, what, self.split_seed), what)
+            return answerable(divide_samples(all, lambda one: one.key, what, self.cut), what)
 
-        return open_splits(self, read_sentences, divide, ("opinions", "asked-of-opinions", "sst"))
+        read = partial(read_sentences, names=self.columns)
+        return open_splits(self, read, divide, ("opinions", "asked-of-opinions", "sst"))
 
 
 READERS: dict[str, type[Reader]] = {
@@ -94,6 +119,5 @@ def of_halves(sides: Sequence[Path | None], reader: LabelledTexts) -> Splits[Sen
     train, valid, test = (list(in_folders(place)) if place else [] for place in sides)
     if valid and test:
         return Splits(train, valid, test)
-    parts = divide_samples(train, lambda one: one.key, reader.name, reader.split_seed)
-    made = answerable(Splits([*parts.train, *parts.test], parts.valid, []), reader.name)
-    return replace(made, test=valid or test)
+    parts = divide_samples(train, lambda one: one.key, reader.name, replace(reader.cut, test=False))
+    return replace(answerable(parts, reader.name), test=valid or test)

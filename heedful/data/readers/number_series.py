@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heedful.data import line_files
+from heedful.data.near_duplicates import WHOLE, Cut
 from heedful.data.parallel_sample import Sides
 from heedful.data.readers.reader import Files, Made, Many, Reader
 from heedful.data.splits import Splits, open_splits
@@ -21,8 +22,10 @@ Numbers = NDArray[np.float32]
 class Forecastable(Reader):
     """The keys of a series that is forecast."""
 
-    longest: Many = 24  # steps that are known
-    horizon: Many = 24  # steps to forecast
+    longest: Many = 24
+    """How many past steps the model sees."""
+    horizon: Many = 24
+    """How many future steps the model forecasts."""
 
 
 class Waves(Forecastable, Made):
@@ -33,7 +36,7 @@ class Waves(Forecastable, Made):
 
 
 class NumberSeries(Forecastable, Files):
-    """The series of a CSV, a line a step; one file is cut in time, a tenth to choose by and a tenth to test."""
+    """Your own series: a CSV with a line for each step; the last tenth is for testing, that before for validation."""
 
     def from_memory(self, samples: Any) -> Splits[Any]:
         """The steps of a series, or of three: to learn from, to choose by and to test on."""
@@ -43,14 +46,16 @@ class NumberSeries(Forecastable, Files):
         return in_time(np.asarray(samples, dtype=np.float32), "what lies in memory")
 
     def read(self, seed: int) -> Splits[Any]:
-        return open_splits(self, series_of, in_time, ("waves",))
+        return open_splits(self, series_of, lambda whole, what: in_time(whole, what, self.cut), ("waves",))
 
 
 class Maps(Made):
     """Linear maps that are drawn by chance, told by examples alone."""
 
-    longest: Many = 24  # examples of a map
-    dimensions: Many = 5  # of its inputs
+    longest: Many = 24
+    """How many examples of a map stand in a prompt."""
+    dimensions: Many = 5
+    """The number of inputs of each linear map."""
 
     def read(self, seed: int) -> Splits[Prompt]:
         if self.longest < 2:
@@ -59,11 +64,13 @@ class Maps(Made):
         return linear_maps.maps(self, seed)
 
 
-def in_time(whole: Numbers, what: str) -> Splits[Any]:
+def in_time(whole: Numbers, what: str, cut: Cut = WHOLE) -> Splits[Any]:
     """A series cut in three, in the order of time."""
     if len(whole) < 10:
         raise Refusal(f"{what} has {len(whole)} steps, too few to hold some out; give a longer series")
-    train, valid, test = np.split(whole, [8 * len(whole) // 10, 9 * len(whole) // 10])
+    train, valid, test = np.split(
+        whole, [(10 - cut.valid - cut.test) * len(whole) // 10, (10 - cut.test) * len(whole) // 10]
+    )
     return Splits(train, valid, test)  # type: ignore[arg-type]  # an array is a sequence of rows
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from heedful.data.near_duplicates import same_spelling
-from heedful.data.parallel_sample import Pair, Sides
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader, Share, Tokenized
+from heedful.data.parallel_sample import Column, Pair, Sides
+from heedful.data.readers.reader import Bounded, Made, Ranged, Reader, SampleFiles, Share, Tokenized
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.errors import Refusal, unknown_word
 
@@ -19,13 +20,15 @@ FORMS = {"raw": "raw/{split}.{language}", "tok": "tok/{split}.lc.norm.tok.{langu
 class Paired(Tokenized, Bounded):
     """The keys of pairs of texts that become tokens."""
 
-    merge_dropout: Share = 0.0  # of BPE's merges, left out at random while learning (Provilkov et al., 2020)
+    merge_dropout: Share = 0.0
+    """The share of BPE merges left out at random in training (BPE-dropout; Provilkov et al., 2020)."""
 
 
 class Scored(BaseModel):
     """The key of how translations are scored."""
 
-    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"  # how sacrebleu splits words; none: they are split
+    bleu: Literal["none", "13a", "intl", "char", "zh"] = "13a"
+    """The tokenizer that sacrebleu uses for BLEU; `none` if the texts are tokenised already."""
 
 
 class Reversed(Paired, Ranged, Made):
@@ -67,8 +70,10 @@ class News(Paired, Made):
 class PublicPairs(Paired, Reader):
     """A public set of translations, which lies here in several languages."""
 
-    languages: str = ""  # from which to which: en-de
-    form: Literal["raw", "tok"] | None = None  # as written (raw, where not given), or lower-cased and tokenised (tok)
+    languages: str = ""
+    """The source and the target language, such as `en-de`."""
+    form: Literal["raw", "tok"] | None = None
+    """Which files to read: `raw`, as they were written (the default), or `tok`, lower-cased and tokenised."""
 
     def read(self, seed: int) -> Splits[Pair]:
         from heedful.data.formats import parallel_text
@@ -76,8 +81,25 @@ class PublicPairs(Paired, Reader):
         return Splits(*(parallel_text.read_pairs(public(self, split)) for split in ("train", "valid", "test")))
 
 
-class PairFiles(Paired, Divided, Files):
-    """Pairs of a user's own files: one with tabs, or two that belong together line by line."""
+class PairFiles(Paired, SampleFiles):
+    """Your own pairs: a TSV with a source, a tab and a target on each line, or two files with a line for each pair."""
+
+    source: Column | None = None
+    """The column of the sources in a table, by name or number."""
+    target: Column | None = None
+    """The column of the targets in a table, by name or number."""
+
+    @model_validator(mode="after")
+    def _columns_are_told_whole(self) -> Self:
+        if (self.source is None) is not (self.target is None):
+            told, other = ("source", "target") if self.target is None else ("target", "source")
+            raise ValueError(f"data.{told} names a column and data.{other} none; give both, or neither")
+        return self
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the source and of the target; none where a file has these two alone."""
+        return (self.source, self.target) if self.source is not None and self.target is not None else ()
 
     def sample(self, given: Any) -> Pair:
         """A source and its target."""
@@ -92,9 +114,10 @@ class PairFiles(Paired, Divided, Files):
         from heedful.data.formats import parallel_text
 
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
-            return divide_samples(pairs, lambda pair: same_spelling(pair.source), what, self.split_seed)
+            return divide_samples(pairs, lambda pair: same_spelling(pair.source), what, self.cut)
 
-        return open_splits(self, parallel_text.read_pairs, divide, tuple(name for name in READERS if name != "files"))
+        read = partial(parallel_text.read_pairs, names=self.columns)
+        return open_splits(self, read, divide, tuple(name for name in READERS if name != "files"))
 
 
 READERS: dict[str, type[Reader]] = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from heedful.data.formats.squad import Question, question_of, read_questions
 from heedful.data.readers.labelled_texts import EncoderTexts
-from heedful.data.readers.reader import Divided, Files, Made
+from heedful.data.readers.reader import Made, SampleFiles
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys.distinct import unlike
 from heedful.data.toys.facts import fact
@@ -19,8 +19,8 @@ class Facts(EncoderTexts, Made):
         return unlike(fact, lambda one: one.context, self, seed)
 
 
-class Questions(EncoderTexts, Divided, Files):
-    """Questions of a user's own: SQuAD's JSON, or a question a line; a text never stands on two sides."""
+class Questions(EncoderTexts, SampleFiles):
+    """Your own questions: SQuAD's JSON, or JSONL with context, question and answers; a text stays within one split."""
 
     def sample(self, given: Any) -> Question:
         """A question, a text, and the answers in it, each alone or with where it begins."""
@@ -33,6 +33,6 @@ class Questions(EncoderTexts, Divided, Files):
 
     def read(self, seed: int) -> Splits[Question]:
         def divide(all: list[Question], what: str) -> Splits[Question]:
-            return divide_samples(all, lambda one: one.context, what, self.split_seed)
+            return divide_samples(all, lambda one: one.context, what, self.cut)
 
         return open_splits(self, read_questions, divide, ("facts",))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from heedful.data.parallel_sample import Sides
+from heedful.data.near_duplicates import MOST, Cut
+from heedful.data.parallel_sample import Column, Sides
 from heedful.data.splits import Splits, divide_samples
 
 FILES, MEMORY = "files", "memory"  # the names of data of a user's own: in files, or held
@@ -15,6 +16,7 @@ Many = Annotated[int, Field(ge=1, le=10_000_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 TooLong = Literal["refuse", "drop", "cut"]
+Columns = Column | list[Column] | None
 
 
 class Reader(BaseModel, ABC):
@@ -23,7 +25,8 @@ class Reader(BaseModel, ABC):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     tasks: ClassVar[tuple[str, ...]] = ()  # that take its samples, of a reader that is found by its name in READERS
 
-    name: str = FILES  # of a set that is made on the fly or public, a path, or `files` where train is given
+    name: str = FILES
+    """The data: a built-in or public set, a path, or `files` if `train`, `valid` and `test` name the files."""
 
     @model_validator(mode="before")
     @classmethod
@@ -33,6 +36,19 @@ class Reader(BaseModel, ABC):
     @abstractmethod
     def read(self, seed: int) -> Splits[Any]:
         """The samples as they are written, to learn from, to choose by and to report on."""
+
+    def open_samples(self, seed: int) -> Splits[Any]:
+        """The same, of files in the encoding that they have."""
+        return self.read(seed)
+
+    @property
+    def cut(self) -> Cut:
+        """How one file of it, or what lies in memory, is divided."""
+        return Cut()
+
+    def describe_cut(self, splits: Splits[Any]) -> str:
+        """What should be known of how many are held out; nothing where that is what was asked for, or a tenth."""
+        return ""
 
     @property
     def held(self) -> Splits[Any] | None:
@@ -49,7 +65,7 @@ class Reader(BaseModel, ABC):
             parts = (samples.train, samples.valid, samples.test)
             return Splits(*([self.sample(part[at]) for at in range(len(part))] for part in parts))
         made = [self.sample(samples[at]) for at in range(len(samples))]
-        return divide_samples(made, repr, "what lies in memory", getattr(self, "split_seed", 0))
+        return divide_samples(made, repr, "what lies in memory", self.cut)
 
     @property
     def long_samples(self) -> TooLong:
@@ -70,22 +86,50 @@ class Files(Reader):
     """Reader of a user's own files: one for each split, or one that is divided."""
 
     train: str | Sides | None = None
+    """The file or folder to learn from, or two files: `train.source=` and `train.target=`."""
     valid: str | Sides | None = None
+    """The file or folder for validation, by which the best checkpoint is chosen; split off `train` if unset."""
     test: str | Sides | None = None
+    """The file or folder that the final score is measured on; split off `train` if unset."""
+    encoding: str = "utf-8"
+    """The encoding of text files, such as `latin-1`, `cp1252` or `utf-16`."""
+
+    @field_validator("encoding")
+    @classmethod
+    def _it_is_known(cls, given: str) -> str:
+        if given == "utf-8":
+            return given
+        from heedful.data.text_encoding import encoding_of
+
+        return encoding_of(given)
+
+    def open_samples(self, seed: int) -> Splits[Any]:
+        from heedful.data.line_files import read_as
+
+        with read_as(self.encoding):
+            return self.read(seed)
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(valid=self.valid is None, test=self.test is None)
 
 
 class Made(Reader):
     """Reader of a set that is made on the fly."""
 
-    samples: Many = 20_000  # to learn from
-    held_out: Many = 2_000  # to test on; a quarter as many are there to choose by
+    samples: Many = 20_000
+    """How many training samples are made."""
+    held_out: Many = 2_000
+    """How many test samples are made; a quarter as many are made for validation."""
 
 
 class Ranged(BaseModel):
     """The keys of samples whose lengths are drawn from a range."""
 
     longest: Many = 24
+    """The length of the longest sequence that is made."""
     shortest: Many = Field(default_factory=lambda data: min(4, data.get("longest", 4)))
+    """The length of the shortest sequence that is made; at most 4 if unset."""
 
     @model_validator(mode="after")
     def _lengths_make_a_range(self) -> Self:
@@ -99,12 +143,30 @@ class Divided(BaseModel):
     """The key of how one file is divided."""
 
     split_seed: Seed = 0
+    """The seed by which a single file is divided into training, validation and test samples."""
+
+
+class SampleFiles(Divided, Files):
+    """Reader of a user's own samples, each of which can be held out."""
+
+    held_out: Many | None = None
+    """How many samples are held out for validation, and as many for testing; if unset, a tenth each, at most 1,000."""
+
+    @property
+    def cut(self) -> Cut:
+        return Cut(self.split_seed, self.held_out, self.valid is None, self.test is None)
+
+    def describe_cut(self, splits: Splits[Any]) -> str:
+        if self.held_out is not None or self.valid is not None or len(splits.train) < 10 * MOST:
+            return ""
+        return f" ({MOST:,} and no tenth to choose by; data.held_out=N takes more)"
 
 
 class Bounded(BaseModel):
     """The key of what becomes of samples that are too long."""
 
     too_long: TooLong = "refuse"
+    """What to do with training samples that are longer than the model reads: `refuse`, `drop` or `cut` them."""
 
     @property
     def long_samples(self) -> TooLong:
@@ -115,7 +177,8 @@ class Bounded(BaseModel):
 class Tokenized(BaseModel):
     """The key of how texts become tokens."""
 
-    tokenizer: str = "characters"  # a kind to train, as bpe(size=8000), a tokenizer.json, a .model, a model's folder
+    tokenizer: str = "characters"
+    """A kind of tokenizer to train, such as `bpe(size=8000)`; or a tokenizer.json, a .model or a model's folder."""
 
     @property
     def tokens_of(self) -> str:

@@ -8,7 +8,7 @@ from heedful.data.formats.conll import Tagged, read_tagged
 from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.public import download
 from heedful.data.readers.labelled_texts import EncoderTexts
-from heedful.data.readers.reader import Divided, Files, Made, Reader
+from heedful.data.readers.reader import Made, Reader, SampleFiles
 from heedful.data.splits import Splits, divide_samples, learn_unseen, open_splits
 from heedful.data.toys.entities import mentions
 
@@ -31,8 +31,8 @@ class WNUT17(EncoderTexts, Reader):
         )
 
 
-class TaggedWords(EncoderTexts, Divided, Files):
-    """Sentences of a user's own: a word a line, its tag last, an empty line between two."""
+class TaggedWords(EncoderTexts, SampleFiles):
+    """Your own tagged sentences (CoNLL): a word and its tag on each line, and an empty line after each sentence."""
 
     def sample(self, given: Any) -> Tagged:
         """Words, and a tag for each."""
@@ -43,7 +43,7 @@ class TaggedWords(EncoderTexts, Divided, Files):
 
     def read(self, seed: int) -> Splits[Tagged]:
         def divide(all: list[Tagged], what: str) -> Splits[Tagged]:
-            parts = divide_samples(all, lambda one: one.words, what, self.split_seed, lambda one: one.texts[0])
+            parts = divide_samples(all, lambda one: one.words, what, self.cut, lambda one: one.texts[0])
             few = f"{what} has too few sentences with each tag"
             return learn_unseen(parts, lambda one: one.tags, lambda one: one.texts[0], few)
 

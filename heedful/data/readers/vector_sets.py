@@ -10,7 +10,7 @@ import numpy as np
 from heedful.data import line_files
 from heedful.data.held_values import label_in_memory
 from heedful.data.parallel_sample import Sides
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged
+from heedful.data.readers.reader import Bounded, Made, Ranged, SampleFiles
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys import series_sets
 from heedful.data.toys.series_sets import Labelled
@@ -24,8 +24,8 @@ class Clouds(Bounded, Ranged, Made):
         return series_sets.clouds(self, seed)
 
 
-class VectorSets(Bounded, Divided, Files):
-    """Sets of a CSV: a line a member, with the set's name, its label, then numbers."""
+class VectorSets(Bounded, SampleFiles):
+    """Your own sets: a CSV with a line for each element: the name of its set, the label of the set, then numbers."""
 
     def sample(self, given: Any) -> Labelled:
         """The vectors of a set, and its label."""
@@ -36,7 +36,7 @@ class VectorSets(Bounded, Divided, Files):
 
     def read(self, seed: int) -> Splits[Labelled]:
         def divide(sets: Sequence[Labelled], what: str) -> Splits[Labelled]:
-            return divide_samples(sets, lambda one: one.vectors.tobytes(), what, self.split_seed)
+            return divide_samples(sets, lambda one: one.vectors.tobytes(), what, self.cut)
 
         return open_splits(self, sets_of, divide, ("clouds",))
 

@@ -11,7 +11,7 @@ from heedful.data.held_values import label_in_memory, text_in_memory
 from heedful.data.parallel_sample import Pair
 from heedful.data.readers.labelled_images import PublicImages
 from heedful.data.readers.labelled_sequences import LEVELS, MADE, PIXELS, each, grey, word_numbers
-from heedful.data.readers.reader import Bounded, Divided, Files, Made, Ranged, Reader
+from heedful.data.readers.reader import Bounded, Divided, Made, Ranged, Reader, SampleFiles
 from heedful.data.splits import Splits, divide_samples, open_splits
 from heedful.data.toys import listops
 
@@ -39,8 +39,8 @@ class Pixels(Bounded, Divided, Reader):
         return WordSplits(made.train, made.valid, made.test, LEVELS)
 
 
-class WordSequences(Bounded, Divided, Files):
-    """Sequences of a user's own file: words, a tab, and their class."""
+class WordSequences(Bounded, SampleFiles):
+    """Your own sequences: a TSV with words separated by spaces, a tab and their class on each line."""
 
     def from_memory(self, samples: Any) -> WordSplits:
         """Sequences of words with blanks between them, each with its class."""
@@ -55,7 +55,7 @@ class WordSequences(Bounded, Divided, Files):
 
     def read(self, seed: int) -> WordSplits:
         def divide(pairs: list[Pair], what: str) -> Splits[Pair]:
-            return divide_samples(pairs, lambda one: one.source, what, self.split_seed)
+            return divide_samples(pairs, lambda one: one.source, what, self.cut)
 
         return as_word_splits(open_splits(self, parallel_text.read_pairs, divide, (MADE, PIXELS)))
 

@@ -57,7 +57,9 @@ class CompositeSpec(Spec):
 
     family: Literal["composite"] = "composite"
     encoder: AnySpec
+    """The model of the source, with a family and keys of its own."""
     decoder: AnySpec
+    """The model that writes the target, with a family and keys of its own."""
 
     @model_validator(mode="after")
     def _parts_can_do_what_is_asked_of_them(self) -> Self:

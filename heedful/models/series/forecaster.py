@@ -11,7 +11,7 @@ from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
 from heedful.models import blueprint as parts
 from heedful.models.cases import Forecasts
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, ReadsInOrder, Stacked
 
 
@@ -20,9 +20,10 @@ class ForecasterSpec(ReadsInOrder, Stacked):
 
     family: Literal["forecaster"] = "forecaster"
     channels: Count
+    """How many numbers each step has; filled in from the data."""
 
 
-class Forecaster(nn.Module):
+class Forecaster(Model):
     """Says of each step by how much the series will have moved at the next: B T C -> B T C, the next step."""
 
     mean: Tensor

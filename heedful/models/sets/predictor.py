@@ -6,14 +6,14 @@ from typing import Literal, Self
 
 import torch
 from pydantic import model_validator
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
 from heedful.models import blueprint as parts
 from heedful.models import output_tables, part_words
 from heedful.models.cases import Predictions
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
 
 
@@ -22,9 +22,13 @@ class PredictorSpec(ReadsInOrder, Stacked):
 
     family: Literal["predictor"] = "predictor"
     vocab: Count | None = None
+    """The number of tokens, if the inputs are tokens; filled in from the data."""
     channels: Count | None = None
+    """How many numbers each element has, if the inputs are vectors; filled in from the data."""
     classes: Count
-    pool: str = "mean"  # mean or first: one answer; each: a label a token
+    """The number of classes; filled in from the data."""
+    pool: str = "mean"
+    """How the elements become one answer: `mean`, `first` or `attention`; `each` gives a label to every element."""
 
     @model_validator(mode="after")
     def _reads_one_thing(self) -> Self:
@@ -34,7 +38,7 @@ class PredictorSpec(ReadsInOrder, Stacked):
         return self
 
 
-class Predictor(nn.Module):
+class Predictor(Model):
     """Reads a sequence, or a set where it has no positions, and says of which class it is."""
 
     def __init__(self, spec: PredictorSpec) -> None:

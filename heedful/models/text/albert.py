@@ -29,11 +29,15 @@ class AlbertSpec(EncoderSpec):
     family: Literal["albert"] = "albert"
     feedforward: str = "gelu_tanh"
     transform: str = "gelu_tanh"
+    """The activation that states pass through before masked tokens are predicted."""
     begin: Id | None = 2
     end: Id | list[Id] | None = 3
-    embedding_size: Count = 128  # the width of the tables
-    hidden_groups: Count = 1  # groups of blocks, each used depth / hidden_groups times in a row
-    inner_group: Count = 1  # blocks of a group
+    embedding_size: Count = 128
+    """The width of the embedding tables."""
+    hidden_groups: Count = 1
+    """How many groups of blocks have weights of their own; each is used depth / hidden_groups times in a row."""
+    inner_group: Count = 1
+    """The number of blocks in a group."""
 
     @property
     def stacked(self) -> dict[str, int]:

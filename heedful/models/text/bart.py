@@ -39,14 +39,22 @@ class BartSpec(WriterSpec, AskedSpec):
     position: str = "learned(offset=2)"
     order: str = "post"
     feedforward: str = "gelu"
-    source_vocab: Count | None = None  # where the source has a table of its own
-    decoder_heads: Count | None = None  # as many as the encoder's where not given, and as wide
+    source_vocab: Count | None = None
+    """The size of the source's vocabulary, if it has an embedding of its own."""
+    decoder_heads: Count | None = None
+    """The decoder's number of heads; the encoder's if unset."""
     decoder_hidden: Count | None = None
-    scale_embedding: bool = False  # tokens are taken times the root of the width
-    normalize_embedding: bool = True  # the inputs, before the first block
-    output_bias: bool = True  # a number is added to the score of each token
-    first: Id | None = None  # what every answer begins with
-    last_first: bool = False  # whether its decoder, where it is asked, begins with the last token and not with `begin`
+    """The width of the decoder's feed-forward layer; the encoder's if unset."""
+    scale_embedding: bool = False
+    """Whether token embeddings are multiplied by the square root of the width."""
+    normalize_embedding: bool = True
+    """Whether embeddings are normalised before the first block."""
+    output_bias: bool = True
+    """Whether a bias is added to the score of each token."""
+    first: Id | None = None
+    """The id of the token with which every answer has to begin."""
+    last_first: bool = False
+    """Whether the decoder begins with the last token, and not with `begin`, when it answers a question."""
 
     @property
     def special(self) -> Special:

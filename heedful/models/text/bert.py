@@ -27,14 +27,19 @@ class EncoderSpec(AskedSpec):
     norm: str = "layer(eps=1e-12)"
     order: str = "post"
     feedforward: str = "gelu"
-    segments: Annotated[int, Field(ge=0)] = 2  # sentences that it can tell apart; 0: none
-    tasks: Count = 1  # of which a text is of one, where a bias minds (`camtl`)
-    letters: Annotated[int, Field(ge=0)] = 0  # n-grams of them that have vectors, so that it knows how tokens are spelt
+    segments: Annotated[int, Field(ge=0)] = 2
+    """How many segments (sentences of a pair) the model can tell apart; 0 for none."""
+    tasks: Count = 1
+    """How many tasks a text may belong to, for the bias `camtl`."""
+    letters: Annotated[int, Field(ge=0)] = 0
+    """The size of a table of vectors for the character n-grams of tokens, as in fastText; 0 for none."""
     begin: Id | None = None
     end: Id | list[Id] | None = None
     output: str = "states"
-    pooler: str = "tanh"  # what bends the vector of the first token
-    transform: str = "gelu"  # what bends states before a masked token is named
+    pooler: str = "tanh"
+    """The activation of the pooler, which reads the first token's vector."""
+    transform: str = "gelu"
+    """The activation that states pass through before masked tokens are predicted."""
 
     @model_validator(mode="after")
     def _output_can_be_made(self) -> Self:

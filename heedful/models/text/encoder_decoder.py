@@ -22,7 +22,8 @@ from heedful.models.writer import Beginning, Writer, memory_for
 class TwoStacks(Stacked):
     """What families share whose encoder and decoder have one spec: all keys are of both, but those of DECODER."""
 
-    decoder_depth: Count | None = None  # as deep as the encoder where not given
+    decoder_depth: Count | None = None
+    """The number of the decoder's blocks; as many as the encoder's if unset."""
 
     @property
     def decoder_blueprint(self) -> Blueprint:
@@ -43,8 +44,11 @@ class WriterSpec(LanguageSpec, TwoStacks):
     decodes = True
     use = "seq2seq"
     pad: Id = PAD
+    """The id of the padding token."""
     begin: Id = BEGIN
+    """The id of the token that begins a target."""
     end: Id = END
+    """The id of the token that ends a target."""
 
     @property
     def special(self) -> Special:

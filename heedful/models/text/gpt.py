@@ -14,7 +14,7 @@ from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables
 from heedful.models.cases import Continuations
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.specs import Share, Special, Stacked
 from heedful.models.writer import LanguageModel
@@ -27,7 +27,9 @@ class DecoderSpec(AskedSpec, Stacked):
 
     decodes = True
     input_dropout: Share | None = None
+    """The dropout of the embeddings; that of the model if unset."""
     output_dropout: Share = 0.0
+    """The dropout before the output layer."""
 
     @model_validator(mode="after")
     def _output_can_be_made(self) -> Self:
@@ -50,7 +52,7 @@ class GPTSpec(DecoderSpec):
     feedforward: str = "gelu_tanh"
 
 
-class Decoder(nn.Module):
+class Decoder(Model):
     """Reads a text from its beginning: each token sees those before it."""
 
     def __init__(self, spec: DecoderSpec) -> None:

@@ -54,7 +54,8 @@ class T5Spec(WriterSpec):
     feedforward: str = "relu(bias=False)"
     project_bias: bool = False
     join_bias: bool = False
-    scale_outputs: bool = True  # the output sees states over the root of the width
+    scale_outputs: bool = True
+    """Whether states are divided by the square root of the width before the output layer."""
 
 
 def dropping(spec: Blueprint) -> Blueprint:

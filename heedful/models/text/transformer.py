@@ -33,8 +33,11 @@ class TransformerSpec(ReadsInOrder, TwoStacks):
     }
     family: Literal["transformer"] = "transformer"
     vocab: Count
-    source_vocab: Count | None = None  # where the source has a vocabulary, and so a table, of its own
-    tied: bool = True  # the output reads the target's table backwards
+    """The size of the target's vocabulary; filled in from the tokenizer."""
+    source_vocab: Count | None = None
+    """The size of the source's vocabulary, if it has an embedding of its own."""
+    tied: bool = True
+    """Whether the output layer shares its weights with the target's embedding."""
 
     @model_validator(mode="after")
     def _table_is_as_wide_as_the_model(self) -> Self:

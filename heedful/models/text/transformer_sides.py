@@ -25,6 +25,7 @@ class TransformerEncoderSpec(ReadsInOrder, Stacked):
 
     family: Literal["transformer_encoder"] = "transformer_encoder"
     vocab: Count
+    """The size of the source's vocabulary; filled in from the tokenizer."""
 
 
 class TransformerEncoder(Encoder):
@@ -59,7 +60,9 @@ class TransformerDecoderSpec(ReadsInOrder, Stacked):
 
     family: Literal["transformer_decoder"] = "transformer_decoder"
     vocab: Count
-    tied: bool = True  # the output reads the table of the inputs backwards
+    """The size of the target's vocabulary; filled in from the tokenizer."""
+    tied: bool = True
+    """Whether the output layer shares its weights with the token embedding."""
 
     @model_validator(mode="after")
     def _cross_attention_can_be_made(self) -> Self:

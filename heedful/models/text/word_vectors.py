@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.models.cases import WordPairs
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Spec
 
 
@@ -17,11 +17,14 @@ class WordVectorsSpec(Spec):
 
     family: Literal["word_vectors"] = "word_vectors"
     width: Count = 128
+    """The width of the word vectors."""
     vocab: Count
-    biased: bool = False  # a number for each word is added to its scores, and vectors are sums of both tables (GloVe)
+    """The number of words; filled in from the data."""
+    biased: bool = False
+    """Whether each word has a bias and its vector is the sum of two tables, as in GloVe."""
 
 
-class WordVectors(nn.Module):
+class WordVectors(Model):
     """Says how well two words go together: by a vector of the one, and another of what stands near it."""
 
     counts: Tensor

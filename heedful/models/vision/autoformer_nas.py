@@ -35,12 +35,18 @@ class AutoFormerSpec(PooledSpec, ClassifierSpec):
     """Numbers and words of a vision transformer whose layers differ, or of the largest of many to choose among."""
 
     family: Literal["autoformer"] = "autoformer"
-    layers: list[list[Count]] | None = None  # heads and hidden units of each layer; all alike where not given
-    widths: list[Count] = Field(default_factory=list)  # to choose among, none above model.width; and so on
+    layers: list[list[Count]] | None = None
+    """The heads and hidden units of each layer, as `[heads, hidden]`; all layers are alike if unset."""
+    widths: list[Count] = Field(default_factory=list)
+    """The widths to search among, none above `width`; none are searched if empty."""
     depths: list[Count] = Field(default_factory=list)
+    """The depths to search among, none above `depth`."""
     many_heads: list[Count] = Field(default_factory=list)
+    """The numbers of heads to search among, for each layer."""
     many_hidden: list[Count] = Field(default_factory=list)
-    budget: Count | None = None  # weights that the chosen one may have
+    """The feed-forward widths to search among, for each layer."""
+    budget: Count | None = None
+    """The most weights that the chosen model may have."""
 
     @property
     def searched(self) -> bool:

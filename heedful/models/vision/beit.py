@@ -27,13 +27,17 @@ class BEiTSpec(PatchSpec, ClassifierSpec):
     """Numbers and words of a BEiT: `vocab` visual tokens are what hidden patches are told by."""
 
     family: Literal["beit"] = "beit"
-    vocab: Count | None = None  # where not given, no patch is ever hidden
-    mask_ratio: Share = 0.4  # of the patches
-    tokenizer_width: Count | None = None  # of the discrete autoencoder whose tokens they are, where it is here
+    vocab: Count | None = None
+    """The number of visual tokens; if unset, no patch is ever masked."""
+    mask_ratio: Share = 0.4
+    """The share of patches that are masked."""
+    tokenizer_width: Count | None = None
+    """The width of the discrete autoencoder that gives the visual tokens, if it is part of this model."""
     bias: str = "own"  # a table of ways from cell to cell: every layer's own, or one that all have (shared), or none
     position: str = "none"
     order: str = "scaled(first=0.1)"
     pool: str = "mean"
+    """How patches become one answer: `mean`, `first` (the class token), `both` or `attention`."""
 
     @property
     def knows_order(self) -> bool:

@@ -29,9 +29,12 @@ class ConViTSpec(PatchSpec, ClassifierSpec, Groups):
         "base": {"depth": 12, "width": 768, "hidden": 3072, "heads": 16},
     }
     family: Literal["convit"] = "convit"
-    local_up_to_layer: Count = 10  # layers whose heads are gated
-    locality_strength: Annotated[float, Field(gt=0.0)] = 1.0  # how near heads look at first
-    pool: str = "first"  # first (the class token), mean or both
+    local_up_to_layer: Count = 10
+    """How many of the first layers have gated heads, which begin as convolutions."""
+    locality_strength: Annotated[float, Field(gt=0.0)] = 1.0
+    """How narrowly the gated heads look at first."""
+    pool: str = "first"
+    """How patches become one answer: `first` (the class token), `mean` or `both`."""
 
     @model_validator(mode="after")
     def _layers_are_left_for_the_class_token(self) -> Self:

@@ -23,17 +23,26 @@ class DINOSpec(PooledSpec, Stacked):
     """Numbers and words of a student and its teacher, both of which are vision transformers."""
 
     family: Literal["dino"] = "dino"
-    out_dim: Count = 4096  # prototypes that views are told by, as classes are that nobody named
-    bottleneck_dim: Count = 256  # the width in which prototypes are compared
-    hidden_dim: Count = 2048  # units of each of the projector's layers before that
-    local_crops: Annotated[int, Field(ge=0, le=100)] = 6  # views of a small part, beside two of a large one
-    # The share of an image that a large view shows at least, and a small one at most.
+    out_dim: Count = 4096
+    """The number of prototypes that views are compared by."""
+    bottleneck_dim: Count = 256
+    """The width of the bottleneck in which prototypes are compared."""
+    hidden_dim: Count = 2048
+    """The width of the projection head's hidden layers."""
+    local_crops: Annotated[int, Field(ge=0, le=100)] = 6
+    """The number of local crops of each image, beside two global ones."""
     global_crop_scale: Annotated[float, Field(gt=0.0, le=1.0)] = 0.4
-    teacher_temp: Temperature = 0.04  # temperature of what the teacher says
-    student_temp: Temperature = 0.1  # of what the student says
-    teacher_momentum: Share = 0.996  # of the teacher's weights, kept at a step; it rises to 1
-    center_momentum: Share = 0.9  # of the mean of what the teacher said, kept at a step
-    koleo_weight: Annotated[float, Field(ge=0.0)] = 0.1  # the weight of keeping images apart, lest all become one
+    """The share of the image above which crops are global, and below which they are local."""
+    teacher_temp: Temperature = 0.04
+    """The temperature of the teacher's softmax."""
+    student_temp: Temperature = 0.1
+    """The temperature of the student's softmax."""
+    teacher_momentum: Share = 0.996
+    """The share of the teacher's weights that is kept at each step; it rises to 1."""
+    center_momentum: Share = 0.9
+    """The share of the centre (the mean of the teacher's outputs) that is kept at each step."""
+    koleo_weight: Annotated[float, Field(ge=0.0)] = 0.1
+    """The weight of the KoLeo loss, which keeps images apart."""
 
 
 def as_vit_spec(spec: DINOSpec) -> ViTSpec:

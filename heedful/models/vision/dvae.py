@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
 from heedful.models.cases import Pictures
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ImageSpec, standard
 
@@ -23,9 +23,13 @@ class DVAESpec(ImageSpec):
 
     family: Literal["dvae"] = "dvae"
     width: Count = 128
+    """The width of the convolutions."""
     vocab: Count = 512
-    patch: Count = 4  # pixels along the side of what becomes a token: a power of two
-    temperature: Annotated[float, Field(gt=0.0)] = 1.0  # of the draws while it learns
+    """The number of visual tokens."""
+    patch: Count = 4
+    """The side of the square that becomes one token, in pixels: a power of two."""
+    temperature: Annotated[float, Field(gt=0.0)] = 1.0
+    """The temperature of the Gumbel-softmax draws in training."""
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:
@@ -43,7 +47,7 @@ def steps(spec: DVAESpec) -> int:
     return spec.patch.bit_length() - 1
 
 
-class DVAE(nn.Module):
+class DVAE(Model):
     """Tells each patch by a token, and draws an image of tokens."""
 
     def __init__(self, spec: DVAESpec) -> None:

@@ -27,11 +27,17 @@ class ImageSpec(Spec):
 
     use = "images"
     channels: Count
-    high: Count = 224  # pixels of the images it learns from; it may read others too
+    """The number of colour channels; filled in from the data."""
+    high: Count = 224
+    """The height of training images in pixels; filled in from the data."""
     wide: Count = 224
-    mean: list[float] | None = None  # of the pixels of each channel, which are told from 0 to 1
+    """The width of training images in pixels; filled in from the data."""
+    mean: list[float] | None = None
+    """The mean of each channel, with values from 0 to 1; measured on the training images."""
     deviation: list[float] | None = None
-    processor: str | None = None  # how a folder from elsewhere says that pictures come to their shape
+    """The standard deviation of each channel; measured on the training images."""
+    processor: str | None = None
+    """How a model from elsewhere resizes and crops images: `transformers(...)` or `timm(...)`."""
 
     @model_validator(mode="after")
     def _each_channel_has_a_scale(self) -> Self:
@@ -50,8 +56,10 @@ class ImageSpec(Spec):
 class ClassifierSpec(ImageSpec):
     """What image classifiers share: among how many classes they choose."""
 
-    classes: Count | None = None  # where not given, what was pooled is the answer
-    labels: list[str] | None = None  # their names
+    classes: Count | None = None
+    """The number of classes, filled in from the data; without it the pooled vector is the answer."""
+    labels: list[str] | None = None
+    """The names of the classes; filled in from the data."""
 
     @model_validator(mode="after")
     def _each_class_has_a_name(self) -> Self:

@@ -8,7 +8,7 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.models.cases import Pictures
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.vision.image_spec import ClassifierSpec, standard
 
 
@@ -32,7 +32,7 @@ def side_left(side: int) -> int:
     return (side // 2 - 4) // 2
 
 
-class LeNet(nn.Module):
+class LeNet(Model):
     """Reads a small image and says of which class it is."""
 
     def __init__(self, spec: LeNetSpec) -> None:

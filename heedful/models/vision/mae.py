@@ -14,7 +14,7 @@ from heedful.inputs import Images, SineGrid
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
 from heedful.models.cases import HiddenPictures
-from heedful.models.family import Family
+from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Stacked
 from heedful.models.vision.image_spec import standard
 from heedful.models.vision.vit import PatchSpec, position, stem
@@ -27,11 +27,16 @@ class MAESpec(PatchSpec, Stacked):
 
     family: Literal["mae"] = "mae"
     position: str = "sine"
-    leading: Annotated[int, Field(ge=0)] = 1  # learned tokens before the patches
-    mask_ratio: Hidden = 0.75  # the share of patches that the encoder does not see
+    leading: Annotated[int, Field(ge=0)] = 1
+    """The number of learned tokens before the patches, such as a class token."""
+    mask_ratio: Hidden = 0.75
+    """The share of patches that the encoder does not see."""
     decoder_width: Count = 512
+    """The width of the decoder."""
     decoder_depth: Count = 8
+    """The number of the decoder's blocks."""
     decoder_heads: Count = 16
+    """The decoder's number of heads."""
 
     @property
     def first(self) -> int:
@@ -50,7 +55,7 @@ def decoder(spec: MAESpec) -> Blueprint:
     return replace(spec.blueprint, depth=depth, width=width, heads=heads, hidden=4 * width)
 
 
-class MAE(nn.Module):
+class MAE(Model):
     """Sees a few patches of an image, and says what the pixels of all of them are."""
 
     def __init__(self, spec: MAESpec) -> None:

@@ -28,9 +28,13 @@ class ResNetSpec(ClassifierSpec):
     }
     family: Literal["resnet"] = "resnet"
     width: Count = 64
-    depths: Stages = DEPTHS  # blocks of each stage
+    """The number of channels of the first stage; each stage doubles it."""
+    depths: Stages = DEPTHS
+    """The number of blocks in each stage."""
     block: Literal["basic", "bottleneck"] = "basic"
-    stem: Literal["large", "small"] = "large"  # large halves the image twice at first; small keeps its size
+    """The kind of residual block: `basic` (two convolutions) or `bottleneck` (three)."""
+    stem: Literal["large", "small"] = "large"
+    """The first layers: `large` halves the image twice; `small` keeps its size, for small images."""
 
     @model_validator(mode="after")
     def _parts_can_be_made(self) -> Self:

@@ -36,11 +36,17 @@ class SwinSpec(ClassifierSpec, Attends):
     }
     family: Literal["swin"] = "swin"
     patch: Count = 4
-    depths: Stages = DEPTHS  # layers of each stage
-    window: Count = 7  # cells along the side of a window
-    mlp_ratio: Annotated[float, Field(gt=0.0)] = 4.0  # of the feed-forward: how many times a stage's width
-    merge_norm: str | None = None  # of patches and of merges, which may be another than that of blocks
-    project_bias: bool = True  # whether queries, keys and values have one each
+    """The side of a patch in pixels."""
+    depths: Stages = DEPTHS
+    """The number of blocks in each stage."""
+    window: Count = 7
+    """The side of an attention window, in patches."""
+    mlp_ratio: Annotated[float, Field(gt=0.0)] = 4.0
+    """The width of the feed-forward layer, as a multiple of the stage's width."""
+    merge_norm: str | None = None
+    """The norm of patch embedding and patch merging; that of the blocks if unset."""
+    project_bias: bool = True
+    """Whether the projections of queries, keys and values have a bias."""
     feedforward: str = "gelu"
 
     @model_validator(mode="after")

@@ -35,8 +35,10 @@ class PatchSpec(ImageSpec, Deep):
     sizes: ClassVar[dict[str, dict[str, int]]] = SIZES | {
         f"{name}/{patch}": numbers | {"patch": patch} for name, numbers in SIZES.items() for patch in (14, 16, 32)
     }
-    patch: Count = 16  # pixels along the side of a patch
-    stem: str = "convolution"  # how patches are made: convolution, matrix, overlapping, resnet
+    patch: Count = 16
+    """The side of a patch in pixels."""
+    stem: str = "convolution"
+    """How patches become vectors: `convolution`, `matrix`, `overlapping` or `resnet` (the hybrid)."""
     position: str = "learned"  # learned, sine (2-D), rotary, rotary_2d, none
     feedforward: str = "gelu"
 
@@ -61,8 +63,10 @@ class PatchSpec(ImageSpec, Deep):
 class PooledSpec(PatchSpec, Projects):
     """What vision transformers share that leave open how tokens are pooled, and how many of them are learned."""
 
-    pool: str = "first"  # first (the class token), mean, both or attention
-    leading: Annotated[int, Field(ge=0)] | None = None  # learned tokens before the patches; 1 for the class token
+    pool: str = "first"
+    """How patches become one answer: `first` (the class token), `mean`, `both` or `attention`."""
+    leading: Annotated[int, Field(ge=0)] | None = None
+    """The number of learned tokens before the patches; if unset, 1 where there is a class token."""
 
     @property
     def first(self) -> int:
@@ -85,7 +89,8 @@ class ViTSpec(PooledSpec, ClassifierSpec, Stacked):
     """Numbers and words of a vision transformer. `tiny/16` is a size with the side of its patches."""
 
     family: Literal["vit"] = "vit"
-    distilled: bool = False  # whether the second token answers too, as a teacher taught it (Touvron et al., 2021)
+    distilled: bool = False
+    """Whether the model has a distillation token, which learns from a teacher (DeiT; Touvron et al., 2021)."""
 
     @property
     def taught(self) -> bool:

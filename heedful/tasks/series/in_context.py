@@ -23,6 +23,8 @@ from heedful.results import Number
 from heedful.tasks.task import Task
 from heedful.views.finding import Finding
 
+ERRORS = "The squared error of an answer by how many examples stand before it; least squares is what could be reached."
+
 
 @dataclass(frozen=True)
 class PromptCollate(Collate[MapsLearned]):
@@ -78,7 +80,8 @@ def by_examples(model: nn.Module, samples: Sequence[Prompt], results: Any, learn
     )
     at = min(learned.dimensions, learned.examples - 1)  # so many examples tell a map of so many dimensions
     cards = ((name, f"{one[at]:.3f}", f"squared error; examples before it: {at}") for name, one in found.items())
-    return Finding(Figures("What examples are worth", tuple(cards)), "", "mean", (Curves("Error by examples", curves),))
+    shown = Curves("Error by examples", curves, ERRORS)
+    return Finding(Figures("What examples are worth", tuple(cards)), "", "mean", (shown,))
 
 
 TASK = Task(

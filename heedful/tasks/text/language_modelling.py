@@ -36,7 +36,8 @@ LOOKED = 24  # tokens of a text that is looked into, and at most as many that ar
 class Keys(Cropped, Noisy):
     """The keys of texts that a decoder learns to go on with."""
 
-    apart: bool = True  # texts that stand in one row see nothing of one another
+    apart: bool = True
+    """Whether texts that are packed into one row are hidden from one another."""
 
 
 def fit(splits: Splits[Text], reader: Any, seed: int) -> CropLearned:

@@ -37,7 +37,8 @@ SHOWN = 40  # tokens of a sample that is shown
 class Keys(Cropped, Noisy):
     """The keys of texts in which tokens are hidden."""
 
-    whole_words: bool = False  # are hidden as one, where tokens are parts of them
+    whole_words: bool = False
+    """Whether all tokens of a word are masked together."""
 
 
 @dataclass(frozen=True)

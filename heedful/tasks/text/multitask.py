@@ -16,6 +16,7 @@ from heedful.data.formats.labelled_text import TASK as TASK_COLUMN
 from heedful.data.splits import Splits
 from heedful.errors import Refusal
 from heedful.metrics.accuracy_by_task import AccuracyByTask
+from heedful.models.numerics import exact
 from heedful.objectives.text_answers import TaskAnswers
 from heedful.pipelines.pipeline import Columns, text_columns
 from heedful.pipelines.text_classes import TextClassification, as_learned
@@ -115,7 +116,7 @@ class ClassOfTask(TextClassification[ClassesOfTasks]):
         return as_learned(read, learned)
 
     def scores(self, given: Tensor, joined: Sequence[Joined], learned: ClassesOfTasks) -> Tensor:
-        return learned.among(given.double(), torch.tensor([one.task for one in joined]))
+        return learned.among(exact(given), torch.tensor([one.task for one in joined]))
 
 
 COLLATE = TaskCollate()

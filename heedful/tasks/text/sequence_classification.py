@@ -29,7 +29,7 @@ from heedful.models.numerics import device_of
 from heedful.models.specs import BEGIN, UNKNOWN
 from heedful.objectives.classification import Classification
 from heedful.pipelines.classification_pipeline import Classes, Classifying
-from heedful.pipelines.pipeline import nonempty, unheard
+from heedful.pipelines.pipeline import can_be_looked_into, nonempty, unheard
 from heedful.tasks.task import Task
 from heedful.views.labelled_samples import LabelledSamples
 
@@ -141,6 +141,7 @@ class SequencePipeline(Classifying[SequenceLearned]):
 
     @torch.no_grad()
     def look(self, model: nn.Module, given: Any, learned: SequenceLearned) -> Example:
+        can_be_looked_into(model)
         line = self.accepts(given, learned)
         answer = self.results(model, [line], learned, unheard)[0].name
         tokens = stack([FIRST + line.places.astype(np.int64)], first=(BEGIN,)).to(device_of(model))

@@ -30,7 +30,7 @@ COLLATE = TranslationCollate()
 def scored_reader(reader: type[Reader]) -> type[Reader]:
     """The reader of translations, which are scored by BLEU too."""
     bases: Any = (Scored, reader)
-    made: type[Reader] = create_model(reader.__name__, __base__=bases)
+    made: type[Reader] = create_model(reader.__name__, __base__=bases, __doc__=reader.__doc__)
     return made
 
 

@@ -22,8 +22,10 @@ from heedful.tasks.text.cropping import CropCollate, CropLearned
 class Negatives(BaseModel):
     """The keys of which words are told from one another."""
 
-    negatives: int = Field(5, ge=1, le=100)  # words by chance, for each word
-    frequent: Share = 0.001  # of all words: more frequent ones are left out now and then; 0: none
+    negatives: int = Field(5, ge=1, le=100)
+    """The number of random words that each true neighbour is told from (negative sampling)."""
+    frequent: Share = 0.001
+    """The subsampling threshold: words with a larger share of the text are skipped at random; 0 for none."""
 
 
 class Neighbourhood(Negatives, Neighbourly):

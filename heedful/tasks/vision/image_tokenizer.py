@@ -27,6 +27,7 @@ from heedful.tasks.task import Task
 from heedful.tasks.vision.image_batches import READERS, ImageCollate
 from heedful.views.finding import Finding
 
+NOTE = "Beside each image what the decoder draws of its tokens alone; a skill of 1 would be the image itself."
 SIDE_BY_SIDE = 8  # images of a report
 TOLD = 16  # tokens of an image in a table
 
@@ -84,7 +85,7 @@ def side_by_side(
     skills = [f"drawn, skill {skill_of([pair]):.2f}" for pair in drawing_errors(model, some, learned, unheard)]
     each = [pair for at, one in enumerate(some) for pair in (("image", one.pixels), (skills[at], pixels[at]))]
     pictures = tuple((words, as_hwc(one)) for words, one in each)
-    shown = Pictures("Images, and what is drawn of their tokens", pictures, along=8)
+    shown = Pictures("Images, and what is drawn of their tokens", pictures, NOTE, along=8)
     counts = torch.tensor([one.tokens for one in results]).flatten().bincount(minlength=model.spec.vocab).float()
     shares = counts / counts.sum()
     many = math.exp(-float((shares * shares.clamp(min=1e-12).log()).sum()))

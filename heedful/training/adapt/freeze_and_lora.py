@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize
 from heedful.blocks import Block, CrossBlock
 from heedful.errors import Refusal
 from heedful.models.ensemble import alone, in_member
-from heedful.training.spec.run_spec import Lora, TrainingSpec
+from heedful.training.spec.training_spec import Lora, TrainingSpec
 
 OUTPUTS = ("outputs", "distilled")  # what answers, and begins anew: it learns whatever else does not
 

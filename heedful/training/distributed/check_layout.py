@@ -9,7 +9,8 @@ from heedful.errors import Refusal
 from heedful.looking import attends
 from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
 from heedful.training.distributed.sharding import is_distributed, kind_of
-from heedful.training.spec.run_spec import RunSpec, TrainingSpec
+from heedful.training.spec.run_spec import RunSpec
+from heedful.training.spec.training_spec import TrainingSpec
 
 
 def check(model: nn.Module, run: RunSpec) -> None:

@@ -161,8 +161,10 @@ def attempt() -> int:
 
 def own_device(place: torch.device) -> torch.device:
     """The device of this process, of the kind that was asked for."""
-    if place.type != "cuda" or not is_launched():
+    if place.type == "cpu" or not is_launched():
         return place
+    if place.type == "mps" or place.index is not None:
+        raise Refusal(f"each of several processes has a GPU of its own, and not {place}; use --device cuda or cpu")
     local, count = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
     if local >= count:
         raise Refusal(

@@ -17,7 +17,7 @@ from heedful.engines.training_engines import Learning
 from heedful.formats.weights import restore, state
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharded_tensors import together
-from heedful.training.spec.run_spec import Parallel, TrainingSpec
+from heedful.training.spec.training_spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
 

@@ -29,7 +29,12 @@ def begun_spec(path: Path) -> RunSpec:
         return validate_spec(values, str(path))
     values["task"] = FORMER.get(values["task"], values["task"])
     known = reader_of(values["task"], values["data"]).model_fields
-    data = {key: value for key, value in values["data"].items() if key in known or key not in DATA}
+    one_class = "samples" in values["data"] and "samples" not in known  # whose held_out was of sets made here
+    data = {
+        key: value
+        for key, value in values["data"].items()
+        if (key in known or key not in DATA) and not (one_class and key == "held_out")
+    }
     training, objective = numbers_moved(values)
     values = values | {"data": data} | ({"training": training, "objective": objective} if training else {})
     model = values.get("model")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +25,7 @@ SPLITS = ("train", "valid", "test")
 FILES = tuple(f"data.{split}" for split in SPLITS)
 FIRST = ("start", *FILES)  # keys that put others aside
 PUBLIC = ("languages", "form", "bleu", "channels", "pixels")  # what a recipe says of its own set, and not of another
+OWN = ("held_out",)  # the same, and not of a user's own
 KEPT = ("dropout", "output")  # of what a recipe says of its model, where `start` says the rest
 SIZED = ("width", "depth", "heads", "hidden")  # what a named size says
 
@@ -86,7 +87,7 @@ def whole(values: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def sets(recipe: str) -> list[str]:
-    """The known sets of which a recipe has a version of its own, beside its toy."""
+    """The known sets of which a recipe has a version, beside its toy."""
     return list(values(recipe).get("sets", {}))
 
 
@@ -161,15 +162,14 @@ def data_name(data: Any) -> Any:
 
 def put(base: dict[str, Any], key: str, value: Any) -> None:
     """Sets a dotted key; a set named as a whole, such as `data=pairs.tsv`, replaces what the recipe said of it."""
-    *path, last = key.split(".")
-    place = place_of(base, key, path)
+    place, (*path, last) = place_of(base, key), key.split(".")
     if key == "data" and not isinstance(value, dict):
         old = base["data"] if isinstance(base.get("data"), dict) else {}
-        known = reader_of(base["task"], str(value)).model_fields
-        value = {k: old[k] for k in old if k in known and k not in (*SPLITS, *PUBLIC)} | {"name": str(value)}
+        kind = reader_of(base["task"], str(value))
+        kept = kind.model_fields.keys() - {*SPLITS, *PUBLIC, *(OWN if "train" in kind.model_fields else ())}
+        value = {k: old[k] for k in old if k in kept} | {"name": str(value)}
     if key.startswith(FILES) and base["data"].get("name") != "files":
-        known = reader_of(base["task"], {}).model_fields
-        for lost in [k for k in base["data"] if k not in known or k in PUBLIC]:
+        for lost in base["data"].keys() - (reader_of(base["task"], {}).model_fields.keys() - {*PUBLIC, *OWN}):
             del base["data"][lost]
         base["data"]["name"] = "files"
     if key == "start" and task_of(base["task"]).inherits:
@@ -181,9 +181,9 @@ def put(base: dict[str, Any], key: str, value: Any) -> None:
     place[last] = value
 
 
-def place_of(base: dict[str, Any], key: str, path: Sequence[str]) -> dict[str, Any]:
+def place_of(base: dict[str, Any], key: str) -> dict[str, Any]:
     """The values in which the last part of a dotted key stands; they are made where they are not there."""
-    place = base
+    place, path = base, key.split(".")[:-1]
     for at, part in enumerate(path):
         inner = place.get(part)
         if not isinstance(inner, dict):
@@ -199,7 +199,7 @@ def start_from(base: dict[str, Any], start: str) -> None:
     if start and ":" not in start and not Path(start).is_dir():  # recipe:NAME and hub:NAME are no folders
         fault = "is a file" if Path(start).exists() else "does not exist"
         raise Refusal(f"{start} {fault}; name a run folder or the model/ in it")
-    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and decodes(start))]
+    kept = [name for name in KEPT if name in base["model"] and not (name == "output" and asks_its_own_way(start))]
     base["model"] = {name: base["model"][name] for name in kept}
     base["data"] = base["data"] if isinstance(base["data"], dict) else {"name": base["data"]}
     base["data"] |= {"tokenizer": start}
@@ -219,13 +219,13 @@ def of_family(keys: Mapping[str, Any], family: str, part: bool) -> dict[str, Any
     return {name: value for name, value in keys.items() if name in known}
 
 
-def decodes(folder: str) -> bool:
-    """Whether a folder holds what decodes, to which a recipe's output means nothing: its last token has read all."""
+def asks_its_own_way(folder: str) -> bool:
+    """Whether a recipe's output is not for a folder: what decodes reads to its end, a public layout has its own."""
     try:
         from heedful.formats import native
 
         spec = native.load(folder, check=False).spec
-        return isinstance(spec, Spec) and spec.decodes
+        return isinstance(spec, Spec) and (spec.decodes or native.is_public(native.model_folder(folder)))
     except Refusal:  # which is told when the run begins
         return False
 

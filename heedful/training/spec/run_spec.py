@@ -20,86 +20,14 @@ from heedful.safe.opening import content
 from heedful.safe.plain_data import yaml_of
 from heedful.tasks import task_of
 from heedful.tasks.task import Task
+from heedful.training.spec.training_spec import TrainingSpec
 
 RECIPE = "recipe:"  # begins the name of what is trained first, with changes: "recipe:resnet training.steps=500"
 LIKE = "start"  # as model.family: the model is as the one that it begins with
-MOST = 1_000_000_000  # steps, samples or tokens: decades of them
-Count = Annotated[int, Field(ge=1, le=MOST)]
-Whole = Annotated[int, Field(ge=0, le=MOST)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
-Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-BETAS = [0.9, 0.98]
 
 MOVED = (*(one.name for one in fields(HeadTerms)), "smoothing", "consistency", "guidance")  # from training
 LARGEST = 1 << 16  # bytes of a YAML file; the longest here has two thousand
-
-Parallel = Literal["auto", "none", "ddp", "fsdp"]
-
-
-class Lora(BaseModel):
-    """Of which rank and where small products learn in the place of whole matrices (Hu et al., 2022)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    rank: Count = 8
-    alpha: Positive = 16.0  # over the rank: by how much they count
-    parts: Annotated[list[str], Field(min_length=1)] = ["project"]  # of blocks: project, join, attention, feedforward
-
-
-class TrainingSpec(BaseModel):
-    """How long and how fast a model learns."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    steps: Count = 2000
-    batch: Count = 64  # samples a step, over all micro-batches
-    tokens: Whole = 0  # where given, a step takes so many tokens of its longest side, padding counted, not `batch`
-    accumulate: Count = 1  # micro-batches a step
-    rate: Positive = 1e-3  # the highest learning rate
-    schedule: Literal["cosine", "inverse_root", "constant", "stable_decay"] = "cosine"
-    warmup: Whole = 100  # steps in which the rate rises
-    decay: Share = 0.2  # the share of the steps in which stable_decay falls
-    optimiser: Literal["adamw", "sgd", "adafactor", "muon"] = "adamw"
-    momentum: Share | None = None  # of sgd, 0.9 where not given, and of muon, 0.95
-    weight_decay: NotNegative = 0.01  # of matrices; norms and biases do not decay
-    betas: Annotated[list[Share], Field(min_length=2, max_length=2)] = BETAS  # of adamw
-    clip: NotNegative = 1.0  # the longest gradient; 0: any
-    freeze: list[str] = []  # paths in the model whose weights stay as they are: inputs, encoder.blocks.0, ...
-    lora: Lora | None = None  # learns by small products in chosen parts, and the outputs; merged when it is written
-    layer_decay: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0  # the rate of a block, as a share of that above it
-    average_last: Whole = 0  # checkpoints whose mean is tried at the end (Vaswani et al., 2017); 0: none
-    average: Share = 0.0  # how much of the moving average of weights is kept at a step; 0: none is made
-    dtype: Literal["auto", "float32", "tf32", "bfloat16", "float16", "float64"] = "auto"  # bfloat16 on a GPU or float32
-    compile: bool = False
-    graphs: bool = False  # on a GPU: each shape of batch is one CUDA graph, which pays where models are small
-    parallel: Parallel = "auto"  # over torchrun's processes; auto: ddp if there are some
-    recompute: bool = False  # blocks keep only their inputs, and work the rest out again: less memory, more time
-    threads: Annotated[int, Field(ge=0, le=256)] = 0  # of the CPU; 0: as many as there are cores
-    evaluate_every: Count = 250  # steps
-    patience: Whole = 0  # evaluations without a better score before it stops; 0: never
-    enough: Annotated[float, Field(allow_inf_nan=False)] | None = None  # stops when the score is this good
-    log_every: Count = 50  # steps
-    save_every: Count = 500  # steps
-    keep: Count = 2  # checkpoints
-    profile: bool = False  # says where the time of a step goes, and writes a trace of a few
-
-    @model_validator(mode="after")
-    def _enough_checkpoints_are_kept(self) -> TrainingSpec:
-        if self.average_last > self.keep:
-            last = self.average_last
-            raise ValueError(f"training.average_last={last} needs as many checkpoints; set training.keep={last}")
-        return self
-
-    @model_validator(mode="after")
-    def _the_optimiser_knows_what_it_is_told(self) -> TrainingSpec:
-        name = self.optimiser
-        if self.momentum is not None and name not in ("sgd", "muon"):
-            raise ValueError(f"training.momentum is for sgd and muon, not {name}; leave it out")
-        if self.betas != BETAS and name not in ("adamw", "muon"):
-            raise ValueError(f"training.betas are for adamw, not {name}; leave them out")
-        return self
 
 
 class Expected(BaseModel):
@@ -107,8 +35,15 @@ class Expected(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     score: dict[str, float]
+    """The scores by name."""
     seconds: float
+    """The duration in seconds."""
     where: str
+    """The hardware it was measured on."""
+    seeds: dict[str, list[float]] = {}
+    """The scores with seeds 2, 3 and so on."""
+    note: str = ""
+    """What else belongs to the figure: what others reach, and what is included in the time."""
 
 
 class RunSpec(BaseModel):
@@ -117,22 +52,35 @@ class RunSpec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     about: str = ""
+    """What the recipe does, in a line."""
     task: str
+    """The task, such as `classify` or `translation`."""
     data: Any
+    """The data: a name or a path, or keys of its own; see the readers."""
     model: dict[str, Any]
+    """The model: its family and that family's keys."""
     training: TrainingSpec = TrainingSpec()
-    objective: Any = {}  # the numbers of its task's objective, or of one by its name, and of losses on heads
-    metrics: list[str] = []  # whose scores are told beside those of the task's own
+    """How long and how fast the model learns; see training."""
+    objective: Any = {}
+    """The objective's keys: weights of losses, or the name of another objective."""
+    metrics: list[str] = []
+    """Metrics that are reported beside the task's own."""
     decoding: Decoding = Decoding()
-    # A run or model folder whose weights it begins with, where they fit; or recipe:NAME, trained first; or a folder for
-    # each part of the model that has a family of its own, all of whose weights that part takes over.
+    """How answers are searched for; see decoding."""
     start: str | dict[str, str] = ""
-    compare: list[Literal["scratch", "probe"]] = []  # the same without its start, or its outputs alone learning
-    teacher: str = ""  # the folder of a run whose model teaches this one, on the very images; or recipe:NAME
+    """What the weights start from: a run, a model folder or `recipe:NAME`, trained first; or one for each part."""
+    compare: list[Literal["scratch", "probe"]] = []
+    """Comparisons that are trained too: `scratch` (no start) and `probe` (only the output layer learns)."""
+    teacher: str = ""
+    """A run whose model teaches this one by distillation, or `recipe:NAME`, which is trained first."""
+    export: list[Literal["hf", "onnx"]] = []
+    """Layouts in which the model is also written, beside `model/`."""
     seed: Seed = 1
+    """The seed of weights, order of samples, dropout and all else that is random."""
     expected: Expected | None = None
+    """The score and the time that were measured for the recipe."""
 
-    @field_validator("compare", mode="before")
+    @field_validator("compare", "export", mode="before")
     @classmethod
     def _one_will_do(cls, given: Any) -> Any:
         return ([given] if given else []) if isinstance(given, str) else given

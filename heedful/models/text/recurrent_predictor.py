@@ -1,0 +1,54 @@
+"""The recurrent predictor: reads a sequence to its end, and its last state says of which class that is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from heedful.blocks.block import Dropout
+from heedful.models.cases import Predictions
+from heedful.models.family import Family
+from heedful.models.specs import PAD, Count
+from heedful.models.text.recurrent_encoder import ReadsSource, SourceReader
+
+
+class RecurrentPredictorSpec(ReadsSource):
+    """Numbers and words of a recurrent predictor."""
+
+    family: Literal["recurrent_predictor"] = "recurrent_predictor"
+    both_ways: bool = False
+    classes: Count
+
+
+class RecurrentPredictor(nn.Module):
+    """Recurrent classifier (Elman, 1990): all that it knows of a sequence is its state behind the last token."""
+
+    def __init__(self, spec: RecurrentPredictorSpec) -> None:
+        super().__init__()
+        self.spec, self.reader, self.drop = spec, SourceReader(spec), Dropout(spec.dropout)
+        self.outputs = nn.Linear(spec.width, spec.classes)
+
+    def forward(self, tokens: Tensor, lengths: Tensor | None = None) -> Tensor:  # B T -> B K
+        lengths = (tokens != PAD).sum(-1) if lengths is None else lengths
+        _, last = self.reader(tokens, lengths)
+        ways = 1 + self.spec.both_ways
+        return self.outputs(self.drop(last[:, 0, -ways:].flatten(1)))
+
+
+class Sequences(Predictions):
+    """Sequences of tokens of unequal length."""
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        lengths = torch.tensor([9, 4, 1])
+        return torch.randint(1, self.model.spec.vocab, (3, 9)) * (torch.arange(9) < lengths[:, None]), lengths
+
+
+FAMILY = Family(
+    RecurrentPredictorSpec,
+    RecurrentPredictor,
+    {"vocab": 11, "classes": 3, "width": 8},
+    Sequences,
+    tasks=("sequences", "names"),
+)

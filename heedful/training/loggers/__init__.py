@@ -1,0 +1,1 @@
+"""Loggers that a run names, `training.loggers=[csv, wandb]`: one file each."""
