@@ -53,7 +53,7 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
-    """What is made of images of which these dice hide the most."""
+    """The reconstruction of images of which these dice hide the most."""
     model = cast(MAE, model)
     rows, columns = model.inputs.shape(images)
     count = rows * columns

@@ -72,7 +72,7 @@ class Objective(ABC, Generic[Kept]):
         return learned
 
     def inference_model(self, model: nn.Module, learned: Kept) -> nn.Module:
-        """What is left of a model that has learned, to be scored, looked into and written."""
+        """The model to score, look into and write once it has learned."""
         return model
 
 

@@ -82,7 +82,7 @@ class TextCollate(Collate[Kept]):
 
     @abstractmethod
     def judge(self, read: Any, joined: Joined, learned: Kept) -> Any:
-        """What should be answered to a sample."""
+        """The right answer to a sample."""
 
     @abstractmethod
     def answers(self, samples: Sequence[EncodedText]) -> Tensor:

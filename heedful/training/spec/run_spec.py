@@ -1,4 +1,4 @@
-"""What a run is: its task, data, model, training and seed, whole and validated."""
+"""The spec of a run: its task, data, model, training and seed, whole and validated."""
 
 from __future__ import annotations
 
