@@ -98,7 +98,7 @@ class MaskedTokens(Objective[ImageLearned]):
         model = cast(BEiT, model)
         assert model.coder is not None
         if self.teacher is None:
-            raise Refusal("visual tokens are those of a teacher, and there is none; add teacher=recipe:dvae")
+            raise Refusal("visual tokens come from a teacher, and the run has none; add teacher=recipe:dvae")
         model.coder.load_state_dict(self.teacher.state_dict())
 
 

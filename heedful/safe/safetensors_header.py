@@ -76,7 +76,7 @@ def check_entry(name: str, entry: Any, first: int, there: int) -> Entry:
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"tensor {name[:100]!r} is of kind {str(dtype)[:30]!r}, not one of {', '.join(DTYPES)}")
     if not counts(shape) or not counts(offsets) or len(offsets) != 2 or len(shape) > 8:
-        raise ValueError(f"tensor {name[:100]!r} has a shape or a place that is none")
+        raise ValueError(f"tensor {name[:100]!r} has an invalid shape or offset")
     size = math.prod(shape) * DTYPES[dtype].itemsize
     if max(shape, default=0) > there or not offsets[0] + size == offsets[1] <= there:
         raise ValueError(f"tensor {name[:100]!r} does not lie within the file")

@@ -64,10 +64,10 @@ def test_every_recipe_can_be_planned_for_more_processes_than_a_matrix_has_rows(r
     said = dict(memory_estimate.needs(recipes.resolve(recipe, ["data=toy"]), 8))
     assert said.keys() == memory_estimate.LAYOUTS.keys()
     if recipe in ("names", "translate-rnn", "translate-rnn-attention"):  # whose kernels ask how long a sequence is
-        assert all("looks at values, of which a plan has none" in str(need) for need in said.values())
+        assert all("reads values, and a plan has none" in str(need) for need in said.values())
         return
     if recipe == "autoformer":  # which draws a network at every step
-        assert "looks at values, of which a plan has none" in str(said["ddp"])
+        assert "reads values, and a plan has none" in str(said["ddp"])
     else:
         assert isinstance(said["ddp"], Need) and said["ddp"].peak > said["ddp"].weights > 0
     assert all(isinstance(need, Need) or "; " in str(need) for name, need in said.items() if name != "ddp")

@@ -202,9 +202,9 @@ def test_a_recipe_in_a_file_is_trained_from_python_too(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"samples": iter(SETS_HERE)}, "samples are a list_iterator, whose length nobody knows; give a list"),
+        ({"samples": iter(SETS_HERE)}, "samples are a list_iterator, which has no length; give a list"),
         ({"samples": [3] * 50}, "a sample in memory is not as VectorSets gives them"),
-        ({"samples": SETS_HERE, "callbacks": [print]}, "is no callback; give an object of a class made from"),
+        ({"samples": SETS_HERE, "callbacks": [print]}, "is not a callback; give an object of a class made from"),
     ],
 )
 def test_what_cannot_be_learned_from_in_python_is_refused(given, said):

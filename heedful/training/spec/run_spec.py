@@ -89,7 +89,7 @@ class RunSpec(BaseModel):
     def _what_is_compared_has_a_start(self) -> RunSpec:
         if self.compare and not self.start:
             word = self.compare[0]
-            raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
+            raise ValueError(f"compare={word} measures what a start is worth; give start=FOLDER")
         return self
 
     @property
