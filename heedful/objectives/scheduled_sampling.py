@@ -23,7 +23,8 @@ class ScheduledSampling(GuidedTranslation):
     the dice of its step, which are seeded anew at each, and so a run that goes on draws what it would have drawn.
     """
 
-    sampling: Share = 0.25  # of words behind which the model's own is read
+    sampling: Share = 0.25
+    """The share of words after which the model reads a word of its own."""
 
     def losses(self, model: nn.Module, batch: Batch, learned: TranslationLearned) -> dict[str, Loss]:
         if self.sampling and model.training:

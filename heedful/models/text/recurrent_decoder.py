@@ -33,11 +33,13 @@ class RecurrentDecoderSpec(RecurrentSpec):
 
     family: Literal["recurrent_decoder"] = "recurrent_decoder"
     heads: Count = 1
-    mechanism: str = "additive"  # by which it looks at the source: additive, dot, general, any; none: it never does
-    # after: a state looks, and what it sees helps it to speak (Luong et al., 2015); before: the state before a word
-    # looks, and what it sees is read with the word (Bahdanau et al., 2015).
+    """The number of attention heads."""
+    mechanism: str = "additive"
+    """The attention by which it looks at the source: additive, dot, general or any other; none means never."""
     order: Literal["after", "before"] = "after"
-    tied: bool = False  # the output reads the table of the inputs backwards
+    """When it looks: after the state of a word is made (Luong et al., 2015), or before (Bahdanau et al., 2015)."""
+    tied: bool = False
+    """Whether the output shares the embedding table of the inputs."""
 
     @property
     def looks(self) -> bool:

@@ -24,11 +24,17 @@ class RecurrentSpec(Spec):
     """Keys that recurrent families share."""
 
     vocab: Count
+    """The number of tokens that it knows."""
     cell: CellWord = "lstm"
-    width: Count = 128  # of states; where a layer reads both ways, each has a half
-    embedding: Count | None = None  # the width of the vectors of tokens; that of states where not given
+    """The recurrent cell: rnn, gru or lstm."""
+    width: Count = 128
+    """The width of the states; where a layer reads both ways, each way has half of it."""
+    embedding: Count | None = None
+    """The width of the token embeddings; that of the states where it is not given."""
     depth: Count = 1
-    dropout: Share = 0.0  # of the vectors of tokens, between layers and before what is said
+    """The number of layers."""
+    dropout: Share = 0.0
+    """The share dropped of the embeddings, between the layers and before the output."""
 
     @property
     def token_width(self) -> int:
@@ -39,8 +45,10 @@ class RecurrentSpec(Spec):
 class ReadsSource(RecurrentSpec):
     """Keys of recurrent networks that read a source whole."""
 
-    both_ways: bool = True  # whether it is read from both its ends
-    reverse: bool = False  # whether it is read from its end (Sutskever et al., 2014)
+    both_ways: bool = True
+    """Whether the source is read from both its ends (bidirectional)."""
+    reverse: bool = False
+    """Whether the source is read backwards (Sutskever et al., 2014)."""
 
     @property
     def width_each(self) -> int:
@@ -60,7 +68,8 @@ class RecurrentEncoderSpec(ReadsSource):
     """Numbers and words of a recurrent encoder."""
 
     family: Literal["recurrent_encoder"] = "recurrent_encoder"
-    context: Literal["states", "last"] = "states"  # the states behind every word, or the last state of all layers
+    context: Literal["states", "last"] = "states"
+    """The context that a decoder gets: the states behind all words, or the last state of all layers."""
 
 
 class SourceReader(nn.Module):

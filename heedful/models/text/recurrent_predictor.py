@@ -19,7 +19,9 @@ class RecurrentPredictorSpec(ReadsSource):
 
     family: Literal["recurrent_predictor"] = "recurrent_predictor"
     both_ways: bool = False
+    """Whether the source is read from both its ends (bidirectional)."""
     classes: Count
+    """The number of classes."""
 
 
 class RecurrentPredictor(nn.Module):

@@ -11,7 +11,7 @@ import json
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -22,7 +22,9 @@ from pydantic.fields import FieldInfo
 from heedful.data.readers import READERS
 from heedful.decoding.search_spec import Decoding
 from heedful.models import FAMILIES
+from heedful.models.encoder_protocol import Encoder
 from heedful.models.specs import Spec
+from heedful.models.writer import Decoder
 from heedful.objectives import OBJECTIVES
 from heedful.objectives.head_terms import HeadTerms
 from heedful.objectives.objective import numbers_of
@@ -116,8 +118,27 @@ def family_keys(task: Task) -> Iterator[Group]:
     """The keys of each family of models that learns a task."""
     others = [name for name in FAMILIES if task.name in FAMILIES[name].tasks]
     for name in dict.fromkeys((*task.families, *others)):
-        family = FAMILIES[name]
-        yield Group("model", (name,), first_line(family.model), rows(family.spec, "model.", required="from the data"))
+        yield model_keys(name, name, "model.")
+    if task.wants is not None:
+        yield from composite_keys(task)
+
+
+def composite_keys(task: Task) -> Iterator[Group]:
+    """The keys of a model of two parts, and those of each encoder that reads what a task reads, and of each decoder."""
+    from heedful.models.multimodal.composite import is_a
+
+    yield model_keys("composite", "composite", "model.")
+    for part, wanted in (("encoder", Encoder), ("decoder", Decoder)):
+        for name in filter(partial(is_a, wanted), FAMILIES):
+            kind: Any = FAMILIES[name].model
+            if part == "decoder" or kind.reads <= task.reads:
+                yield model_keys(name, f"{part} {name}", f"model.{part}.")
+
+
+def model_keys(family: str, title: str, prefix: str) -> Group:
+    """The keys of a family of models."""
+    found = FAMILIES[family]
+    return Group("model", (title,), first_line(found.model), rows(found.spec, prefix, required="from the data"))
 
 
 def objective_keys(task: Task) -> Iterator[Group]:

@@ -12,7 +12,14 @@ from heedful.training.spec.run_spec import Expected, RunSpec
 
 GOALS = {
     "Translate, summarise and rewrite": ("translation", "summarisation", "pairs"),
-    "Classify and tag text, and answer questions": ("classify", "classify-several", "tag", "answer", "sequences"),
+    "Classify and tag text, and answer questions": (
+        "classify",
+        "classify-several",
+        "tag",
+        "answer",
+        "sequences",
+        "names",
+    ),
     "Write text and chat": ("language-modelling", "chat"),
     "Pretrain on unlabelled text": ("masked-lm", "span-corruption", "infilling", "word2vec", "glove"),
     "Classify images": ("image-classification", "architecture-search"),
