@@ -87,7 +87,7 @@ def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
         ("vit", ["compare=probe"], "compare=probe measures what a start is worth"),
         ("vit", ["model.family=start"], "model.family=start copies the spec of the model that the run begins with"),
         ("vit", ["start=recipe:nobody"], "unknown recipe 'nobody'"),
-        ("vit", ["start=recipe:'"], "names no recipe"),
+        ("vit", ["start=recipe:'"], "does not name a recipe"),
     ],
 )
 def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):
