@@ -11,7 +11,7 @@ RECODED = "iconv -f latin1 -t UTF-8"  # how a text becomes one that can be read,
 
 
 class Refusal(ValueError):
-    """What a user can cause and cure: one sentence that names the cure, shown without a traceback."""
+    """An error that a user can cause and cure: one sentence that names the cure, shown without a traceback."""
 
     status: ClassVar[int] = 2
 

@@ -24,7 +24,7 @@ class Attention(nn.Module):
         return self.join(y)
 
     def across(self, x: Tensor, other: Tensor, here: tuple[Sight, Sight], seen: Sight) -> Tensor:  # B T M
-        """What x takes of another sequence by the same projection, each projected by the sight of where it stands."""
+        """The same attention from x to another sequence; each sequence is projected by its own sight."""
         q = self.project(x, here[0])[0]
         _, k, v = self.project(other, here[1])
         return self.join(self.mechanism(q, k, v, seen))

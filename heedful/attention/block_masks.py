@@ -53,7 +53,7 @@ def block_mask(sight: Sight) -> BlockMask:
 
 
 def score_mod(sight: Sight, bias: Bias) -> Callable[..., Tensor]:
-    """What a bias adds, as flex attention's score_mod."""
+    """Flex attention's score_mod of a bias."""
     place, adds = places(sight), bias.adds
     return lambda score, b, h, i, j: score + adds(b, h, *place(b, i, j)).to(score.dtype)
 

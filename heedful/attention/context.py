@@ -1,4 +1,4 @@
-"""What cross-attention looks at: another sequence's states, and who may see them."""
+"""The context of cross-attention: the states of another sequence, and the mask that says who may see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder keeps between steps, so that a new token costs one row. The decoder owns it; layers are handed it."""
+"""The KV cache: keys and values that a decoder keeps between steps, so that a new token costs one row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Memory:
         return keys[:, :, : self.written], values[:, :, : self.written]
 
     def sum(self, owner: Hashable, shape: tuple[int, ...], like: Tensor) -> Tensor:
-        """What the owner made of all before the new tokens, to be overwritten with what it makes of them too."""
+        """The state that its owner made of all earlier tokens; the owner overwrites it after the new ones."""
         owner = self.turn(owner)
         if owner not in self.sums:
             self.sums[owner] = like.new_zeros(shape)

@@ -1,4 +1,4 @@
-"""What is made once and kept: by a sight for its forward, and beyond it where it follows from numbers alone."""
+"""A cache of lowered masks: a sight keeps them for its forward, and longer where they follow from numbers alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LASTING: dict[Hashable, object] = {}
 
 
 def once(made: dict[Hashable, object], key: Hashable, make: Callable[[], Made]) -> Made:
-    """What `make` gave when first asked for; torch.compile can follow it, and not a cached_property, which locks."""
+    """The value that `make` gave at the first call. torch.compile can trace it, but no cached_property, which locks."""
     if key not in made:
         made[key] = make()
     return made[key]  # type: ignore[return-value]

@@ -201,7 +201,7 @@ class Causal(Mask):
 
 
 class Bias(nn.Module):
-    """What is added to a score. `adds` is the definition; it may hold parameters."""
+    """A bias on attention scores. `adds` is the definition; it may hold parameters."""
 
     heads: int = 1  # how many heads it speaks of; 1: it says the same of all
     batch: int = 1  # and how many sequences

@@ -1,4 +1,4 @@
-"""What a mask is made of, as a key: two masks of one signature show the same."""
+"""The signature of a mask, a key for caches: two masks with one signature show the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def signature(mask: Mask) -> Hashable:
 
 
 def numbers(mask: Mask) -> Mask:
-    """What a mask says by numbers alone, without what it says by tensors, as padding: it shows no less."""
+    """The part of a mask that numbers alone define, without tensors such as padding; it hides no more than the mask."""
     told: Mask = Everything()
     for part in mask.all_of():
         told = told & part if signature(part) is not None else told
@@ -37,6 +37,6 @@ def structure(mask: Mask) -> Hashable:
 
 
 def parts_of(mask: Mask) -> Iterator[Any]:
-    """What a mask is made of, one by one."""
+    """The parts of a mask, one by one."""
     for value in vars(mask).values():
         yield from value if isinstance(value, tuple) else (value,)

@@ -1,4 +1,4 @@
-"""What every mechanism is: weights, the definition, and forward, the fast road to the same sum."""
+"""The base of attention mechanisms: `weights` is the definition, and `forward` the fast way to the same sum."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class Order:
         return reorder(x, self.at, self.back)
 
     def undo(self, x: Tensor) -> Tensor:  # B H T D -> B H T D
-        """What was moved, as it stood."""
+        """The sequence in its former order."""
         return reorder(x, self.back, self.at)
 
 

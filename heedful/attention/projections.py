@@ -127,7 +127,7 @@ class Across(nn.Module):
         self.to_kv = nn.Linear(context or width, sum(self.parts), bias=bias)
 
     def queries(self, x: Tensor, sight: Sight) -> Tensor:
-        """What x asks: B T M -> B H T D."""
+        """The queries of x: B T M -> B H T D."""
         q = split(self.to_q(x), self.heads)
         return q if self.position is None else self.position(q, sight.rows, sight)
 

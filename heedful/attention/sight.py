@@ -97,7 +97,7 @@ class Sight:
 
     @property
     def scores(self) -> Tensor | None:
-        """What the bias adds: B|1 H|1 T S."""
+        """The scores that the bias adds: B|1 H|1 T S."""
         bias = self.bias
         return None if bias is None else once(self._added, "scores", lambda: bias.adds(*self.indices))
 

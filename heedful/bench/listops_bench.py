@@ -70,7 +70,7 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Learned:
-    """What one kind came to: the share of unseen sequences that it gets right, and what that took."""
+    """The result of one kind: its accuracy on unseen sequences, and the time and memory that it took."""
 
     word: str
     data: str
@@ -139,7 +139,7 @@ def seconds_of(text: str) -> float:
 
 
 def learn_kind(word: str, seconds: float, changes: Sequence[str]) -> Learned:
-    """What a kind comes to in so many seconds, or in as many steps as the recipe says."""
+    """The score of a kind of attention after so many seconds, or after as many steps as the recipe says."""
     run = recipes.resolve("listops", [f"model.mechanism={word}", *changes])
     told: dict[str, Any] = {"word": word, "data": run.data.name, "seed": run.seed, "where": name_of(device())}
     told |= {"paper": published_score(part_words.parse(word)[0], run.data), "majority": 0.0}

@@ -106,7 +106,7 @@ def measure(folder: str, contender: str) -> tuple[int, float]:
 
 
 def memory(key: str) -> int:
-    """What the kernel says of this process's memory, in bytes."""
+    """The memory of this process in bytes, as the kernel reports it."""
     told = Path("/proc/self/status").read_text(encoding="utf-8")
     return next(int(line.split()[1]) * 1024 for line in told.splitlines() if line.startswith(f"{key}:"))
 

@@ -19,7 +19,7 @@ def is_installed(package: str) -> bool:
 
 
 def lacking(package: str) -> list[str]:
-    """What is to be installed before a package can take part: itself, and what it does not start without."""
+    """The packages to install before a peer can take part: the peer, and those without which it does not start."""
     return [one for one in (package, *STARTED_BY.get(package, ())) if not is_installed(one)]
 
 

@@ -80,7 +80,9 @@ def measure(task: Any, model: Any, samples: Any) -> tuple[dict[str, Any], dict[s
     scores = metric.scores(found)
     for name, value in scores.items():
         if not math.isfinite(value):
-            raise Failure(f"the score {name} is not a number, for the model's are none; train it at a lower rate")
+            raise Failure(
+                f"the score {name} is not a number, because the model's outputs are not; train it at a lower rate"
+            )
     return scores, metric.details(found)
 
 

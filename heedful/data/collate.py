@@ -98,7 +98,7 @@ class Collate(ABC, Generic[Kept]):
 
     def shortened(self, sample: Any, longest: int, learned: Kept) -> Any:
         """A sample that is cut where it is longer than a model reads."""
-        raise Refusal("data.too_long=cut is nothing that this task knows; use refuse or drop")
+        raise Refusal("data.too_long=cut does not exist for this task; use refuse or drop")
 
     def source_of(self, sample: Any) -> str:
         """Where a sample was read: its longest side's file and line, where it came from a file."""

@@ -12,7 +12,7 @@ Link = tuple[int, int]  # a source word and a target word, both counted from 0
 
 
 class Links(NamedTuple):
-    """What people said of a sentence: links that are sure, and links that are possible, the sure ones among them."""
+    """A word alignment by people: the sure links, and the possible links, which include them."""
 
     sure: frozenset[Link]
     possible: frozenset[Link]

@@ -33,7 +33,7 @@ class Corruption(ABC):
 
     @abstractmethod
     def made_of(self, ids: Whole, gaps: Gaps) -> Corrupted:
-        """What is read of a text and what is written, and which of the tokens that are written were hidden."""
+        """The source and the target of a corrupted text, and which tokens of the target were hidden."""
 
     @property
     @abstractmethod
@@ -132,7 +132,7 @@ class SpanCorruption(Corruption):
 
 
 def between(ids: Whole, gaps: Gaps, marks: Sequence[Whole]) -> Iterator[Whole]:
-    """What stands around gaps, with a mark in the place of each."""
+    """The text around the gaps, with a mark in the place of each."""
     last = 0
     for (start, end), mark in zip(gaps, marks, strict=True):
         yield ids[last:start]

@@ -48,7 +48,7 @@ def search(
     numbers: Sequence[int] | None,
     rules: Rules,
 ) -> list[list[Answer]]:
-    """What `search` finds greedily or by chance, by captured steps: the same dice, and no waiting between tokens."""
+    """Greedy search or sampling by captured steps (CUDA graphs), with the dice of `search`."""
     check(model, batch, decoding, rules)
     context = model.begin(batch)  # which reads nothing yet
     many, device = len(context.prompt), context.prompt.device
@@ -98,5 +98,5 @@ def write(take: Callable[[int], None], step: Step, start: int, limit: list[int],
 
 
 def until(said: list[int], ends: Sequence[int]) -> list[int]:
-    """What was said up to and with the first of the ends."""
+    """The tokens up to the first end token, which is included."""
     return said[: next((at + 1 for at, token in enumerate(said) if token in ends), len(said))]

@@ -72,12 +72,12 @@ class Script:
         return [at for at in self.tokenizer.encode("")[:1] if at in silent]
 
     def asked(self, text: str) -> list[int]:
-        """What a user says, up to where the answer begins."""
+        """The prompt of a user's turn, up to where the answer begins."""
         return [*self.written(self.roles.user), *self.plain(text), *self.written(self.roles.answer)]
 
     @property
     def ends(self) -> tuple[int, ...]:
-        """What ends an answer: a token behind it, or the one with which the user's next turn would begin."""
+        """The end of an answer: a token behind it, or the token that begins the user's next turn."""
         return (self.known[re.findall(NAME, self.roles.end or self.roles.user)[0]],)
 
     def written(self, text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a model wrote, and how likely it holds it to be."""
+"""A generated answer: the tokens that a model wrote, and their log-probability."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class Asked:
         return made
 
     def biased(self, bias: Mapping[int | str, float]) -> dict[int, float]:
-        """What is added to scores by id; a text must be one token."""
+        """The logit bias by token id; a text must be one token."""
         made: dict[int, float] = {}
         for token, added in bias.items():
             ids = self.plain(token) if isinstance(token, str) else [token]

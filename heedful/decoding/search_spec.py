@@ -70,7 +70,7 @@ class Decoding(BaseModel):
 
     @property
     def cuts(self) -> Cuts:
-        """What is done to the chances before a token is drawn."""
+        """The truncation of the chances before a token is drawn."""
         from heedful.decoding.truncation import Cuts
 
         return Cuts(self.temperature, self.top_k, self.top_p, self.min_p)

@@ -78,7 +78,7 @@ class Steps:
         self.written = torch.cat((self.written, tokens[:, None]), 1)
 
     def answers(self, which: Tensor) -> Tensor:
-        """What has been written of these targets."""
+        """The tokens of these targets so far."""
         return self.written[which, self.begun :]
 
     def ended(self) -> Tensor:
@@ -110,7 +110,7 @@ class BranchingSteps(Steps):
         self.open = len(self)  # sources whose targets are being written
 
     def scores(self) -> Tensor:
-        """What the model says of each next token: (B K) V."""
+        """The model's scores of each next token: (B K) V."""
         new = self.written[:, -1].view(self.open, -1)
         return self.model.decode(new, self.context, self.tree).flatten(0, 1)
 

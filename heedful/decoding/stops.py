@@ -21,7 +21,7 @@ class Stops:
         return any(string in text for string in self.strings)
 
     def before(self, text: str) -> str:
-        """What of a text stands before its first stop."""
+        """The part of a text before its first stop."""
         return text[: min((at for string in self.strings if (at := text.find(string)) >= 0), default=len(text))]
 
     def pieces(self, pieces: Iterator[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is done to the chances of the next token before one is drawn: a temperature, and three ways to cut the tail."""
+"""Truncation of the chances of the next token before one is drawn: a temperature, and three ways to cut the tail."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def address(tensor: Tensor | None) -> int | None:
 
 @cache
 def working() -> Any:
-    """What was compiled, where it is there; None where it is not."""
+    """The compiled library, or None where there is none."""
     call = getattr(gemv.load_library(), "by_block", None)
     if call is not None:
         call.argtypes = (*[POINTER] * 5, INTEGER, INTEGER, POINTER, POINTER, ctypes.c_int)

@@ -153,7 +153,7 @@ def cache_folder() -> Path | None:
 
 
 def known_by(compiler: str) -> str:
-    """What must be the same for a compiled library to serve again: the source, torch, the compiler, the processor."""
+    """The key of a compiled library: its source, torch, the compiler and the processor."""
     processor = Path("/proc/cpuinfo")
     about = processor.read_text(encoding="utf-8", errors="replace").split("\n\n")[0] if processor.exists() else ""
     flags = "".join(line for line in about.splitlines() if line.startswith(("flags", "Features", "model")))

@@ -71,7 +71,7 @@ class Packed(Tensor):
 
 
 def product(x: Tensor, weight: Packed, bias: Tensor | None) -> Tensor:
-    """What `linear` gives, by a packed matrix."""
+    """The result of `linear`, by a packed matrix."""
     rows = x.numel() // x.shape[-1]
     if rows == 1 and weight.by_row:
         return weight.by_row(x, bias)

@@ -46,7 +46,7 @@ class Learning:
         return cls(compiled, captured)
 
     def learner(self, model: nn.Module) -> nn.Module:
-        """What learns, by the model's own parameters."""
+        """The module that learns, with the model's own parameters."""
         return static(model) if self.compiled else model
 
     def repeatable(self) -> contextlib.AbstractContextManager[None]:

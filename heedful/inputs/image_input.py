@@ -74,7 +74,7 @@ class Images(nn.Module):
 
 
 class Processor(ABC):
-    """What is done to a picture before a model sees it: it is resized, and its middle is cut out."""
+    """Preprocessing of a picture before a model sees it: it is resized, and its middle is cut out."""
 
     resample: int  # the number of PIL's filter
 

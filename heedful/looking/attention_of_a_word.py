@@ -22,7 +22,7 @@ def gaze(maps: Sequence[Map], word: str, name: str, layer: str | None = None) ->
     there = [(map, rows) for map in maps if (rows := places(map.rows, word))]
     if not there:
         known = " ".join(dict.fromkeys(piece.strip() for map in maps[:1] for piece in map.rows))
-        raise Refusal(f"--word {word} is none of the words that look: {known[:200]}; give one of them")
+        raise Refusal(f"--word {word} is not one of the words that look: {known[:200]}; give one of them")
     if layer is not None:
         there = [one for one in there if one[0].path == layer]
     if not there:

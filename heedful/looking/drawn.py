@@ -50,7 +50,7 @@ def draw(seen: Seen | Example, tokens: Words | None = None, source: Words | None
     def words_of(path: str) -> tuple[Words, Words]:
         _, q, k, _ = seen.asked(path)  # B H T D and B H S D
         if not -len(q) <= item < len(q):
-            raise Refusal(f"item {item} is none of a batch of {len(q)}; choose one from 0 to {len(q) - 1}")
+            raise Refusal(f"item {item} is not in a batch of {len(q)}; choose one from 0 to {len(q) - 1}")
         reads, crosses = path.startswith("encoder"), path.endswith("cross")
         rows = source if reads and source else tokens
         columns = source if (reads or crosses) and source else tokens

@@ -50,11 +50,11 @@ class Map:
 
     @property
     def title(self) -> str:
-        """What stands over it: its path, and the note where there is one."""
+        """The title: its path, and the note where there is one."""
         return f"{self.path}, {self.note}" if self.note else self.path
 
     def named(self, head: int) -> str:
-        """What one of its pictures shows."""
+        """The caption of one of its pictures."""
         return self.whole or f"head {head}"
 
     @property

@@ -24,11 +24,11 @@ class Section(Protocol):
 
     @property
     def title(self) -> str:
-        """What stands over it."""
+        """The title of the section."""
         ...
 
     def html(self) -> str:
-        """What stands under the title."""
+        """The text under the title."""
         ...
 
 

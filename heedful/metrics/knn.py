@@ -45,7 +45,7 @@ class NeighbourAccuracy(Metric[Any]):
 
 
 def vote_of_nearest(vectors: Tensor, labels: Sequence[str], known: Sequence[str]) -> list[Label]:
-    """What the nearest others of each sample are, by their votes, and the share of the votes."""
+    """The class that the nearest neighbours of each sample vote for, and its share of the votes."""
     near, close = neighbours(vectors)
     made = []
     for places, weights in zip(near.tolist(), (close / WARMTH).exp().tolist(), strict=True):

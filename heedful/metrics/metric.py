@@ -124,6 +124,6 @@ def score_text(name: str, value: float, metrics: Sequence[Metric[Any]]) -> str:
 
 
 def meaning(name: str, metrics: Sequence[Metric[Any]]) -> str:
-    """What a score's name does not say; nothing where it says all."""
+    """The meaning of a score, where its name does not say it."""
     found = metric_of(name, metrics)
     return "" if found is None else found.meaning

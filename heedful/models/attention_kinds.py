@@ -90,7 +90,7 @@ class Kind:
     def can_be_drawn(self) -> None:
         """Refuses what works on heads that have looked already."""
         if self.role in UNSEEN:
-            raise Refusal(f"{self.name} changes nobody's weights, and has no picture; leave --out out")
+            raise Refusal(f"{self.name} changes no weights, and has no picture; leave --out out")
 
     def model(self) -> nn.Module:
         """A small model with it, for the words of SENTENCE, as it begins."""

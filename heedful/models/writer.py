@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from torch import Tensor, nn
 
-from heedful.attention import Context, Memory
+from heedful.attention import Context, Everything, Memory
 from heedful.attention.mechanisms import Mechanism
+from heedful.errors import Refusal
 from heedful.inputs import Learned
 from heedful.models.family import Model
 from heedful.models.heads_asked import NEXT, word_asked
@@ -96,6 +97,53 @@ class Writer(Autoregressive):
     def room(self, context: Beginning) -> int:
         """How many tokens it may write behind the prompts; the last of them is never read."""
         return longest(self) - context.prompt.shape[1] + 1
+
+
+class LanguageModel(Writer):
+    """Language model (decoder-only): what a family must be that learns to predict each next token of a text.
+
+    It is called as it is asked to `read`, with tokens and `documents`, and gives the scores of those states.
+    """
+
+    spec: Any  # its numbers, `vocab` among them
+
+    def read(
+        self,
+        tokens: Tensor,
+        memory: Memory | None = None,
+        positions: Tensor | None = None,
+        documents: Tensor | None = None,
+    ) -> Tensor:
+        """The states that scores are made of: B T -> B T M. With a memory, `tokens` are what is new.
+
+        Of texts packed into one row, `documents` (B T) says which each token is of, and none sees another.
+        """
+        raise NotImplementedError
+
+    def states(
+        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        return self.read(tokens, memory, positions)
+
+    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
+        """The prompts to go on with (B P, -1 where there is no token), and nothing else to look at."""
+        prompt = batch["prompt"]
+        nothing = Context(prompt.new_empty(len(prompt), 0, 0), Everything())
+        return Beginning.of(nothing, prompt, (prompt >= 0).sum(-1))
+
+    def room(self, context: Beginning) -> int:
+        """How many tokens it may write behind the prompts, each of which could be read."""
+        return longest(self) - max(context.lengths.tolist(), default=0)
+
+
+def language_model(model: nn.Module) -> LanguageModel:
+    """The model itself as a language model; another kind is refused. torch wraps one that it has compiled."""
+    if not isinstance(getattr(model, "_orig_mod", model), LanguageModel):
+        raise Refusal(
+            f"{type(model).__name__} is no language model; derive it from heedful.models.writer.LanguageModel "
+            "and give it `read(tokens, memory, positions, documents)`"
+        )
+    return cast(LanguageModel, model)
 
 
 def teacher_forced(model: nn.Module, batch: Mapping[str, Tensor]) -> Tensor:

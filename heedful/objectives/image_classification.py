@@ -67,7 +67,7 @@ def of_each(losses: Tensor, weight: float = 1.0) -> Loss:
 
 
 def judge_scores(logits: Tensor, batch: Batch, share: Tensor | None, smoothing: float) -> Tensor:
-    """What scores (B K) say against the answers, each as much as its share of the image where two are mixed: B."""
+    """The cross-entropy of scores (B K); of two mixed images each answer counts by its share: B."""
     losses = cross_entropy(logits, batch["answer"], reduction="none", label_smoothing=smoothing)
     if share is None:
         return losses

@@ -53,7 +53,7 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(model: nn.Module, images: Tensor, dice: Tensor) -> Rebuilt:
-    """What is made of images of which these dice hide the most."""
+    """The reconstruction of images of which these dice hide the most."""
     model = cast(MAE, model)
     rows, columns = model.inputs.shape(images)
     count = rows * columns
@@ -98,7 +98,7 @@ class MaskedTokens(Objective[ImageLearned]):
         model = cast(BEiT, model)
         assert model.coder is not None
         if self.teacher is None:
-            raise Refusal("visual tokens are those of a teacher, and there is none; add teacher=recipe:dvae")
+            raise Refusal("visual tokens come from a teacher, and the run has none; add teacher=recipe:dvae")
         model.coder.load_state_dict(self.teacher.state_dict())
 
 

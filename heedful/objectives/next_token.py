@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from heedful.data.collate import Batch
 from heedful.data.sample_dice import draw
 from heedful.models.specs import PAD, UNKNOWN
+from heedful.models.writer import language_model
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.objectives.objective import Loss, Objective, Share
 from heedful.objectives.r_drop import RDrop
@@ -32,6 +33,10 @@ class Written(Objective[Any]):
 @dataclass(frozen=True)
 class NextToken(Written, RDrop):
     """Language modelling; where data have noise, so many tokens that are read are unknown (Xie et al., 2017)."""
+
+    def on_train_begin(self, model: nn.Module, learned: Any) -> None:
+        language_model(model)
+        super().on_train_begin(model, learned)
 
     def losses(self, model: nn.Module, batch: Batch, learned: Any) -> dict[str, Loss]:
         answer = batch["answer"].flatten()

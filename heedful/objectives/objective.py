@@ -57,7 +57,7 @@ class Objective(ABC, Generic[Kept]):
 
     def taught_by(self, teacher: nn.Module, task: str, taught: Any, learned: Kept, spec: Any) -> Self:
         """The objective with a trained model that teaches; refuses one from which nothing can be learned."""
-        raise Refusal("teacher is nothing that this task knows; leave it out")
+        raise Refusal("this task has no use for a teacher; leave teacher out")
 
     def on_train_begin(self, model: nn.Module, learned: Kept) -> None:
         """Tells a fresh model what it should know of the data beforehand."""
@@ -72,7 +72,7 @@ class Objective(ABC, Generic[Kept]):
         return learned
 
     def inference_model(self, model: nn.Module, learned: Kept) -> nn.Module:
-        """What is left of a model that has learned, to be scored, looked into and written."""
+        """The model to score, look into and write once it has learned."""
         return model
 
 

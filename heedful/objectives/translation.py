@@ -47,7 +47,7 @@ class GuidedTranslation(TeacherForcing):
 
     def on_train_begin(self, model: nn.Module, learned: TranslationLearned) -> None:
         if self.guidance and not looks_across(model):
-            raise Refusal("objective.guidance teaches attention and the model has none; leave it out")
+            raise Refusal("objective.guidance needs a model with attention, and this one has none; leave it out")
 
     def configured(self, splits: Splits[Encoded], learned: TranslationLearned) -> tuple[Self, TranslationLearned]:
         if self.guidance and any(sample.texts.links is None for sample in splits.train):

@@ -28,7 +28,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def described_in(path: Path) -> dict[str, Tensor]:
-    """What tensors a safetensors file of a folder holds, without their numbers."""
+    """The tensors of a safetensors file by name and shape, without their numbers."""
     from heedful.safe.safetensors_header import describe_tensors
 
     inside(path)

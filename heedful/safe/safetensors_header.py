@@ -1,4 +1,4 @@
-"""What a safetensors file says of its tensors, checked before a number of them is read."""
+"""The header of a safetensors file, checked before a number of its tensors is read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DTYPES = {
 
 @dataclass(frozen=True)
 class Entry:
-    """What a file says of a tensor: its kind, its shape, and the byte at which its numbers begin."""
+    """A tensor as the header describes it: its dtype, its shape, and the byte at which its numbers begin."""
 
     dtype: torch.dtype
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ def describe_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def entries(path: Path) -> dict[str, Entry]:
-    """What a safetensors file says of each of its tensors; a ValueError at nonsense."""
+    """The tensors that a safetensors file describes; nonsense is a ValueError."""
     there = size_of(path) - 8
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
@@ -76,7 +76,7 @@ def check_entry(name: str, entry: Any, first: int, there: int) -> Entry:
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"tensor {name[:100]!r} is of kind {str(dtype)[:30]!r}, not one of {', '.join(DTYPES)}")
     if not counts(shape) or not counts(offsets) or len(offsets) != 2 or len(shape) > 8:
-        raise ValueError(f"tensor {name[:100]!r} has a shape or a place that is none")
+        raise ValueError(f"tensor {name[:100]!r} has an invalid shape or offset")
     size = math.prod(shape) * DTYPES[dtype].itemsize
     if max(shape, default=0) > there or not offsets[0] + size == offsets[1] <= there:
         raise ValueError(f"tensor {name[:100]!r} does not lie within the file")

@@ -47,7 +47,7 @@ class Work(Use):
 
     @property
     def objective(self) -> Objective[Any]:
-        """What the model is told of a batch."""
+        """The objective of the run, or of the task where the run has none."""
         return self.chosen or self.task.objective
 
     @property
@@ -150,7 +150,7 @@ class Work(Use):
         self.objective.on_step_end(model, done, together)
 
     def inference_model(self, model: nn.Module) -> nn.Module:
-        """What is left of a model that has learned."""
+        """The model to score and write once it has learned."""
         return self.objective.inference_model(model, self.learned)
 
     def calibrated(self, model: nn.Module, splits: Splits[Any]) -> Self:

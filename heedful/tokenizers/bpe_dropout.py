@@ -123,7 +123,7 @@ def alike(table: Table, words: Sequence[tuple[int, ...]]) -> Iterator[tuple[list
 
 
 def merge_rows(table: Table, ids: Ids, share: float, dice: np.random.PCG64) -> Iterable[tuple[int, tuple[int, ...]]]:
-    """What becomes of rows of letters, with the number of each row.
+    """The merged tokens of rows of letters, with the number of each row.
 
     At each step every pair that could merge is left out by chance; of the rest the first in rank merges, the leftmost
     of equals; a row with nothing left to merge is done. So all rows that go on are of one length.

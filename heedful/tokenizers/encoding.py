@@ -47,7 +47,7 @@ def inside_word(text: str, at: int) -> bool:
 
 
 def join(texts: tuple[str, ...], made: tokenizers.Encoding) -> Joined:
-    """What the engine made of one or two texts."""
+    """The engine's encoding of one or two texts."""
     sides = [-1 if side is None else side for side in made.sequence_ids]
     return Joined(made.ids, made.type_ids, sides, made.offsets, texts)
 

@@ -56,7 +56,7 @@ def symbols(model: Model) -> list[str]:
 
 
 def unfit(model: Model) -> str:
-    """What stands against a conversion; nothing where nothing does."""
+    """The reason why a model cannot be converted; empty where it can."""
     texts = [piece.text for piece in model.pieces]
     unknown = sum(piece.type == Type.UNKNOWN for piece in model.pieces)
     if not texts:

@@ -21,7 +21,7 @@ class Files:
         self.folder = folder
 
     def bytes(self, name: str) -> bytes:
-        """What a file holds."""
+        """The settings in a file."""
         return read_tokenizer.content(opening.inside(self.folder / name))
 
     def json(self, name: str) -> dict[str, Any]:

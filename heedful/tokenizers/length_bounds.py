@@ -71,7 +71,7 @@ def bound_of(*parts: Any) -> Bound:
     made = Bound()
     for part in (one for many in parts for one in flat(many)):
         if part["type"] not in TIMES:
-            raise ValueError(f"nobody knows how long its {part['type']} makes a text")
+            raise ValueError(f"no bound is known for how long its {part['type']} makes a text")
         made = made.then(part)
     return made
 

@@ -143,5 +143,5 @@ def content(path: Path) -> bytes:
 
 
 def error_line(error: BaseException) -> str:
-    """What an error says, on one line."""
+    """The message of an error, on one line."""
     return " ".join(str(error).split())[:200] or type(error).__name__

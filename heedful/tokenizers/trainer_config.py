@@ -1,4 +1,4 @@
-"""What a tokenizer shall be: its kind and size, and how it treats digits, punctuation, case and special tokens."""
+"""The plan of a tokenizer: its kind and size, and how it treats digits, punctuation, case and special tokens."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Plan:
                 raise Refusal(f"special token {token!r}: {fault}")
 
     def fault(self, token: str) -> str:
-        """What is wrong with a special token; nothing where nothing is."""
+        """The fault of a special token; empty where it has none."""
         if len(token) < 2 or token != token.strip():
             return "it needs two characters or more, and no white space around them"
         if token in SPECIAL:

@@ -41,7 +41,7 @@ class Saver:
             raise Failure(f"{why}; {self.last()}; mend that and go on with --resume") from None
 
     def last(self) -> str:
-        """What was saved last, in words."""
+        """The last checkpoint, in words."""
         saved = checkpoint.all_of(self.folder)
         return f"the last good checkpoint is {saved[-1]}" if saved else "nothing was saved before it"
 

@@ -66,7 +66,7 @@ def tidy(folder: Path, progress: Progress, keep: int) -> None:
 
 
 def name_of(step: int) -> str:
-    """What the checkpoint of a step is called."""
+    """The name of a step's checkpoint."""
     return f"step-{step:08d}"
 
 
@@ -94,7 +94,7 @@ def latest(folder: Path) -> tuple[Path | None, list[str]]:
 
 
 def read_checkpoint(place: Path) -> tuple[Progress, dict[str, Tensors]]:
-    """What a checkpoint holds."""
+    """The contents of a checkpoint."""
     progress = Progress(**read_json(inside(place) / "progress.json"))
     if step_of(place) != progress.step:
         raise Refusal(f"{place / 'progress.json'} says step {progress.step}; copy or train it again")

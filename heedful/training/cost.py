@@ -1,4 +1,4 @@
-"""What a run cost: floating-point operations, counted on a few of its own batches."""
+"""The cost of a run in floating-point operations, counted on a few of its own batches."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def train(
     """
     record = task if isinstance(task, Task) else None
     if others := [one for one in callbacks if not isinstance(one, Callback)]:
-        raise Refusal(f"{others[0]!r} is no callback; give an object of a class made from heedful's Callback")
+        raise Refusal(f"{others[0]!r} is not a callback; give an object of a class made from heedful's Callback")
     keys = list(keys)
     asked = asked_for(task, samples, keys)
     if isinstance(model, nn.Module):

@@ -103,7 +103,7 @@ class WithRealBatches(Work):
 def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
     """What each layout of a run takes on so many GPUs, for the widest step of its first epoch, or why it cannot be."""
     if run.training.optimiser == "adafactor":
-        raise Refusal("training.optimiser=adafactor looks at values, of which a plan has none; plan with adamw")
+        raise Refusal("training.optimiser=adafactor reads values, and a plan has none; plan with adamw")
     here = torch.device("cpu")
     with tempfile.TemporaryDirectory() as aside:  # for models as chance made them in the place of what is trained first
         run = settle(run, Path(aside) / "plan", lambda spec, to: write_unlearned(spec, to, here))
@@ -128,7 +128,7 @@ def needs(run: RunSpec, gpus: int) -> Iterator[tuple[str, Need | Refusal]]:
             with imagine_processes(min(gpus, ROW)):
                 few = measure_need(asked, task, splits, spec, gpus)
         except (DataDependentOutputException, DynamicOutputShapeException):
-            yield name, Refusal(f"a step of task {task.name!r} looks at values, of which a plan has none")
+            yield name, Refusal(f"a step of task {task.name!r} reads values, and a plan has none")
             continue
         with imagine_processes(gpus):
             yield name, stretch_need(few, spec, gpus) if parallel == "fsdp" else few

@@ -1,4 +1,4 @@
-"""What each step learns from: a pure function of the seed and the step, whoever asks for it and whenever."""
+"""The micro-batches of each step: a pure function of the seed and the step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Portions:
         self.plan = Plan(partial(task.lengths, train), run.training.batch, run.seed, run.training.tokens)
 
     def at(self, step: int) -> Portion:
-        """What a step learns from."""
+        """The micro-batches of a step."""
         return self.of(self.samples(step))
 
     def samples(self, step: int) -> Sequence[Any]:

@@ -45,7 +45,7 @@ def check_batch(run: RunSpec, spec: Spec, lengths: Sequence[int]) -> None:
 
 
 def sentence(part: str, said: str, run: RunSpec) -> str:
-    """What an allocator said, as a sentence with a cure."""
+    """The error of an allocator, as a sentence with a cure."""
     asked, (free, total) = amount(rf"allocate {AMOUNT}", said), room(said)
     known = f"{size(asked)} more was asked for" if asked else "more was asked for"
     there = f"{size(free)} of {size(total)} is free" if free is not None and total else "no more is free"

@@ -91,7 +91,7 @@ def run_of_recipe(word: str, run: RunSpec) -> RunSpec:
     try:
         name, *changes = shlex.split(word.removeprefix(RECIPE))
     except ValueError:
-        raise Refusal(f"{word!r} names no recipe; write recipe:NAME, for instance recipe:resnet") from None
+        raise Refusal(f"{word!r} does not name a recipe; write recipe:NAME, for instance recipe:resnet") from None
     keys = [recipes.parse(change)[0] for change in changes]
     here = [] if "data" in keys else [f"data={json.dumps(run.data.name)}"]  # of which the recipe may have a version
     other = recipes.resolve(name, [*here, *changes])
@@ -111,7 +111,7 @@ def keys_of(run: RunSpec) -> set[str]:
 def like(run: RunSpec) -> dict[str, Any]:
     """The keys of the initial model of a run, without those that the data say and those of masked modelling."""
     if not run.whole_start:
-        raise Refusal("model.family=start makes the model as the one it begins with, and there is none; add start=DIR")
+        raise Refusal("model.family=start copies the spec of the model that the run begins with; add start=DIR")
     spec = native.load(run.whole_start, check=False).spec
     assert isinstance(spec, Spec)
     told = FAMILIES[spec.family].becomes(spec)

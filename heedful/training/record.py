@@ -209,7 +209,7 @@ def row_of(line: str) -> dict[str, Any]:
     if fault is None and not math.isfinite(row.get("seconds", 0)):
         fault = "seconds"
     if fault is not None:
-        raise ValueError(f"{fault[:60]!r} is {str(row[fault])[:60]!r}, which is nothing that a run writes")
+        raise ValueError(f"{fault[:60]!r} is {str(row[fault])[:60]!r}, and no run writes that")
     return row
 
 

@@ -41,7 +41,7 @@ def is_begun(out: Path, resume: bool) -> bool:
         raise Refusal(f"{out} is a file; choose another --out")
     home = next(place for place in (out.absolute(), *out.absolute().parents) if place.exists())
     if not home.is_dir() or not os.access(home, os.W_OK | os.X_OK):
-        raise Refusal(f"{out} cannot be written, for {home} takes no files; choose another --out")
+        raise Refusal(f"{out} cannot be written, for {home} is no place for files; choose another --out")
     if home != out.absolute() or not any(out.iterdir()):
         return False
     if not (out / SPEC).exists():

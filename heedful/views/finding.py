@@ -15,7 +15,7 @@ from heedful.looking.page import Figures, Samples, Section
 
 @dataclass(frozen=True)
 class Finding:
-    """What a view shows of a model, in figures, and which layer and head shows it best."""
+    """A finding: what a view shows of a model in figures, and the layer and head that show it best."""
 
     figures: Figures
     layer: str

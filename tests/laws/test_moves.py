@@ -207,7 +207,7 @@ def test_a_spatial_kind_that_does_not_say_how_it_is_moved_is_refused(word):
 
 
 def test_bare_arrays_mixed_images_and_samples_without_an_image_are_refused():
-    with pytest.raises(Refusal, match="boxes is a bare array, and nobody knows whether it moves with an image; give"):
+    with pytest.raises(Refusal, match="boxes is a bare array, which does not say whether it moves with an image; give"):
         Sample(boxes=torch.zeros(2, 4))
     with pytest.raises(Refusal, match="leave mixup and cutmix out"):
         Augmentation((), (MIXES["mixup"](),)).of_sample(sample(1), 0)

@@ -54,7 +54,7 @@ def test_what_is_drawn_is_a_page_in_a_notebook_and_any_file_that_look_writes(see
     [
         ({"tokens": ["a"]}, "tokens has 1 words, and attention was over 3 or 5; give a word for each place"),
         ({"source": ["a"] * 9}, "source has 9 words"),
-        ({"item": 2}, "item 2 is none of a batch of 2; choose one from 0 to 1"),
+        ({"item": 2}, "item 2 is not in a batch of 2; choose one from 0 to 1"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(seen, given, said):

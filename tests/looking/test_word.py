@@ -54,7 +54,7 @@ def test_what_a_word_looks_at_is_its_row_of_every_layer() -> None:
 
 
 def test_a_word_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(Refusal, match=r"--word wide is none of the words that look: <s> it was too"):
+    with pytest.raises(Refusal, match=r"--word wide is not one of the words that look: <s> it was too"):
         gaze(layers(), "wide", "here")
 
 

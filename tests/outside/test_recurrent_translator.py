@@ -75,7 +75,7 @@ def test_a_translator_that_is_killed_goes_on_to_the_same_bits(heedful):
 def test_a_plan_says_that_it_cannot_count_what_depends_on_lengths(heedful):
     _, *lines = heedful("plan", RECIPE, *FEW).splitlines()
     assert [line.split("  ")[0] for line in lines] == ["ddp", "fsdp", "fsdp, recomputing"]
-    assert all(line.endswith("looks at values, of which a plan has none") for line in lines)
+    assert all(line.endswith("reads values, and a plan has none") for line in lines)
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_a_layout_that_training_would_refuse_is_not_promised() -> None:
     said = dict(memory_estimate.needs(short("reverse", training__dtype="float16"), 4))
     assert isinstance(said["ddp"], Need)
     assert str(said["fsdp"]).startswith("training.dtype=float16 needs each weight in one piece")
-    with pytest.raises(Refusal, match=r"training.optimiser=adafactor looks at values"):
+    with pytest.raises(Refusal, match=r"training.optimiser=adafactor reads values"):
         list(memory_estimate.needs(short("reverse", training__optimiser="adafactor"), 4))
 
 
@@ -64,10 +64,10 @@ def test_every_recipe_can_be_planned_for_more_processes_than_a_matrix_has_rows(r
     said = dict(memory_estimate.needs(recipes.resolve(recipe, ["data=toy"]), 8))
     assert said.keys() == memory_estimate.LAYOUTS.keys()
     if recipe in ("names", "translate-rnn", "translate-rnn-attention"):  # whose kernels ask how long a sequence is
-        assert all("looks at values, of which a plan has none" in str(need) for need in said.values())
+        assert all("reads values, and a plan has none" in str(need) for need in said.values())
         return
     if recipe == "autoformer":  # which draws a network at every step
-        assert "looks at values, of which a plan has none" in str(said["ddp"])
+        assert "reads values, and a plan has none" in str(said["ddp"])
     else:
         assert isinstance(said["ddp"], Need) and said["ddp"].peak > said["ddp"].weights > 0
     assert all(isinstance(need, Need) or "; " in str(need) for name, need in said.items() if name != "ddp")

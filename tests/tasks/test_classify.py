@@ -163,7 +163,7 @@ def test_what_was_trained_begins_another_run_and_answers_as_it_scored(tmp_path: 
 def test_a_class_that_was_not_learned_is_refused(tmp_path: Path) -> None:
     task, splits = TASK.open(spec(rows(tmp_path)).data, 1)
     (tmp_path / "test.tsv").write_text("the cat\tperhaps\n")
-    with pytest.raises(Refusal, match=r"test.tsv, line 1: class 'perhaps' is none that is trained on \(no, yes\)"):
+    with pytest.raises(Refusal, match=r"test.tsv, line 1: class 'perhaps' is not in the training data \(no, yes\)"):
         TASK.open(spec(tmp_path).data, 1)
     assert isinstance(splits, Splits) and task.learned.labels == ("no", "yes")
 
@@ -243,5 +243,5 @@ def test_noise_is_refused_where_no_token_stands_for_what_is_not_known(tmp_path: 
     assert task.learned.unknown is not None
     parts = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1}, []))
     parts.save(str(model / "tokenizer.json"))
-    with pytest.raises(Refusal, match="noise makes tokens unknown, and this tokenizer has none"):
+    with pytest.raises(Refusal, match="noise replaces tokens by the unknown token, and this tokenizer has no"):
         TASK.open(spec(rows(tmp_path, ["a\tyes", "b\tno"]), f"start={model}", "data.noise=0.1").data, 0)

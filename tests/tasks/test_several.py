@@ -81,7 +81,11 @@ def test_what_is_learned_answers_each_task_and_scores_tell_them_apart(tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "rows", "said"),
     [
-        ([], [{"text": f"a{n % 3}", "label": "xy"[n % 2]} for n in range(9)], "no task is told; name a column `task`"),
+        (
+            [],
+            [{"text": f"a{n % 3}", "label": "xy"[n % 2]} for n in range(9)],
+            "the task is missing; name a column `task`",
+        ),
         (["model.family=gpt"], ROWS, "model.family=gpt cannot learn task"),
         (["objective.smoothing=0.1"], ROWS, "unknown key 'objective.smoothing'"),
         (["model.bias=camtl(tasks=3)"], ROWS, "tasks is 2 in this model; leave it out"),
@@ -96,7 +100,10 @@ def test_what_cannot_be_is_refused(tmp_path: Path, changes: list[str], rows: lis
 
 def test_an_answer_to_another_task_and_a_task_unheard_of_are_refused_with_their_place(tmp_path: Path) -> None:
     named = written(tmp_path, ROWS, "tsv")
-    for row, said in (("a b\tsame\tc", "class 'c' answers no task 'same'"), ("a b\tlast\tb", "task 'last' is none")):
+    for row, said in (
+        ("a b\tsame\tc", "class 'c' answers no task 'same'"),
+        ("a b\tlast\tb", "task 'last' is not in the training data"),
+    ):
         (tmp_path / "test.tsv").write_text(f"text\ttask\tlabel\n{row}\n")
         with pytest.raises(Refusal, match=rf"test\.tsv, line 2: {said}"):
             run.train(recipes.resolve("classify-several", named), tmp_path / "run", False, CPU)
@@ -104,7 +111,12 @@ def test_an_answer_to_another_task_and_a_task_unheard_of_are_refused_with_their_
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("a b", "has no tab"), ("same\ta\tb\tc", "has 3 tabs"), ("last\ta", "none that is trained"), ("same\t ", "empty")],
+    [
+        ("a b", "has no tab"),
+        ("same\ta\tb\tc", "has 3 tabs"),
+        ("last\ta", "is not in the training data"),
+        ("same\t ", "empty"),
+    ],
 )
 def test_an_input_without_a_known_task_is_refused(tmp_path: Path, text: str, said: str) -> None:
     model, task = load_trained(learned(tmp_path))

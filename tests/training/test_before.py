@@ -84,10 +84,10 @@ def test_a_teacher_that_is_there_must_be_the_one_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "changes", "said"),
     [
-        ("vit", ["compare=probe"], "compare=probe asks what a start is worth, and there is none"),
-        ("vit", ["model.family=start"], "model.family=start makes the model as the one it begins with"),
+        ("vit", ["compare=probe"], "compare=probe measures what a start is worth"),
+        ("vit", ["model.family=start"], "model.family=start copies the spec of the model that the run begins with"),
         ("vit", ["start=recipe:nobody"], "unknown recipe 'nobody'"),
-        ("vit", ["start=recipe:'"], "names no recipe"),
+        ("vit", ["start=recipe:'"], "does not name a recipe"),
     ],
 )
 def test_what_cannot_come_before_is_refused(recipe, changes, said, tmp_path):

@@ -68,7 +68,5 @@ def test_from_scratch_all_of_a_model_learns_whatever_is_spared_of_a_beginning(tm
 
 
 def test_without_a_start_there_is_nothing_to_compare() -> None:
-    with pytest.raises(
-        Refusal, match="compare=scratch asks what a start is worth, and there is none; give start=FOLDER"
-    ):
+    with pytest.raises(Refusal, match="compare=scratch measures what a start is worth; give start=FOLDER"):
         resolve("classify", ["data=toy", "compare=scratch"])

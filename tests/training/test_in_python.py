@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from heedful.data.readers.in_memory import in_memory
 from heedful.data.splits import Splits
 from heedful.decoding import Decoding
 from heedful.errors import Refusal
+from heedful.models.specs import Special
+from heedful.models.writer import LanguageModel, Writer
 from heedful.objectives.objective import combine, primary
 from heedful.tasks import TASKS
 from heedful.tasks.sets.set_classification import TASK as SETS
@@ -199,9 +202,9 @@ def test_a_recipe_in_a_file_is_trained_from_python_too(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"samples": iter(SETS_HERE)}, "samples are a list_iterator, whose length nobody knows; give a list"),
+        ({"samples": iter(SETS_HERE)}, "samples are a list_iterator, which has no length; give a list"),
         ({"samples": [3] * 50}, "a sample in memory is not as VectorSets gives them"),
-        ({"samples": SETS_HERE, "callbacks": [print]}, "is no callback; give an object of a class made from"),
+        ({"samples": SETS_HERE, "callbacks": [print]}, "is not a callback; give an object of a class made from"),
     ],
 )
 def test_what_cannot_be_learned_from_in_python_is_refused(given, said):
@@ -240,3 +243,44 @@ def test_a_plain_torch_loop_over_the_parts_learns():
         optimiser.zero_grad()
     assert last < 0.9 * first
     assert set(work.score(model, splits.test)) == {"accuracy"}
+
+
+class Recurrent(LanguageModel):
+    """A language model of a user's own: a recurrent network that reads all that was written for every token."""
+
+    special = Special(pad=0, begin=2, end=3)
+
+    def __init__(self, vocab):
+        super().__init__()
+        self.spec = SimpleNamespace(vocab=vocab)
+        self.table, self.cells = torch.nn.Embedding(vocab, 32), torch.nn.GRU(32, 32, batch_first=True)
+        self.outputs = torch.nn.Linear(32, vocab)
+
+    def read(self, tokens, memory=None, positions=None, documents=None):
+        return self.cells(self.table(tokens))[0]
+
+    def memory(self, beams=1):
+        return None
+
+    def forward(self, tokens, documents=None):
+        return self.outputs(self.read(tokens, documents=documents))
+
+
+class Silent(Writer):
+    """It writes, and does not say what states it reads of a text."""
+
+
+STORIES = [f"the {a} cat sat on the {b} mat and the {b} cat ran to the {a} mat" for a in "abcd" for b in "efgh"] * 4
+WRITING = ["data.longest=32", *FEW, "training.rate=0.02"]
+
+
+def test_a_language_model_of_ones_own_says_how_it_reads_and_learns_and_writes():
+    vocab = heedful.train("language-modelling", STORIES, keys=[*WRITING, "training.steps=1"]).model.spec.vocab
+    run = heedful.train("language-modelling", STORIES, model=Recurrent(vocab), keys=WRITING)
+    assert run.scores["perplexity"] < 7 and run.predict("the a cat")[0].plain()
+
+
+def test_a_model_that_does_not_say_how_it_reads_texts_is_refused_by_the_name_of_what_says_so():
+    said = r"^Silent is no language model; derive it from heedful.models.writer.LanguageModel and give it `read\(tokens"
+    with pytest.raises(Refusal, match=said):
+        heedful.train("language-modelling", STORIES, model=Silent(), keys=WRITING)

@@ -102,5 +102,5 @@ class GatedAttention(Attention):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading:
-            raise Refusal("gated attention looks at the cells of a grid, and this sequence is none; use softmax")
+            raise Refusal("gated attention looks at the cells of a grid, and this sequence is not a grid; use softmax")
         return super().forward(x, sight.plus(Places(self.likes, sight.shape[1])))

@@ -35,7 +35,7 @@ class WindowAttention(Attention):
 
     def forward(self, x: Tensor, sight: Sight, memory: Memory | None = None) -> Tensor:  # B T M -> B T M
         if not isinstance(sight, GridSight) or sight.leading:
-            raise Refusal("windows are cut out of a grid, and this sequence is none; use softmax")
+            raise Refusal("windows are parts of a grid, and this sequence is not a grid; use softmax")
         side = min(sight.shape)
         windows = Windows(side, 0) if side <= self.window else Windows(self.window, self.shift)
         cut = windows.cut(x.unflatten(1, sight.shape))

@@ -1,1 +1,1 @@
-"""What heads share, and how they come together again: a file a paper."""
+"""Ways for attention heads to share parameters and to join again; each paper has a file."""

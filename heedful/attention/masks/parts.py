@@ -1,4 +1,4 @@
-"""What masks of several papers are made of: turns of heads, every so manieth position, and sizes that are checked."""
+"""Building blocks of several masks: heads that take turns, strided positions, and checked sizes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Clustered(Mechanism):
         super().__init__()
         if min(clusters, bits, rounds + 1) < 1:
             given = f"{clusters} clusters by {bits} bits in {rounds} rounds"
-            raise ValueError(f"{given} have nobody; choose 1 or more of each, and no round or more")
+            raise ValueError(f"{given} hold no token; choose 1 or more of each, and 0 rounds or more")
         self.clusters, self.rounds = clusters, rounds
         self.register_buffer("directions", torch.randn(heads, width, bits))
 

@@ -35,7 +35,7 @@ class Informer(Mechanism):
     def __init__(self, factor: int = 5) -> None:
         super().__init__()
         if factor < 1:
-            raise ValueError(f"a factor of {factor} chooses nobody; choose 1 or more")
+            raise ValueError(f"a factor of {factor} chooses no token; choose 1 or more")
         self.factor = factor
 
     def chosen(self, scores: Tensor, there: Tensor) -> Tensor:

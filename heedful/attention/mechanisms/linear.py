@@ -59,7 +59,7 @@ class LinearLike(Running):
         return self.portioned(y[..., :-1], y[..., -1:])
 
     def portioned(self, y: Tensor, total: Tensor) -> Tensor:
-        """What is left when a row is divided by its sum."""
+        """A row divided by its sum."""
         return divide_rows(y, total)
 
 

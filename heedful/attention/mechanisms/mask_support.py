@@ -1,4 +1,4 @@
-"""What a mechanism that cannot take every mask makes of one: which columns are there, and whether the future hides."""
+"""Masks for mechanisms that support few: which columns are there, and whether the mask hides the future."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Reformer(Mechanism):
             return self.looked(q, k, v, there).to(dtype)
 
     def looked(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Tensor:
-        """What `forward` gives: all rounds by one measure, the greatest score that a row has in any of them."""
+        """The output of `forward`: all rounds are measured by the greatest score that a row has in any of them."""
         orders = self.orders(k, there)
         chunk = (orders.argsort(dim=-1) // self.size).int().movedim(0, -1)  # B H T R
         there = there.expand(len(q), q.shape[1], -1, 1)

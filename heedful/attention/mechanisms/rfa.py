@@ -84,7 +84,7 @@ class GatedRFA(RFA):
 
     def __init__(self, heads: int, width: int, features: int = 64) -> None:
         if width < 2:
-            raise ValueError(f"a head of {width} channels has none beside its gate; widen it or choose rfa")
+            raise ValueError(f"a head of {width} channels has no channel beside its gate; widen it or choose rfa")
         super().__init__(width - 1, features)
         self.gate = nn.Parameter(torch.full((heads, 1, 1), LASTING))
 

@@ -43,7 +43,7 @@ class Routing(Mechanism):
     def __init__(self, heads: int, width: int, clusters: int = 16, kept: float = 0.999) -> None:
         super().__init__()
         if clusters < 1:
-            raise ValueError(f"{clusters} clusters have nobody; choose 1 or more")
+            raise ValueError(f"{clusters} clusters hold no token; choose 1 or more")
         if not 0 <= kept <= 1:
             raise ValueError(f"kept={kept} is no share of a centre; choose 0 to 1, such as 0.999")
         self.kept = kept

@@ -1,4 +1,4 @@
-"""What mechanisms share that keep one sum instead of all keys: a sequence costs its length, a new token one step."""
+"""Recurrent state of linear attention: one running sum instead of all keys, so that a new token costs one step."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Running(Mechanism):
     sums: ClassVar[bool] = True
 
     def given(self, q: Tensor, k: Tensor, v: Tensor, there: Tensor) -> Given:
-        """What is asked and what is written, for all heads, in float32 or better."""
+        """The queries and the updates of all heads, in float32 or better."""
         raise NotImplementedError
 
     def run(self, given: Given, past: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """What each query reads of the past and of what was written up to itself, and the sum after all of it."""
+        """The answer to each query, from the past and the updates up to itself, and the sum after all updates."""
         raise NotImplementedError
 
     def written(self, given: Given) -> Tensor:
@@ -44,7 +44,7 @@ class Running(Mechanism):
         return asked @ sum
 
     def finished(self, y: Tensor) -> Tensor:
-        """What comes of what was read."""
+        """The output, computed from the answers to the queries."""
         return y
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight) -> Tensor:

@@ -28,7 +28,7 @@ class SoftmaxLike(Mechanism):
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
         if not 0.0 <= dropout < 1.0:
-            raise ValueError(f"a dropout of {dropout} is no share; choose one from 0 up to but not including 1")
+            raise ValueError(f"a dropout of {dropout} is not a share; choose one from 0 up to but not including 1")
         self.dropout = dropout
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:

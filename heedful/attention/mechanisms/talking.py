@@ -55,7 +55,7 @@ class TalkingHeads(Mechanism):
         return torch.cat([part(some, k, v, sight, rows) for some, rows in parts], 2)
 
     def part(self, q: Tensor, k: Tensor, v: Tensor, sight: Sight, rows: Tensor) -> Tensor:
-        """What some rows see, of which q are the queries."""
+        """The output of some rows, whose queries are q."""
         return super().forward(q, k, v, sight.at(rows))
 
     def rows(self, q: Tensor, k: Tensor, sight: Sight, rows: Tensor) -> Tensor:

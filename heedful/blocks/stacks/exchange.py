@@ -1,4 +1,4 @@
-"""What stacks share whose layers exchange something: they call the parts of their blocks' attention themselves."""
+"""The base of stacks whose layers exchange something: they call the parts of their blocks' attention themselves."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class LazyFormer(Exchange):
     def __init__(self, blocks: Iterable[nn.Module], norm: nn.Module | None = None, every: int = 2) -> None:
         super().__init__(blocks, norm)
         if every < 1:
-            raise ValueError(f"every {every} layers is none; choose 1 or more")
+            raise ValueError(f"every {every} layers means no layer; choose 1 or more")
         self.every = every
 
     def attend(

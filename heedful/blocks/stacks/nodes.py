@@ -1,4 +1,4 @@
-"""What stacks share that put nodes of their own before a sequence, which see and are seen by a rule."""
+"""The base of stacks with global nodes: they stand before a sequence, and a rule says who sees them."""
 
 from __future__ import annotations
 

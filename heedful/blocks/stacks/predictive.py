@@ -56,7 +56,7 @@ class Predictive(Exchange):
         return attention.join(mechanism(q, k, v, Carrying(sight, given)))
 
     def foretold(self, number: int, before: Tensor, own: Tensor, sight: Sight) -> Tensor:
-        """What is added to a layer's own scores, so that they become a mixture: B H T S."""
+        """The scores that turn a layer's own into a mixture when they are added: B H T S."""
         seen = before.masked_fill(~(sight.dense & present(sight, sight.rows)), 0.0)
         share = self.share[number - 1].to(own.dtype)
         return share * (conv2d(seen, self.kernel[number - 1].to(own.dtype), padding=1) - own)

@@ -21,7 +21,7 @@ OPPOSITES = {"big": "small", "hot": "cold", "old": "new", "dark": "light", "fast
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """What a user says and what is answered, turn by turn, and where it was read."""
+    """A conversation: the turns of a user and the answers, and where it was read."""
 
     turns: tuple[tuple[str, str], ...]
     path: str = ""

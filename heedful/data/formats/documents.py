@@ -160,7 +160,7 @@ def cut(found: Sequence[Text], document: str) -> Iterator[Text]:
 
 
 def paragraphs(blocks: Iterable[str]) -> Iterator[str]:
-    """What stands between empty lines, in blocks of lines."""
+    """The paragraphs between empty lines, in blocks of lines."""
     rest = ""
     for block in blocks:
         *whole, rest = PARAGRAPH.split(f"{rest}\n{block}")

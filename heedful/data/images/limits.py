@@ -1,4 +1,4 @@
-"""What a picture may be: of what shape, and how large the file of one, or what it unfolds to."""
+"""Limits of images: their shape, the size of a file, and the size that a file unfolds to."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ def in_memory(kind: type[Reader], samples: Any, keys: dict[str, Any]) -> Reader:
     )
     if not isinstance(samples, Splits | Sized):
         kind_of = type(samples).__name__
-        raise Refusal(
-            f"samples are a {kind_of}, whose length nobody knows; give a list or a torch Dataset with __len__"
-        )
+        raise Refusal(f"samples are a {kind_of}, which has no length; give a list or a torch Dataset with __len__")
     try:
         made._held = made.from_memory(samples)  # type: ignore[attr-defined]
     except Refusal:

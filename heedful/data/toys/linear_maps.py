@@ -52,7 +52,7 @@ def maps(data: Any, seed: int) -> Splits[Prompt]:
 
 
 def least_squares(inputs: NDArray[np.floating], answers: NDArray[np.floating]) -> NDArray[np.float64]:
-    """What least squares, the smallest map of them, says of each input from those before it: B K D, B K -> B K."""
+    """The least-squares answer (of least norm) to each input, from the examples before it: B K D, B K -> B K."""
     made = np.zeros(answers.shape)
     for count in range(1, answers.shape[1]):
         inverse = np.linalg.pinv(inputs[:, :count].astype(np.float64), rcond=1e-6)  # B D count

@@ -1,4 +1,4 @@
-"""What shades pixels have: each of PIL's changes of colour, for a whole batch at once and a strength for each image."""
+"""Colour transforms: each of PIL's changes of colour, for a whole batch, with a strength for each image."""
 
 from __future__ import annotations
 

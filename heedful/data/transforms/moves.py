@@ -137,7 +137,7 @@ class Affine(Move):
         return made if self.which is None else torch.where(self.which[:, None, None], made, x)
 
     def chosen(self, made: Tensor, x: Tensor) -> Tensor:
-        """What was made of those that are named, and others as they are."""
+        """The new images where they are named, and the others as they are."""
         return made if self.which is None else torch.where(each(self.which), made, x)
 
 

@@ -97,7 +97,7 @@ class Sample(Mapping[str, Any]):
         bare = next((name for name, field in fields.items() if isinstance(field, Tensor | np.ndarray)), None)
         if bare is not None:
             cure = f"give it a kind, such as {bare}=BoundingBoxes(...), or one of your own"
-            raise Refusal(f"{bare} is a bare array, and nobody knows whether it moves with an image; {cure}")
+            raise Refusal(f"{bare} is a bare array, which does not say whether it moves with an image; {cure}")
         self.place, self.fields = place, MappingProxyType(fields)
 
     def __getitem__(self, name: str) -> Any:

@@ -41,5 +41,5 @@ class Variation:
 def share(name: str, value: float) -> float:
     """The value itself, where it is a share."""
     if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name}={value} is no share; choose one from 0 to 1")
+        raise ValueError(f"{name}={value} is not a share; choose one from 0 to 1")
     return value

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import torch
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.attention import Causal, Context, Documents, Everything, Memory
+from heedful.attention import Causal, Documents, Everything, Memory
 from heedful.blocks.block import Dropout
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
@@ -18,7 +17,7 @@ from heedful.models.cases import Continuations
 from heedful.models.family import Family, Model
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.specs import Share, Special, Stacked
-from heedful.models.writer import Beginning, Writer, longest
+from heedful.models.writer import LanguageModel
 
 PUBLISHED = {"vocab": 50257, "length": 1024, "pad": None, "begin": 50256, "end": 50256}
 
@@ -82,7 +81,7 @@ class Decoder(Model):
         return self.drop(self.decoder(self.inputs(tokens, sight), sight, memory))
 
 
-class GPT(Decoder, Writer):
+class GPT(Decoder, LanguageModel):
     """Predicts each next token from the ones before it (Radford et al., 2019)."""
 
     @property
@@ -104,21 +103,6 @@ class GPT(Decoder, Writer):
         Of texts packed into one row, `documents` (B T) says which each token is of, and none sees another.
         """
         return self.outputs(self.read(tokens, memory, positions, documents))
-
-    def begin(self, batch: Mapping[str, Tensor]) -> Beginning:
-        """The prompts to go on with (B P, -1 where there is no token), and nothing else to look at."""
-        prompt = batch["prompt"]
-        nothing = Context(prompt.new_empty(len(prompt), 0, 0), Everything())
-        return Beginning.of(nothing, prompt, (prompt >= 0).sum(-1))
-
-    def states(
-        self, tokens: Tensor, context: Context, memory: Memory | None = None, positions: Tensor | None = None
-    ) -> Tensor:
-        return self.read(tokens, memory, positions)
-
-    def room(self, context: Beginning) -> int:
-        """How many tokens it may write behind the prompts, each of which could be read."""
-        return longest(self) - max(context.lengths.tolist(), default=0)
 
 
 class ReadingGPT(Decoder):

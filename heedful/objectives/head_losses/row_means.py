@@ -1,4 +1,4 @@
-"""What losses on heads share: rows that are there, and what looking costs."""
+"""Shared parts of the losses on heads: the mean over real rows, and the cost of a loss that looks."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def table(samples: Sequence[Prompt], results: Sequence[Number], learned: MapsLea
 
 
 def by_examples(model: nn.Module, samples: Sequence[Prompt], results: Any, learned: MapsLearned) -> Finding:
-    """What examples are worth: the error by how many stand before an input."""
+    """The worth of examples: the error by how many of them stand before an input."""
     found = errors_of(samples, answers_of(model, samples, learned, unheard))
     curves = tuple(
         Curve(name, tuple((float(at), float(error)) for at, error in enumerate(errors)), "error", along="examples")

@@ -38,7 +38,9 @@ class FineTuned(TextLearned):
         texts = (text for sample in splits.train for text in sample.texts)
         made = cls(tokenizer_for(reader.tokens_of, texts), noise=reader.noise or 0.0, seed=seed, **more)
         if made.noise and made.unknown is None:
-            raise Refusal("data.noise makes tokens unknown, and this tokenizer has none for that; leave it out")
+            raise Refusal(
+                "data.noise replaces tokens by the unknown token, and this tokenizer has no such token; leave it out"
+            )
         return made
 
     @property
@@ -82,7 +84,7 @@ class TextCollate(Collate[Kept]):
 
     @abstractmethod
     def judge(self, read: Any, joined: Joined, learned: Kept) -> Any:
-        """What should be answered to a sample."""
+        """The right answer to a sample."""
 
     @abstractmethod
     def answers(self, samples: Sequence[EncodedText]) -> Tensor:

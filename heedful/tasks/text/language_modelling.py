@@ -19,8 +19,7 @@ from heedful.looking.page import Samples
 from heedful.metrics.perplexity import BitsPerCharacter, LogLikelihood, Perplexity, TokenSums
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
-from heedful.models.text.gpt import GPT
-from heedful.models.writer import Writer, longest
+from heedful.models.writer import Writer, language_model, longest
 from heedful.objectives.cross_entropy import cross_entropy
 from heedful.objectives.next_token import NextToken
 from heedful.pipelines.pipeline import Heard
@@ -78,16 +77,16 @@ COLLATE = NextTokenCollate()
 @torch.no_grad()
 def judge(model: nn.Module, samples: Sequence[Crop], learned: CropLearned, heard: Heard) -> TokenSums:
     """The losses of the tokens that crops judge, each given what stands before it."""
-    model = cast(GPT, model)  # or what reads as one does
     model.eval()
+    reader = language_model(model)
     sums = TokenSums()
     for size in sorted({one.judged for one in samples}):
         alike = [one for one in samples if one.judged == size]
-        for some in several(alike, max(1, SCORES // (size * model.spec.vocab))):
+        for some in several(alike, max(1, SCORES // (size * reader.spec.vocab))):
             batch = to(COLLATE.batch(some, learned), device_of(model))
-            states = model.read(batch["tokens"], documents=batch.get("documents"))
+            states = reader.read(batch["tokens"], documents=batch.get("documents"))
             answer = batch["answer"][:, -size:].flatten()
-            loss = cross_entropy(model.outputs(states[:, -size:]).flatten(0, 1), answer, PAD)
+            loss = cross_entropy(reader.outputs(states[:, -size:]).flatten(0, 1), answer, PAD)
             sums += TokenSums(float(loss), int((answer != PAD).sum()))
             heard(len(some))
     return sums

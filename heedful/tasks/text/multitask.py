@@ -45,7 +45,7 @@ class ClassesOfTasks(ClassesOfTexts):
     def fit(cls, splits: Splits[Sentence], reader: Any, seed: int) -> Self:
         for one in splits.train:
             if not one.task:
-                raise Refusal(f"{one.place}: no task is told; name a column `task`, and say in it what is asked")
+                raise Refusal(f"{one.place}: the task is missing; name a column `task`, and say in it what is asked")
         tasks = sorted({one.task for one in splits.train})
         answers = {task: sorted({one.label for one in splits.train if one.task == task}) for task in tasks}
         return replace(super().fit(splits, reader, seed), answers=answers)
@@ -57,7 +57,7 @@ class ClassesOfTasks(ClassesOfTexts):
         """The number of what is asked of a text, where that was learned."""
         if read.task not in self.answers:
             place = f"{read.place}: " if read.path else ""
-            raise Refusal(f"{place}task {read.task!r} is none that is trained on; known: {', '.join(self.answers)}")
+            raise Refusal(f"{place}task {read.task!r} is not in the training data; known: {', '.join(self.answers)}")
         return list(self.answers).index(read.task)
 
     def join(self, read: Sequence[Sentence], longest: int | None = None) -> list[Joined]:

@@ -57,7 +57,7 @@ class TagCollate(TextCollate[TagsOfWords]):
         for word, at in first_tokens(joined).items():
             tag = read.tags[word]
             if tag not in learned.labels:
-                raise Refusal(f"{read.place}: tag {tag!r} is none that is trained on; train on it or drop it")
+                raise Refusal(f"{read.place}: tag {tag!r} is not in the training data; train on it or drop it")
             made[at] = learned.labels.index(tag) + 1
         return made
 

@@ -75,7 +75,7 @@ class ClassCollate(TextCollate[Kept]):
             raise Refusal(f"{read.place}: {fault}; give every sample as many texts")
         if read.label not in learned.labels:
             known = ", ".join((*learned.labels[:9], "...") if len(learned.labels) > 10 else learned.labels)
-            said = f"{read.place}: class {read.label!r} is none that is trained on ({known})"
+            said = f"{read.place}: class {read.label!r} is not in the training data ({known})"
             raise Refusal(f"{said}; train on it or drop it")
         return learned.labels.index(read.label)
 

@@ -86,7 +86,7 @@ class Rebuilding(VisionPipeline[MaskedLearned]):
 
 @torch.no_grad()
 def triples(model: nn.Module, pictures: Sequence[Picture]) -> Pictures:
-    """What is shown, what was made of it, and what it was, side by side."""
+    """The visible patches, the reconstruction and the image, side by side."""
     model = cast(MAE, model)
     images = images_of(pictures, model)
     _, _, seen, made = rebuild(model.eval(), images, steady_dice(0, len(images), images.device))

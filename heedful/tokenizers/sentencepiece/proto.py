@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class Type(IntEnum):
-    """What a piece is for, by the numbers of `sentencepiece_model.proto`."""
+    """The type of a piece, by the numbers of `sentencepiece_model.proto`."""
 
     NORMAL = 1
     UNKNOWN = 2

@@ -38,7 +38,7 @@ def adapt(model: nn.Module, training: TrainingSpec) -> None:
     if training.lora is not None:
         lower(model, training.lora)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        raise Refusal(f"training.freeze={training.freeze} leaves nothing that learns; leave some of it out")
+        raise Refusal(f"training.freeze={training.freeze} freezes every weight; leave some of it out")
 
 
 def others(model: nn.Module) -> list[str]:

@@ -126,7 +126,7 @@ def whole_part(part: nn.Module, path: str, folder: str) -> dict[str, Tensor]:
 
 
 def said_start(run: RunSpec) -> str:
-    """What a run begins with, as it is given."""
+    """The pretrained weights that a run begins with, as it names them."""
     return " ".join(f"start.{key}={value}" for key, value in run.part_starts.items()) or f"start={run.whole_start}"
 
 

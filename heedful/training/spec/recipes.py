@@ -134,7 +134,7 @@ def parse(change: str) -> tuple[str, Any]:
     """The key and the value of "key=value"; the value is read as YAML, a plain number with a dot or an e as a float."""
     key, equals, text = change.partition("=")
     if not equals or not all(key.strip().split(".")) or not text.strip():
-        raise Refusal(f"{change!r} is no change; write key=value, for instance training.steps=500")
+        raise Refusal(f"{change!r} is not a change; write key=value, for instance training.steps=500")
     try:
         value = yaml_of(text)
     except Twice as error:

@@ -1,4 +1,4 @@
-"""What a run is: its task, data, model, training and seed, whole and validated."""
+"""The spec of a run: its task, data, model, training and seed, whole and validated."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class RunSpec(BaseModel):
     def _what_is_compared_has_a_start(self) -> RunSpec:
         if self.compare and not self.start:
             word = self.compare[0]
-            raise ValueError(f"compare={word} asks what a start is worth, and there is none; give start=FOLDER")
+            raise ValueError(f"compare={word} measures what a start is worth; give start=FOLDER")
         return self
 
     @property

@@ -107,7 +107,7 @@ HEADERS = {
     "a kind that is a list": Bad(header({"a": tensor([2], [0, 8]) | {"dtype": []}}, 8), rf"{UNREAD}.*of kind '\[\]'"),
     "a tensor of eight bits": Bad(told(dtype="F8_E4M3"), rf"{UNREAD}tensor '.*' is of kind 'F8_E4M3'"),
     "a complex tensor": Bad(told(dtype="C64"), rf"{UNREAD}tensor '.*' is of kind 'C64'"),
-    "a negative shape": Bad(one([-2, -1], [0, 8]), rf"{UNREAD}tensor 'a' has a shape or a place that is none"),
+    "a negative shape": Bad(one([-2, -1], [0, 8]), rf"{UNREAD}tensor 'a' has an invalid shape or offset"),
     "half a shape": Bad(
         header('{"a":{"dtype":"F32","shape":[2.5],"data_offsets":[0,10]}}', 10), rf"{UNREAD}.*that is none"
     ),
