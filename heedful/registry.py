@@ -63,8 +63,7 @@ class Registry(Mapping[str, Part], Generic[Part]):
             self.known[name] = self.brought(self.outside[name])
         found = self.known[name]
         if isinstance(found, str):
-            module, _, attribute = found.partition(":")
-            found = self.known[name] = getattr(import_module(module), attribute)
+            found = self.known[name] = import_part(found)
         return found
 
     def check_brought_once(self, name: str) -> None:
@@ -91,6 +90,12 @@ class Registry(Mapping[str, Part], Generic[Part]):
         if name not in self:
             raise unknown_word(self.what, name, self)
         return self[name]
+
+
+def import_part(place: str) -> Any:
+    """What stands at a place, "module:attribute"."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def package_of(one: EntryPoint) -> str:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention.lowering_cache import once
-from heedful.attention.mask_and_bias import LONG, may_ask
+from heedful.attention.mask_and_bias import may_ask
 from heedful.attention.sight import Sight
 
 Own = tuple[Tensor, Sight]  # where members of a sequence stand in its line, and what they see of one another
@@ -15,11 +15,11 @@ Own = tuple[Tensor, Sight]  # where members of a sequence stand in its line, and
 def apart(sight: Sight) -> list[Own]:
     """Each sequence of a long batch with padding before or behind it, where they had better look one by one.
 
-    There is none where they had not: in short batches, and where a mask has to be told pair by pair.
+    There is none where they had not: where a mask has to be told pair by pair.
     """
     if sight.counted or sight.start or type(sight) is not Sight or sight.rows.shape != sight.columns.shape:
         return []
-    if sight.rows.shape[-1] < LONG or not may_ask(sight.rows):
+    if not may_ask(sight.rows):
         return []
     return once(sight._added, "apart", lambda: find_by_places(sight))
 

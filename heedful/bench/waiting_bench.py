@@ -15,8 +15,7 @@ from heedful.bench.measure import Case
 from heedful.data.public import download
 from heedful.errors import Refusal
 from heedful.training.loop import Loop
-from heedful.training.microbatches import Portion
-from heedful.training.prefetch import Ahead
+from heedful.training.microbatches import Ahead, Portion
 from heedful.training.prepare import prepare
 from heedful.training.run import device
 from heedful.training.spec import recipes

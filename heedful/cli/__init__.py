@@ -14,8 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from heedful import terminal
-from heedful.cli.arguments import Asking, is_text
-from heedful.cli.examples import epilog
+from heedful.cli.arguments import Asking, Verb, is_text
 from heedful.errors import RECODED, Failure, Refusal, nearest, short_of_memory
 from heedful.interrupts import stopping
 from heedful.terminal import note, say
@@ -57,11 +56,9 @@ class Commands(Mapping[str, Any]):
         if isinstance(verb, typer.Typer):  # a group of verbs
             command: Any = typer.main.get_group(verb)
             command.name = name
-            for inner in command.commands.values():
-                inner.epilog = epilog(f"{name} {inner.name}")
             return command
         alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-        alone.command(name, cls=Asking if name in ASKING else None, epilog=epilog(name))(verb)
+        alone.command(name, cls=Asking if name in ASKING else Verb)(verb)
         return typer.main.get_command(alone)
 
     def __iter__(self) -> Iterator[str]:

@@ -31,7 +31,18 @@ def warn_of(task: Any, inputs: list[str]) -> None:
         note(f"heedful: warning: {doubt}{', and more inputs do' if len(doubts) > 1 else ''}")
 
 
-class Asking(TyperCommand):
+class Verb(TyperCommand):
+    """A verb whose help ends with its examples; they are imported where that is shown."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Shows the help."""
+        from heedful.cli.examples import epilog
+
+        self.epilog = epilog(ctx.command_path.partition(" ")[2])
+        super().format_help(ctx, formatter)
+
+
+class Asking(Verb):
     """A verb whose inputs may be numbers: what begins like a negative one is an input, not an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

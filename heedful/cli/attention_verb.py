@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heedful.cli.arguments import Verb
 from heedful.terminal import say
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ NAMED = {"cpu": "cpu", "cuda": "gpu"}
 app = typer.Typer(help="List the kinds of attention, and have one explained.", no_args_is_help=True)
 
 
-@app.command("list")
+@app.command("list", cls=Verb)
 def list_kinds(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List every kind of attention: its name, cost in the length T of a sequence, whether it can hide the future.
 
@@ -45,7 +46,7 @@ def list_kinds(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")]
         )
 
 
-@app.command("explain")
+@app.command("explain", cls=Verb)
 def explain(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a kind, as in `heedful attention list`.")],
     out: Annotated[

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from heedful.cli.arguments import Verb
 from heedful.terminal import Bars, note, say
 
 app = typer.Typer(help="List and fetch data sets.", no_args_is_help=True)
@@ -32,7 +33,7 @@ MADE = {
 }
 
 
-@app.command("list")
+@app.command("list", cls=Verb)
 def list_sets(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False) -> None:
     """List the built-in sets, which are made on the fly, and the public ones that can be fetched."""
     from heedful.data.public import catalogue, download
@@ -54,7 +55,7 @@ def list_sets(as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] 
         say(f"  {s.name:16s} {s.what} ({s.licence}){f'; found in {found}' if found else ''}")
 
 
-@app.command("get")
+@app.command("get", cls=Verb)
 def get(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of a public set.")],
     into: Annotated[Path, typer.Option(metavar="DIR", help="The folder to put it in.")] = Path("data"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from heedful import terminal
-from heedful.cli.arguments import Asking
+from heedful.cli.arguments import Asking, Verb
 from heedful.errors import RECODED, Refusal
 from heedful.terminal import Bars, note, say
 
@@ -30,7 +30,7 @@ Texts = Annotated[
 ]
 
 
-@app.command("train")
+@app.command("train", cls=Verb)
 def train(
     files: Annotated[list[Path], typer.Argument(metavar="FILES", help="Text files in UTF-8, plain or gzipped.")],
     kind: Annotated[str, typer.Option(help="characters, words, bpe, bpe_characters, wordpiece or unigram.")] = "bpe",

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from heedful.data.id_rows import Row
+from heedful.data.encoded_pairs import Row
 from heedful.data.texts_on_disk import Text
 from heedful.errors import Refusal
 from heedful.terminal import progress

@@ -85,6 +85,14 @@ class Predictions(Cases):
         return max(largest(row[:n], one[0]) for row, n, one in zip(together, lengths, alone, strict=True))
 
 
+class Sequences(Predictions):
+    """Sequences of tokens of unequal length."""
+
+    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        lengths = torch.tensor([9, 4, 1])
+        return torch.randint(1, self.model.spec.vocab, (3, 9)) * (torch.arange(9) < lengths[:, None]), lengths
+
+
 class Readings(Cases):
     """A model that is asked of a text: sentences of unequal length, padded on either side."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.models.specs import Spec
+from heedful.registry import import_part
 
 if TYPE_CHECKING:
     from heedful.models.cases import Cases
@@ -31,11 +32,16 @@ class Family:
     spec: type[Spec]
     model: type[nn.Module]
     toy: Mapping[str, Any]  # what a small one must be told beside its sizes
-    cases: type[Cases]
+    measured: str | type[Cases]  # its cases: the class, or its place, "module:class", which a run need not import
     tasks: tuple[str, ...] = ()  # that it learns, beside those whose records name it
     reading: type[nn.Module] | None = None  # in place of a model that writes, where it is asked something else
     becomes: Callable[[Any], dict[str, Any]] = itself  # what a classifier that begins with a trained one is told
     gives: Callable[[Any], Iterable[nn.Module]] = nothing  # models within a trained one that parts of others begin with
+
+    @property
+    def cases(self) -> type[Cases]:
+        """Inputs for its models, and how each law is measured on them."""
+        return import_part(self.measured) if isinstance(self.measured, str) else self.measured
 
 
 class Model(nn.Module):

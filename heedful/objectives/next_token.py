@@ -11,9 +11,8 @@ from heedful.data.collate import Batch
 from heedful.data.sample_dice import draw
 from heedful.models.specs import PAD, UNKNOWN
 from heedful.models.writer import language_model
-from heedful.objectives.cross_entropy import cross_entropy
+from heedful.objectives.cross_entropy import RDrop, cross_entropy
 from heedful.objectives.objective import Loss, Objective, Share
-from heedful.objectives.r_drop import RDrop
 
 BLANKS = 50  # purpose of dice
 NONE = -1  # what stands where nothing is learned

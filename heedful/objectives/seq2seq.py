@@ -9,8 +9,8 @@ from torch import nn
 
 from heedful.data.collate import Batch
 from heedful.models.writer import teacher_forced
+from heedful.objectives.cross_entropy import RDrop
 from heedful.objectives.objective import Loss, Share
-from heedful.objectives.r_drop import RDrop
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from heedful.data.collate import Batch
 from heedful.models.encoder_call import encoder_output
+from heedful.objectives.cross_entropy import RDrop
 from heedful.objectives.objective import Loss, Share
-from heedful.objectives.r_drop import RDrop
 
 NONE = -1  # an answer that counts for nothing: that of padding
 HIDDEN = -1e4  # the score of a token that is none: as good as never, and no gradient is lost

@@ -22,8 +22,8 @@ from heedful.training import checkpoint
 from heedful.training.async_save import Saver, made_by
 from heedful.training.distributed.ranks import ONE, Ranks
 from heedful.training.distributed.sharded_tensors import local, parted_all, together
+from heedful.training.microbatches import Ahead
 from heedful.training.optimiser import optimiser_state, restore_optimiser
-from heedful.training.prefetch import Ahead
 from heedful.training.record import Record
 from heedful.training.schedule import rate
 from heedful.training.spec.run_spec import RunSpec

@@ -19,7 +19,7 @@ from heedful.models import FAMILIES
 from heedful.models.specs import Spec
 from heedful.models.vision.image_spec import ClassifierSpec
 from heedful.training.adapt.freeze_and_lora import merge
-from heedful.training.distributed.check_layout import check
+from heedful.training.distributed.sharding import check
 from heedful.training.prepare import Ready, prepare
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RECIPE, RunSpec

@@ -25,16 +25,15 @@ from heedful.training.callbacks import LOGGERS, Callback, Logger
 from heedful.training.cost import operations
 from heedful.training.data_checksum import sum_of
 from heedful.training.devices import device, name_of
-from heedful.training.distributed.check_layout import check
 from heedful.training.distributed.ranks import ONE, Ranks
-from heedful.training.lock import clear, holding
+from heedful.training.distributed.sharding import check
 from heedful.training.loop import Loop
 from heedful.training.model_card import model_card
 from heedful.training.prepare import NOTHING, Given, Ready, doubt, prepare
 from heedful.training.record import Quiet, Record
 from heedful.training.record import result as came_to
 from heedful.training.report import report
-from heedful.training.run_folder import RESULT, SPEC, is_begun, is_finished, make_folder, same
+from heedful.training.run_folder import RESULT, SPEC, clear, holding, is_begun, is_finished, make_folder, same
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.trained_run import leave, load_trained, reopen_run, usable
 

@@ -1,29 +1,32 @@
-"""The folder of a run: whether one was begun or finished there, and whether what is asked for now is what was begun."""
+"""The folder of a run: whether one was begun or finished there, and whether what is asked for now is what was begun.
+
+One process trains in it: a lock tells who comes second who holds it, and a process that dies lets go.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection
+import socket
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from heedful.errors import Refusal
 from heedful.safe.opening import check_all
 from heedful.safe.sealed_folders import making, replace_file
 from heedful.training.distributed.sharding import still
-from heedful.training.lock import busy, is_held
 from heedful.training.spec.run_spec import LIKE, RunSpec
 
 SPEC = "run.yaml"  # written first
-
-
 RESULT = "result.json"  # written last: a run that has it is finished
-
+LOCK, HOLDER = ".lock", ".holder.json"
 
 # Of a spec: what may be another each time that a run goes on.
 HOW = ("training.parallel", "training.recompute", "training.loggers")
-
-
 UNTOLD = ("about", "expected", "model.size", *HOW)  # what a run does not depend on, or keeps by other names
 
 
@@ -62,6 +65,58 @@ def make_folder(out: Path, run: RunSpec) -> None:
                 replace_file(out / SPEC, run.text())
     except OSError as error:
         raise Refusal(f"{out} cannot be written: {error.strerror}; choose another --out") from None
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """The folder for this process alone."""
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise Refusal(busy(folder)) from None
+    try:
+        (folder / HOLDER).write_text(json.dumps({"process": os.getpid(), "host": socket.gethostname()}) + "\n")
+        yield
+    finally:
+        with suppress(OSError):
+            (folder / HOLDER).unlink()
+            (folder / LOCK).unlink()  # while it is held: who waits for it sees that it has lost its name
+        lock.release()
+
+
+def clear(folder: Path) -> None:
+    """Removes the lock that a killed process left in a folder; that of a living one stays."""
+    if (folder / LOCK).exists():
+        with suppress(Refusal, OSError), holding(folder):
+            pass
+
+
+def busy(folder: Path) -> str:
+    """Who else trains in a folder, and what can be done about it."""
+    return f"{folder} is held by {holder(folder)}, which trains in it; wait for it, stop it, or choose another --out"
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a living process trains in a folder."""
+    if not (folder / LOCK).exists():
+        return False
+    lock = FileLock(folder / LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def holder(folder: Path) -> str:
+    """Who holds a folder, in words."""
+    try:
+        told = json.loads((folder / HOLDER).read_text(encoding="utf-8"))
+        return f"process {int(told['process'])} on {str(told['host'])[:80]}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"
 
 
 def same(asked: RunSpec, begun: RunSpec, out: Path, keys: Collection[str] | None) -> RunSpec:

@@ -70,7 +70,7 @@ def test_a_run_imports_what_it_uses(tmp_path):
     )
     loaded = done.stdout.splitlines()[-1].split()
     assert (tmp_path / "run" / "result.json").exists()
-    assert "heedful.tasks.text.sequence_pairs" in loaded and len(loaded) <= 157
+    assert "heedful.tasks.text.sequence_pairs" in loaded and len(loaded) <= 150
     assert not [
         name for name in loaded if name.startswith(("heedful.models.vision", "heedful.bench", "heedful.formats.hf"))
     ]

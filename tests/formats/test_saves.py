@@ -15,7 +15,7 @@ import torch
 from heedful.cli.fault_injection import OPERATIONS
 from heedful.errors import Failure, Refusal
 from heedful.safe import sealed_folders
-from heedful.training import checkpoint, lock, loop
+from heedful.training import checkpoint, loop, run_folder
 from heedful.training.async_save import Saver, made_by
 from heedful.training.checkpoint import Progress
 from heedful.training.loop import Loop
@@ -276,20 +276,20 @@ def test_data_that_have_changed_are_told_when_a_run_goes_on(tmp_path: Path) -> N
 def test_the_second_trainer_is_told_who_holds_the_folder(tmp_path: Path) -> None:
     out, told = tmp_path / "run", rf"run is held by process {os.getpid()} on .*; wait for it, stop it, or"
     out.mkdir()
-    with lock.holding(out), pytest.raises(Refusal, match=told), lock.holding(out):
+    with run_folder.holding(out), pytest.raises(Refusal, match=told), run_folder.holding(out):
         raise AssertionError("two hold it")
     (out / "run.yaml").touch()
-    with lock.holding(out), pytest.raises(Refusal, match=told):
+    with run_folder.holding(out), pytest.raises(Refusal, match=told):
         train(short("reverse", training__steps=2), out)
     (out / "run.yaml").unlink()
     train(short("reverse", training__steps=2), out)
-    assert not (out / lock.LOCK).exists() and not (out / lock.HOLDER).exists()
+    assert not (out / run_folder.LOCK).exists() and not (out / run_folder.HOLDER).exists()
 
 
 def test_a_holder_that_does_not_tell_is_another_process(tmp_path: Path) -> None:
     for text in ("", "{}", '{"process": "x", "host": 1}', "[1]"):
-        (tmp_path / lock.HOLDER).write_text(text)
-        assert lock.holder(tmp_path) == "another process"
+        (tmp_path / run_folder.HOLDER).write_text(text)
+        assert run_folder.holder(tmp_path) == "another process"
 
 
 def test_what_is_saved_is_what_was_there_when_it_was_asked_for(tmp_path: Path) -> None:

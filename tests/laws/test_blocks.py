@@ -210,7 +210,7 @@ PADDED = {
 @pytest.mark.parametrize("padding", PADDED)
 @pytest.mark.parametrize("name", cases.masks())
 def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_numbers(name, padding, monkeypatch):
-    monkeypatch.setattr(per_sequence, "LONG", 4)
+    monkeypatch.setattr(softmax, "LONG", 4)
     m, places = mechanism("softmax"), torch.tensor(PADDED[padding])
     for case in cases.cases("softmax", mask=[name], bias=BLOCK_BIASES, groups=[2]):
         sight, bias = case.seen(), case.seen().bias
@@ -223,7 +223,7 @@ def test_sequences_with_padding_before_them_look_one_by_one_with_the_same_number
 
 @pytest.mark.usefixtures("by_parts")
 def test_a_bias_of_tasks_stays_with_its_sequence_where_they_look_one_by_one(monkeypatch):
-    monkeypatch.setattr(per_sequence, "LONG", 4)
+    monkeypatch.setattr(softmax, "LONG", 4)
     here = torch.arange(LENGTH)
     places = torch.stack((here, here - 2, here - 1)).clamp(min=-1)
     bias = cases.stir(TaskBlocks(LENGTH, tasks=2)).of(torch.tensor([1, 0, 1]))

@@ -9,9 +9,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.training import prefetch
+from heedful.training import microbatches
 from heedful.training.loop import Loop
-from heedful.training.prefetch import Ahead, Portion
+from heedful.training.microbatches import Ahead, Portion
 from tests.training.runs import Silent, loop_of, short
 
 
@@ -63,7 +63,7 @@ def test_large_batches_are_not_piled_up(bytes: int, most: int, monkeypatch: pyte
         for _ in range(5):
             coming.take()
             assert len(coming.waiting) <= most
-    assert prefetch.MOST == 64
+    assert microbatches.MOST == 64
 
 
 def test_what_goes_wrong_is_raised_when_it_is_asked_for() -> None:

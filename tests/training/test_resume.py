@@ -15,7 +15,7 @@ from heedful.formats import native
 from heedful.safe import sealed_folders
 from heedful.safe.json_and_tensors import read_tensors
 from heedful.tasks.work import Work
-from heedful.training import checkpoint, lock, precision, run
+from heedful.training import checkpoint, precision, run, run_folder
 from heedful.training.loop import Loop
 from heedful.training.pretraining_stages import settle
 from heedful.training.record import Record, rows
@@ -202,7 +202,7 @@ def test_a_lock_that_a_killed_run_left_beside_its_result_is_cleared_and_that_of_
 ) -> None:
     spec, out = short("reverse", training__steps=2), done[0]
     before = contents(out)
-    with lock.holding(out):
+    with run_folder.holding(out):
         train(spec, out, resume=True)
         left = contents(out)
     assert left.keys() - before.keys() == {".lock", ".holder.json"}

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from heedful.attention.card import Card
+from heedful.attention.mask_and_bias import LONG
 from heedful.attention.mechanism import Mechanism, repeat_kv, safe_softmax
-from heedful.attention.per_sequence import Own, apart
 from heedful.attention.sight import Sight
+
+if TYPE_CHECKING:
+    from heedful.attention.per_sequence import Own
 
 Look = Callable[[Tensor, Tensor, Tensor, Sight], Tensor]
 SLOW = (torch.bfloat16, torch.float16)  # to a CPU: going back through short sequences takes it 2 to 9 times as long
@@ -83,8 +86,11 @@ class Softmax(SoftmaxLike):
 
     def way(self, sight: Sight, scale: float, dropout_p: float) -> Look:
         """How what a sight hides is left out: by looking in pieces, where that is less work, or else by a mask."""
-        if each := apart(sight):
-            return lambda q, k, v, _: one_by_one(q, k, v, each, partial(Softmax.forward, self))
+        if sight.rows.shape[-1] >= LONG:
+            from heedful.attention.per_sequence import apart
+
+            if each := apart(sight):
+                return lambda q, k, v, _: one_by_one(q, k, v, each, partial(Softmax.forward, self))
         if sight.pays_in_blocks and not dropout_p:
             return partial(by_turns, look=partial(blockwise, scale=scale))
         if sight.pays_in_parts:

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from heedful.attention import Context, Memory, Padding
 from heedful.errors import Refusal, unknown_word
 from heedful.models import FAMILIES, assemble
-from heedful.models.encoder_decoder_cases import Docked
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family, itself
 from heedful.models.refusals import refusal
@@ -178,4 +177,10 @@ TOY = {
     "encoder": {"family": "transformer_encoder", "vocab": 11, "width": 16, "heads": 2, "depth": 1},
     "decoder": {"family": "transformer_decoder", "vocab": 11, "width": 24, "heads": 2, "depth": 1},
 }
-FAMILY = Family(CompositeSpec, Composite, TOY, Docked, gives=lambda model: (model.encoder, model.decoder))
+FAMILY = Family(
+    CompositeSpec,
+    Composite,
+    TOY,
+    "heedful.models.encoder_decoder_cases:Docked",
+    gives=lambda model: (model.encoder, model.decoder),
+)

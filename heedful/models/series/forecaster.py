@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from heedful.attention import Causal, Memory
 from heedful.inputs import Vectors
 from heedful.models import blueprint as parts
-from heedful.models.cases import Forecasts
 from heedful.models.family import Family, Model
 from heedful.models.specs import Count, ReadsInOrder, Stacked
 
@@ -47,4 +46,4 @@ class Forecaster(Model):
         return series + self.outputs(self.decoder(x, sight, memory)) * self.deviation
 
 
-FAMILY = Family(ForecasterSpec, Forecaster, {"channels": 3}, Forecasts)
+FAMILY = Family(ForecasterSpec, Forecaster, {"channels": 3}, "heedful.models.cases:Forecasts")

@@ -12,7 +12,6 @@ from heedful.attention import Padding
 from heedful.inputs import Tokens, Vectors
 from heedful.models import blueprint as parts
 from heedful.models import output_tables, part_words
-from heedful.models.cases import Predictions
 from heedful.models.family import Family, Model
 from heedful.models.specs import PAD, Count, ReadsInOrder, Stacked
 
@@ -65,4 +64,4 @@ class Predictor(Model):
         return (x != PAD).sum(-1) if self.spec.vocab else torch.full(x.shape[:1], x.shape[1], device=x.device)
 
 
-FAMILY = Family(PredictorSpec, Predictor, {"vocab": 11, "classes": 3}, Predictions)
+FAMILY = Family(PredictorSpec, Predictor, {"vocab": 11, "classes": 3}, "heedful.models.cases:Predictions")

@@ -11,7 +11,6 @@ from torch import nn
 from heedful.blocks import Again, Stack
 from heedful.inputs import Sentences
 from heedful.models import blueprint as parts
-from heedful.models.cases import Readings
 from heedful.models.family import Family
 from heedful.models.specs import Count, Id
 from heedful.models.text.bert import Bert, EncoderSpec, output
@@ -68,4 +67,4 @@ class Albert(Bert):
         self.outputs = output(s, self.inputs.table)
 
 
-FAMILY = Family(AlbertSpec, Albert, {"vocab": 11}, Readings)
+FAMILY = Family(AlbertSpec, Albert, {"vocab": 11}, "heedful.models.cases:Readings")

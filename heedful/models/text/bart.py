@@ -17,7 +17,6 @@ from heedful.attention import Causal
 from heedful.inputs import NormedTokens, Tokens
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables
-from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.specs import Count, Id, Special
@@ -139,5 +138,5 @@ def output(spec: BartSpec, table: nn.Embedding | None = None) -> nn.Module:
 
 
 CLASSES = partial(Classes, pool="last")  # of the token behind which all has been read
-BART = Family(BartSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)
-MARIAN = Family(MarianSpec, Bart, {"vocab": 11, "tied": False}, Pairs, reading=ReadingBart)
+BART = Family(BartSpec, Bart, {"vocab": 11, "tied": False}, "heedful.models.cases:Pairs", reading=ReadingBart)
+MARIAN = Family(MarianSpec, Bart, {"vocab": 11, "tied": False}, "heedful.models.cases:Pairs", reading=ReadingBart)

@@ -13,7 +13,6 @@ from heedful.attention import Context, Everything
 from heedful.inputs import Sentences
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables, part_tables, part_words
-from heedful.models.cases import Readings
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.heads_asked import AskedSpec
@@ -172,7 +171,7 @@ def output(spec: EncoderSpec, table: nn.Embedding) -> nn.Module:
     )
 
 
-BERT = Family(BertSpec, Bert, {"vocab": 11}, Readings)
-ROBERTA = Family(RobertaSpec, Bert, {"vocab": 11}, Readings)
-CAMEMBERT = Family(CamembertSpec, Bert, {"vocab": 11}, Readings)
-DISTILBERT = Family(DistilbertSpec, Bert, {"vocab": 11}, Readings)
+BERT = Family(BertSpec, Bert, {"vocab": 11}, "heedful.models.cases:Readings")
+ROBERTA = Family(RobertaSpec, Bert, {"vocab": 11}, "heedful.models.cases:Readings")
+CAMEMBERT = Family(CamembertSpec, Bert, {"vocab": 11}, "heedful.models.cases:Readings")
+DISTILBERT = Family(DistilbertSpec, Bert, {"vocab": 11}, "heedful.models.cases:Readings")

@@ -13,7 +13,6 @@ from heedful.blocks.block import Dropout
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models import heads_asked, output_tables
-from heedful.models.cases import Continuations
 from heedful.models.family import Family, Model
 from heedful.models.heads_asked import NEXT, AskedSpec, word_asked
 from heedful.models.specs import Share, Special, Stacked
@@ -119,4 +118,4 @@ def output(spec: DecoderSpec, table: nn.Embedding | None = None) -> nn.Module:
     return heads_asked.output(spec, output_tables.DECODER_OUTPUTS, vocab=spec.vocab, tied_to=table)
 
 
-FAMILY = Family(GPTSpec, GPT, {"vocab": 11}, Continuations, reading=ReadingGPT)
+FAMILY = Family(GPTSpec, GPT, {"vocab": 11}, "heedful.models.cases:Continuations", reading=ReadingGPT)

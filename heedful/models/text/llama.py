@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal
 
-from heedful.models.cases import Continuations
 from heedful.models.family import Family
 from heedful.models.text.gpt import GPT, DecoderSpec, ReadingGPT
 
@@ -46,4 +45,4 @@ class Llama(GPT):
     """A GPT whose parts are others: rotary positions, norms by the root mean square, gated feed-forwards."""
 
 
-FAMILY = Family(LlamaSpec, Llama, {"vocab": 11}, Continuations, reading=ReadingGPT)
+FAMILY = Family(LlamaSpec, Llama, {"vocab": 11}, "heedful.models.cases:Continuations", reading=ReadingGPT)

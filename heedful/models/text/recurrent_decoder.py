@@ -17,7 +17,6 @@ from heedful.blocks.recurrent import Cell, Recurrent, RecurrentStack
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.blueprint import Blueprint
-from heedful.models.encoder_decoder_cases import Targets
 from heedful.models.family import Family
 from heedful.models.specs import SPECIAL, Count
 from heedful.models.text.recurrent_encoder import RecurrentSpec
@@ -167,4 +166,6 @@ class RecurrentDecoder(Decoder):
         return step
 
 
-FAMILY = Family(RecurrentDecoderSpec, RecurrentDecoder, {"vocab": 11, "width": 8}, Targets)
+FAMILY = Family(
+    RecurrentDecoderSpec, RecurrentDecoder, {"vocab": 11, "width": 8}, "heedful.models.encoder_decoder_cases:Targets"
+)

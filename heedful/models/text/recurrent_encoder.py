@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from heedful.attention import Context, Everything, Padding
 from heedful.blocks.block import Dropout
 from heedful.blocks.recurrent import CELLS, Recurrent
-from heedful.models.encoder_decoder_cases import Sources
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.specs import PAD, Count, Share, Spec
@@ -121,4 +120,6 @@ class RecurrentEncoder(Encoder):
         return Context(states, Padding(lengths))
 
 
-FAMILY = Family(RecurrentEncoderSpec, RecurrentEncoder, {"vocab": 11, "width": 8}, Sources)
+FAMILY = Family(
+    RecurrentEncoderSpec, RecurrentEncoder, {"vocab": 11, "width": 8}, "heedful.models.encoder_decoder_cases:Sources"
+)

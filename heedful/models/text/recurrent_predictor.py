@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from heedful.blocks.block import Dropout
-from heedful.models.cases import Predictions
 from heedful.models.family import Family
 from heedful.models.specs import PAD, Count
 from heedful.models.text.recurrent_encoder import ReadsSource, SourceReader
@@ -39,18 +37,10 @@ class RecurrentPredictor(nn.Module):
         return self.outputs(self.drop(last[:, 0, -ways:].flatten(1)))
 
 
-class Sequences(Predictions):
-    """Sequences of tokens of unequal length."""
-
-    def inputs(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        lengths = torch.tensor([9, 4, 1])
-        return torch.randint(1, self.model.spec.vocab, (3, 9)) * (torch.arange(9) < lengths[:, None]), lengths
-
-
 FAMILY = Family(
     RecurrentPredictorSpec,
     RecurrentPredictor,
     {"vocab": 11, "classes": 3, "width": 8},
-    Sequences,
+    "heedful.models.cases:Sequences",
     tasks=("sequences", "names"),
 )

@@ -11,7 +11,6 @@ from heedful.attention import Across, MultiHead
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
-from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.part_words import with_arguments
 from heedful.models.text.encoder_decoder import EncoderDecoder, WriterSpec
@@ -97,4 +96,4 @@ class T5(EncoderDecoder):
             parts.init_tied(self.decoder)
 
 
-FAMILY = Family(T5Spec, T5, {"vocab": 11, "tied": False}, Pairs)
+FAMILY = Family(T5Spec, T5, {"vocab": 11, "tied": False}, "heedful.models.cases:Pairs")

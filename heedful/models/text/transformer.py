@@ -10,7 +10,6 @@ from pydantic import model_validator
 
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
-from heedful.models.cases import Pairs
 from heedful.models.family import Family
 from heedful.models.specs import BEGIN, END, PAD, SPECIAL, UNKNOWN, Count, ReadsInOrder, Spec
 from heedful.models.text.encoder_decoder import EncoderDecoder, TwoStacks, decoder, encoder
@@ -84,4 +83,4 @@ def of(words: Mapping[str, Any], kind: type[Spec]) -> dict[str, Any]:
     return {key: value for key, value in words.items() if key in kind.model_fields and key != "family"}
 
 
-FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, Pairs, gives=sides)
+FAMILY = Family(TransformerSpec, Transformer, {"vocab": 11, "tied": False}, "heedful.models.cases:Pairs", gives=sides)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from heedful.attention import Causal, Context, Everything, Memory, Padding
 from heedful.inputs import Tokens
 from heedful.models import blueprint as parts
-from heedful.models.encoder_decoder_cases import Sources, Targets
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.specs import PAD, SPECIAL, Count, ReadsInOrder, Stacked
@@ -106,5 +105,12 @@ class TransformerDecoder(Decoder):
         return memory_for(self, beams)
 
 
-ENCODER = Family(TransformerEncoderSpec, TransformerEncoder, {"vocab": 11}, Sources)
-DECODER = Family(TransformerDecoderSpec, TransformerDecoder, {"vocab": 11, "tied": False}, Targets)
+ENCODER = Family(
+    TransformerEncoderSpec, TransformerEncoder, {"vocab": 11}, "heedful.models.encoder_decoder_cases:Sources"
+)
+DECODER = Family(
+    TransformerDecoderSpec,
+    TransformerDecoder,
+    {"vocab": 11, "tied": False},
+    "heedful.models.encoder_decoder_cases:Targets",
+)

@@ -7,7 +7,6 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from heedful.models.cases import WordPairs
 from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Spec
 
@@ -49,4 +48,4 @@ class WordVectors(Model):
         return self.table.weight if self.bias is None else self.table.weight + self.near.weight
 
 
-FAMILY = Family(WordVectorsSpec, WordVectors, {"vocab": 11}, WordPairs)
+FAMILY = Family(WordVectorsSpec, WordVectors, {"vocab": 11}, "heedful.models.cases:WordPairs")

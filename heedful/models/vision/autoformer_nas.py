@@ -16,7 +16,6 @@ from torch.func import functional_call
 from heedful.blocks import Block, Stack
 from heedful.inputs import Images
 from heedful.models import blueprint as parts
-from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ClassifierSpec, standard
@@ -151,4 +150,9 @@ def weights(spec: AutoFormerSpec, chosen: Choice) -> int:
     return sum(math.prod(tensor.shape) for tensor in skeleton(spec.model_dump_json(), chosen).parameters())
 
 
-FAMILY = Family(AutoFormerSpec, AutoFormer, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)
+FAMILY = Family(
+    AutoFormerSpec,
+    AutoFormer,
+    {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3},
+    "heedful.models.cases:Pictures",
+)

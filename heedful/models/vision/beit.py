@@ -15,7 +15,6 @@ from heedful.errors import Refusal
 from heedful.inputs import Images
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count, Share
 from heedful.models.vision.dvae import DVAE, DVAESpec
@@ -117,4 +116,6 @@ class BEiT(ViT):
         return self.encoder(x, GridSight(x, shape, self.mask, shared))
 
 
-FAMILY = Family(BEiTSpec, BEiT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)
+FAMILY = Family(
+    BEiTSpec, BEiT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, "heedful.models.cases:Pictures"
+)

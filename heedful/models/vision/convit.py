@@ -13,7 +13,6 @@ from heedful.blocks import Block, Stack
 from heedful.inputs import Images
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count, Groups
 from heedful.models.vision.image_spec import ClassifierSpec, standard
@@ -87,5 +86,5 @@ FAMILY = Family(
     ConViTSpec,
     ConViT,
     {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3, "local_up_to_layer": 1},
-    Pictures,
+    "heedful.models.cases:Pictures",
 )

@@ -10,7 +10,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from heedful.models.cases import Pictures
 from heedful.models.family import Family
 from heedful.models.specs import Count, Share, Stacked
 from heedful.models.vision.vit import PooledSpec, ViT, ViTSpec
@@ -157,6 +156,6 @@ FAMILY = Family(
     DINOSpec,
     DINO,
     {"channels": 3, "high": 16, "wide": 16, "patch": 4},
-    Pictures,
+    "heedful.models.cases:Pictures",
     becomes=lambda spec: {"family": "vit"},
 )

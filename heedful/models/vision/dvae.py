@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 from torch.nn.functional import gumbel_softmax, one_hot
 
-from heedful.models.cases import Pictures
 from heedful.models.family import Family, Model
 from heedful.models.specs import Count
 from heedful.models.vision.image_spec import ImageSpec, standard
@@ -85,4 +84,4 @@ class DVAE(Model):
         return self.decoder(torch.einsum("bvhw,vm->bmhw", chosen.to(self.table.dtype), self.table))
 
 
-FAMILY = Family(DVAESpec, DVAE, {"channels": 3, "high": 16, "wide": 16}, Pictures)
+FAMILY = Family(DVAESpec, DVAE, {"channels": 3, "high": 16, "wide": 16}, "heedful.models.cases:Pictures")

@@ -7,7 +7,6 @@ from typing import Literal, Self
 from pydantic import model_validator
 from torch import Tensor, nn
 
-from heedful.models.cases import Pictures
 from heedful.models.family import Family, Model
 from heedful.models.vision.image_spec import ClassifierSpec, standard
 
@@ -52,4 +51,6 @@ class LeNet(Model):
         return self.outputs(self.matrices(self.convolutions(self.scale(images)).flatten(1)))
 
 
-FAMILY = Family(LeNetSpec, LeNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, Pictures)
+FAMILY = Family(
+    LeNetSpec, LeNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, "heedful.models.cases:Pictures"
+)

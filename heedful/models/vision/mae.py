@@ -13,7 +13,6 @@ from heedful.attention import Everything, GridSight
 from heedful.inputs import Images, SineGrid
 from heedful.models import blueprint as parts
 from heedful.models.blueprint import Blueprint
-from heedful.models.cases import HiddenPictures
 from heedful.models.family import Family, Model
 from heedful.models.specs import Count, Stacked
 from heedful.models.vision.image_spec import standard
@@ -113,6 +112,6 @@ FAMILY = Family(
     MAESpec,
     MAE,
     {"channels": 3, "high": 16, "wide": 16, "patch": 4, "decoder_width": 24, "decoder_heads": 2},
-    HiddenPictures,
+    "heedful.models.cases:HiddenPictures",
     becomes=becomes,
 )

@@ -9,7 +9,6 @@ from pydantic import model_validator
 from torch import Tensor, nn
 
 from heedful.blocks.convolutions import Convolved, Residual
-from heedful.models.cases import Pictures
 from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
 from heedful.models.specs import Count, Stages
@@ -84,4 +83,6 @@ class ResNet(ImageEncoder):
         return self.stages(self.shrink(self.stem(self.scale(images))))
 
 
-FAMILY = Family(ResNetSpec, ResNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, Pictures)
+FAMILY = Family(
+    ResNetSpec, ResNet, {"channels": 3, "high": 16, "wide": 16, "classes": 3}, "heedful.models.cases:Pictures"
+)

@@ -16,7 +16,6 @@ from heedful.errors import Refusal
 from heedful.inputs import ConvolvedPatches
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
-from heedful.models.cases import Pictures
 from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
 from heedful.models.specs import Attends, Count, Stages
@@ -164,4 +163,6 @@ class Swin(ImageEncoder):
         return self.norm(x)
 
 
-FAMILY = Family(SwinSpec, Swin, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)
+FAMILY = Family(
+    SwinSpec, Swin, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, "heedful.models.cases:Pictures"
+)

@@ -13,7 +13,6 @@ from heedful.errors import Refusal
 from heedful.inputs import GridPosition, Images, Patches
 from heedful.models import blueprint as parts
 from heedful.models import output_tables, part_tables, part_words
-from heedful.models.cases import Pictures
 from heedful.models.encoder_protocol import ImageEncoder
 from heedful.models.family import Family
 from heedful.models.specs import Count, Deep, Projects, Stacked
@@ -173,4 +172,6 @@ class ViT(ImageEncoder):
         return self.encoder(x, GridSight(x, self.inputs.shape(images), self.mask, self.bias))
 
 
-FAMILY = Family(ViTSpec, ViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, Pictures)
+FAMILY = Family(
+    ViTSpec, ViT, {"channels": 3, "high": 16, "wide": 16, "patch": 4, "classes": 3}, "heedful.models.cases:Pictures"
+)

@@ -8,22 +8,8 @@ from heedful.attention import Bias
 from heedful.errors import Refusal
 from heedful.looking import attends
 from heedful.objectives.head_terms import LOOKING, HeadTerms, looks
-from heedful.training.distributed.sharding import is_distributed, kind_of
 from heedful.training.spec.run_spec import RunSpec
 from heedful.training.spec.training_spec import TrainingSpec
-
-
-def check(model: nn.Module, run: RunSpec) -> None:
-    """Refuses layouts that cannot work with the processes that there are, or at all."""
-    kind = kind_of(run.training)
-    if kind != "none" and not is_distributed():
-        raise Refusal(
-            f"training.parallel={kind} needs several processes; "
-            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
-        )
-    if kind == "none" and is_distributed():
-        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
-    check_layout(model, run, kind)
 
 
 def exchanges(model: nn.Module) -> bool:

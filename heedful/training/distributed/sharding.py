@@ -14,9 +14,12 @@ from torch import Tensor, nn
 from heedful.blocks import Stack
 from heedful.data.collate import Batch
 from heedful.engines.training_engines import Learning
+from heedful.errors import Refusal
 from heedful.formats.weights import restore, state
+from heedful.objectives.head_terms import HeadTerms, looks
 from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharded_tensors import together
+from heedful.training.spec.run_spec import RunSpec
 from heedful.training.spec.training_spec import Parallel, TrainingSpec
 
 Losses = tuple[Tensor, Tensor, Tensor]  # the weighted sum, the count of the first, sums and counts of several: 2 K
@@ -182,6 +185,22 @@ def layout(
     if training.recompute:
         recompute_blocks(model)
     return made
+
+
+def check(model: nn.Module, run: RunSpec) -> None:
+    """Refuses layouts that cannot work with the processes that there are, or at all."""
+    kind = kind_of(run.training)
+    if kind != "none" and not is_distributed():
+        raise Refusal(
+            f"training.parallel={kind} needs several processes; "
+            "start them with torchrun --nproc-per-node 2 -m heedful train, or leave it out"
+        )
+    if kind == "none" and is_distributed():
+        raise Refusal("training.parallel=none is for one process and torchrun started more; leave it or torchrun out")
+    if kind != "none" or run.training.recompute or HeadTerms.of(run.objective).names or looks(run.objective):
+        from heedful.training.distributed.check_layout import check_layout
+
+        check_layout(model, run, kind)
 
 
 def run_by(training: TrainingSpec, model: nn.Module) -> Learning:
