@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
-from heedful.formats import image_processors
-from heedful.formats.file_names import CONFIG, GENERATION, INDEX, SETTINGS, WEIGHTS
+from heedful.formats import CONFIG, GENERATION, INDEX, SETTINGS, WEIGHTS, image_processors
 from heedful.formats.foreign_config import Config
 from heedful.formats.layout import Layout
 from heedful.formats.layout_registry import PUBLISHED, layout_for, layout_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import Refusal
-from heedful.formats.file_names import NESTED_PROCESSOR, PROCESSOR
+from heedful.formats import NESTED_PROCESSOR, PROCESSOR
 from heedful.formats.foreign_config import Config
 from heedful.inputs.image_input import BICUBIC, BILINEAR, FILTERS, LARGEST, TransformersProcessor
 from heedful.models.part_words import with_arguments as word

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch import nn
 
 from heedful.errors import Refusal
-from heedful.formats import file_names
-from heedful.formats.file_names import CARD, CONFIG, GRAPHS, SPEC, TOKENIZER, WEIGHTS
+from heedful.formats import CARD, CONFIG, GENERATION, GRAPHS, PROCESSOR, SAMPLE, SETTINGS, SPEC, TOKENIZER, WEIGHTS
 from heedful.formats.weights import check_depths, compare, state
 from heedful.models import Spec, check_size, imagine, spec_as_written
 from heedful.registry import Registry
@@ -27,7 +26,7 @@ CARRIED = (CARD, "task.json", "modules.json", "sentence_bert_config.json", "1_Po
 CHECK = "HEEDFUL_CHECK"  # in the environment: 0 leaves the sums of models out
 HEADS = {SPEC, CONFIG, *GRAPHS}  # one of which every model has
 WRITTEN = HEADS | {f"{name}.data" for name in GRAPHS} | {WEIGHTS, TOKENIZER, MANIFEST, *CARRIED, "1_Pooling"}
-WRITTEN |= {file_names.SETTINGS, file_names.GENERATION, file_names.PROCESSOR, file_names.SAMPLE}
+WRITTEN |= {SETTINGS, GENERATION, PROCESSOR, SAMPLE}
 LAYOUTS: Registry[Callable[[nn.Module, Path], nn.Module]] = Registry(
     "layout",
     "heedful.folders",

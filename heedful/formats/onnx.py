@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Everything, standing
 from heedful.errors import Failure, Refusal
-from heedful.formats import hf_models, image_processors, onnx_recurrent
-from heedful.formats.file_names import CONFIG, SAMPLE, SPEC
+from heedful.formats import CONFIG, SAMPLE, SPEC, hf_models, image_processors, onnx_recurrent
 from heedful.formats.layout_registry import layout_for
 from heedful.formats.onnx_samples import sample_program
 from heedful.models.heads_asked import NEXT, word_asked

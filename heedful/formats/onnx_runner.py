@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Everything, Memory, standing
 from heedful.errors import Refusal
-from heedful.formats.file_names import GRAPHS
+from heedful.formats import GRAPHS
 from heedful.models import imagine
 from heedful.models.heads_asked import NEXT, word_asked
 from heedful.models.specs import Spec

@@ -15,8 +15,7 @@ def tokenizer_for(named: str, texts: Iterable[str], special: tuple[str, ...] = (
     if named.endswith((".json", ".model")):
         return of_file(named)
     if "/" in named or Path(named).is_dir():
-        from heedful.formats import native
-        from heedful.formats.file_names import TOKENIZER
+        from heedful.formats import TOKENIZER, native
         from heedful.tokenizers import hf_folders
 
         place = native.model_folder(named)

@@ -13,8 +13,7 @@ from typing import Any
 
 from heedful.data.parallel_sample import Sides
 from heedful.errors import Refusal
-from heedful.formats import native
-from heedful.formats.file_names import CARD
+from heedful.formats import CARD, native
 from heedful.metrics.metric import Metric, metric_of, score_text
 from heedful.safe.opening import content, inside
 from heedful.training.checkpoint import Progress

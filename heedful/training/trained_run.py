@@ -11,8 +11,7 @@ from torch import nn
 
 from heedful.data.readers.reader import FILES
 from heedful.errors import Refusal
-from heedful.formats import native, weights
-from heedful.formats.file_names import CARD, WEIGHTS
+from heedful.formats import CARD, WEIGHTS, native, weights
 from heedful.models import with_facts
 from heedful.models.specs import LanguageSpec, Spec
 from heedful.pipelines.use import Use

@@ -13,8 +13,7 @@ from torch import nn
 import heedful
 from heedful.cli import main
 from heedful.errors import Refusal
-from heedful.formats import native
-from heedful.formats.file_names import CARD
+from heedful.formats import CARD, native
 from heedful.pipelines.choose_tokenizer import tokenizer_for
 from heedful.safe.sealed_folders import MANIFEST
 from heedful.training import run

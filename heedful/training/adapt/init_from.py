@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.errors import Refusal
-from heedful.formats import native
-from heedful.formats.file_names import TOKENIZER
+from heedful.formats import TOKENIZER, native
 from heedful.formats.weights import state
 from heedful.models import FAMILIES, Spec, imagine, part_words
 from heedful.models import spec as spec_of
