@@ -14,7 +14,7 @@ from heedful.formats.weights import restore
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
 from tests.training.runs import Silent, loop_of, short, train
-from tests.training.test_choosing import equal, told, told_of_a_run
+from tests.training.test_choosing import Told, equal, told, told_of_a_run
 
 EACH = {"training__steps": 9, "training__evaluate_every": 3, "training__save_every": 2, "training__keep": 4}
 
