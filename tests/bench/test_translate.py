@@ -146,6 +146,7 @@ NAMES = {
     "images",
     "listops",
     "loading",
+    "recurrence",
     "saving",
     "tokenizer",
     "translate",

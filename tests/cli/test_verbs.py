@@ -110,7 +110,7 @@ def test_sets_are_listed_for_people_and_for_programs(heedful: Program, workshop:
     names = [row["name"] for row in rows]
     assert said.status == 0
     made = {"reverse", "sort", "clouds", "waves", "invented", "captions", "maps", "shapes", "toy"}
-    made |= {"opinions", "asked-of-opinions", "mentions", "facts", "news", "smalltalk", "listops"}
+    made |= {"opinions", "asked-of-opinions", "mentions", "facts", "news", "smalltalk", "listops", "invented-names"}
     assert made | set(catalogue.PUBLIC) == set(names)
     assert all(re.search(rf"^  {name} ", said.out, re.MULTILINE) for name in names)
     assert all(row.get("made") or row["licence"] for row in rows)

@@ -126,7 +126,7 @@ def test_an_empty_file_is_named(file: File, content: str, name: str) -> None:
 @pytest.mark.parametrize("name", ["a.de", "a.de.gz"])
 def test_bytes_that_are_not_utf_8_are_named_with_their_line(file: File, name: str) -> None:
     sides = Sides(source=file("a.en", SOURCE), target=file(name, b"eins\nzwei\xfc\ndrei\n"))
-    assert refused(sides).startswith(f"{sides.target}, line 2: not UTF-8; ")
+    assert refused(sides).startswith(f"{sides.target}, line 2: not UTF-8, most likely latin-1; ")
 
 
 @pytest.mark.parametrize("kept", [1, 9, 30, -1])
@@ -155,7 +155,8 @@ def test_a_side_that_is_empty_is_named_with_its_line(file: File, side: int, name
 @pytest.mark.parametrize(("line", "count"), [("x", "one field"), ("x\ty\tz", "3 fields"), ("\tx\t", "3 fields")])
 def test_a_line_that_has_not_two_fields_is_named(file: File, line: str, count: str) -> None:
     path = file("a.tsv", ["a\tb", "", line])
-    assert refused(path) == f"{path}, line 3: {count}, not two; write source, a tab and target"
+    cure = "write source, a tab and target, or name two columns, as data.source=1 data.target=2"
+    assert refused(path) == f"{path}, line 3: {count}, not two; {cure}"
 
 
 def test_a_folder_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ OTHER_LOSS = {  # families that choose among no fixed answers
     "dino": "it should say what its own moving average says",
     "transformer_encoder": "it answers nothing",
     "transformer_decoder": "it is asked as a part of others",
+    "recurrent_encoder": "it answers nothing",
+    "recurrent_decoder": "it is asked as a part of others",
     "word_vectors": "it tells for each pair of words whether they were met together",
 }
 

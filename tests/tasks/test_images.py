@@ -210,7 +210,8 @@ def test_classes_are_told_before_anything_is_learned():
     few = [one for one in samples if one.label == "cross"][:1]
     assert "lopsided, so that 'cross' may be lost" in task.describe_data(Splits(many + few, [], []))
     untold = ImageLearned.unscaled(task.learned.labels, task.learned.size)
-    assert untold.describe_data(splits) == "" and "classes" not in untold.facts()  # it is told no class
+    assert untold.describe_data(splits) == "images    12 x 8 pixels in colours, as they are"
+    assert "classes" not in untold.facts()  # it is told no class
 
 
 def test_a_report_tells_of_each_class_of_the_commonest_and_how_sure_it_is():

@@ -132,4 +132,4 @@ def test_input_that_is_not_text_is_named_with_its_line(verb):
 def test_help_has_an_example(verb, name):
     status, out, _ = verb(name, "--help")
     assert status == 0
-    assert "For instance:" in out and f"heedful tokenizer {name}" in " ".join(out.split())
+    assert "Examples:" in out and f"heedful tokenizer {name}" in " ".join(out.split())

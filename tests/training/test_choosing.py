@@ -39,6 +39,16 @@ def told(loop: Loop, *scores: float) -> Told:
     return told
 
 
+def told_of_a_run(monkeypatch: pytest.MonkeyPatch, tested: float, *scores: float) -> tuple[Told, Told]:
+    """What validation data and then the test come to, in a run."""
+    valid, test = Told(*scores), Told(tested)
+    monkeypatch.setattr(Work, "score", lambda self, model, samples: valid(model, samples))
+    monkeypatch.setattr(Work, "measure", lambda self, model, samples: [test(model, samples)])
+    monkeypatch.setattr(metric, "scores", lambda measured: measured[0])
+    monkeypatch.setattr(metric, "details", lambda measured: {})
+    return valid, test
+
+
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
 
@@ -87,11 +97,7 @@ def test_the_best_weights_are_kept_and_of_equals_the_last(tmp_path: Path, scores
 
 
 def test_the_model_of_a_run_has_its_best_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    score, tested = Told(0.1, 0.7, 0.2, 0.3), Told(0.25)  # four times on validation data, then the test
-    monkeypatch.setattr(Work, "score", lambda self, model, samples: score(model, samples))
-    monkeypatch.setattr(Work, "measure", lambda self, model, samples: [tested(model, samples)])
-    monkeypatch.setattr(metric, "scores", lambda measured: measured[0])
-    monkeypatch.setattr(metric, "details", lambda measured: {})
+    score, tested = told_of_a_run(monkeypatch, 0.25, 0.1, 0.7, 0.2, 0.3)
     result = train(short("reverse", training__steps=4, **EACH_STEP), tmp_path / "run")
     assert (result["step"], result["best_step"], result["scores"]) == (4, 2, {"exact": 0.25})
     assert equal(load(tmp_path / "run").state_dict(), score.shown[1])

@@ -11,11 +11,10 @@ from torch import Tensor
 from heedful.errors import Refusal
 from heedful.formats.native import load
 from heedful.formats.weights import restore
-from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
 from tests.training.runs import Silent, loop_of, short, train
-from tests.training.test_choosing import Told, equal, told
+from tests.training.test_choosing import Told, equal, told, told_of_a_run
 
 EACH = {"training__steps": 9, "training__evaluate_every": 3, "training__save_every": 2, "training__keep": 4}
 
@@ -70,12 +69,11 @@ def test_it_is_taken_only_where_it_is_better_than_the_best(tmp_path: Path, of_th
 def test_the_model_that_is_tested_and_written_is_the_one_that_was_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: bool
 ) -> None:
-    score = Told(0.1, 0.5, 0.3, 0.9 if taken else 0.4, 0.25)  # on the way, the mean, the test
-    monkeypatch.setattr(Work, "score", lambda self, model, samples: score(model, samples))
+    score, tested = told_of_a_run(monkeypatch, 0.25, 0.1, 0.5, 0.3, 0.9 if taken else 0.4)  # on the way, the mean
     result = train(short("reverse", training__average_last=2, **EACH), tmp_path / "run")
-    assert result["scores"] == {"exact": 0.25} and len(score.shown) == 5
-    assert equal(score.shown[4], score.shown[3 if taken else 1])
-    assert equal(load(tmp_path / "run").state_dict(), score.shown[4])
+    assert result["scores"] == {"exact": 0.25} and len(score.shown) == 4
+    assert equal(tested.shown[0], score.shown[3 if taken else 1])
+    assert equal(load(tmp_path / "run").state_dict(), tested.shown[0])
 
 
 @pytest.mark.parametrize(

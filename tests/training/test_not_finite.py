@@ -12,6 +12,7 @@ import torch
 
 from heedful import cli
 from heedful.errors import Failure
+from heedful.tasks.work import Work
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
 from heedful.training.schedule import rate
@@ -33,16 +34,14 @@ def lost_at(step: int, spoil: Any) -> Iterator[None]:
 
 def bad_loss(loop: Loop, own: Any, *step: Any) -> Any:
     """The weights stay finite; it is the loss that is not."""
-    losses = loop.task.losses
+    losses = Work.losses
 
     def spoiled(*given: Any) -> Any:
         return {name: replace(loss, sum=loss.sum + float("inf")) for name, loss in losses(*given).items()}
 
-    loop.task.losses = spoiled  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Work, "losses", spoiled)
         return own(loop, *step)
-    finally:
-        loop.task.losses = losses  # type: ignore[method-assign]
 
 
 def bad_weights(loop: Loop, own: Any, *step: Any) -> Any:
