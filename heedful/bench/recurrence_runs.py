@@ -19,6 +19,7 @@ from heedful.safe import outfile
 from heedful.safe.json_and_tensors import read_json
 from heedful.tasks.work import Work
 from heedful.training import run
+from heedful.training.loop import Interrupted
 from heedful.training.record import rows
 from heedful.training.run_folder import SPEC
 from heedful.training.spec import recipes
@@ -85,7 +86,10 @@ class Named:
 def train_recipe(recipe: str, changes: Sequence[str], folder: Path) -> tuple[RunSpec, dict[str, Any]]:
     """A recipe trained in a folder, gone on with where it was killed, or read where it is finished."""
     asked = recipes.resolve(recipe, list(changes))
-    return asked, run.train(asked, folder, (folder / SPEC).exists(), run.device())
+    try:
+        return asked, run.train(asked, folder, (folder / SPEC).exists(), run.device())
+    except Interrupted:  # it is saved, and the same command goes on
+        raise KeyboardInterrupt from None
 
 
 def translate(name: str, recipe: str, changes: Sequence[str], folder: Path) -> Translated:

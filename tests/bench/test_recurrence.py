@@ -7,6 +7,7 @@ import pytest
 from heedful.bench import recurrence_bench, recurrence_runs, sequence_steps
 from heedful.cli import main
 from heedful.errors import Refusal
+from heedful.training.loop import Interrupted
 
 SMALL = ["data=toy", "data.samples=60", "data.held_out=12", "training.steps=2", "training.evaluate_every=1"]
 FEW = ["seeds=3", *SMALL, "training.save_every=1"]
@@ -53,3 +54,12 @@ def test_parts_and_seeds_that_there_are_none_of_are_refused(capsys):
         with pytest.raises(SystemExit) as left:
             main(["bench", "recurrence", *words])
         assert left.value.code == 2 and said in capsys.readouterr().err
+
+
+def test_a_bench_that_is_stopped_leaves_as_ctrl_c_does_and_goes_on_later(tmp_path, monkeypatch):
+    def stopped(*given):
+        raise Interrupted
+
+    monkeypatch.setattr(recurrence_runs.run, "train", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        recurrence_runs.train_recipe("translate-rnn", ["data=toy"], tmp_path)

@@ -80,7 +80,7 @@ def test_a_long_text_that_is_wrong_or_changes_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(texts_on_disk, "HELD", 0)
     monkeypatch.setattr(texts_on_disk, "BLOCK", 8)
     for wrong, said in {
-        "a\nb\nc\nd\ne\n\u00fc\n".encode("latin-1"): "text, line 6: not UTF-8; convert the file",
+        "a\nb\nc\nd\ne\n\u00fc\n".encode("latin-1"): "text, line 6: not UTF-8, most likely latin-1; .*convert the file",
         b" \n" * 20: "text is empty; it needs at least one line",
         gzip.compress(os.urandom(99))[:-20]: "text is gzipped but not whole",
     }.items():
