@@ -5,8 +5,8 @@ from statistics import median
 from typing import Any
 
 from heedful.bench import recorded
-from heedful.training.spec import recipe_groups
-from heedful.training.spec.recipe_groups import Version
+from heedful.training.spec import recipes_by_goal
+from heedful.training.spec.recipes_by_goal import Version
 
 MEASURED = """# Results
 
@@ -35,7 +35,7 @@ def results() -> dict[str, str]:
 def recipes() -> Iterator[str]:
     """The page of all recipes, by what they are for."""
     yield MEASURED
-    for goal, found in recipe_groups.by_goal().items():
+    for goal, found in recipes_by_goal.by_goal().items():
         yield f"\n## {goal}\n\n| what is learned | score | spread | time and hardware | command |\n"
         yield "| --- | --- | --- | --- | --- |\n"
         yield "".join(row(version) for versions in found for version in versions if version.score)

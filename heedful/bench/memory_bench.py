@@ -23,9 +23,9 @@ from heedful.training import memory_estimate
 from heedful.training.allocation_counter import count_memory
 from heedful.training.distributed.ranks import ONE
 from heedful.training.loop import Loop
+from heedful.training.model_spec_for_task import suit_spec
 from heedful.training.spec import recipes
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.spec_for_task import suit_spec
 
 BASE = ["data=toy", "model.size=base", "training.tokens=16384", "training.graphs=false", "model.dropout=0.1"]
 

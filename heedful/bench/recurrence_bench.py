@@ -14,7 +14,7 @@ from typing import Any
 
 from heedful.bench.recurrence_runs import Named, Translated, keep, tell_names, translate
 from heedful.bench.sequence_steps import measure_steps
-from heedful.blocks.recurrent import CELLS
+from heedful.blocks.recurrent_networks import CELLS
 from heedful.errors import Refusal, unknown_word
 
 OUT, SEEDS = "runs/recurrence", "1,2"

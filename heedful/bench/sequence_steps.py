@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from heedful.attention import Attention, Everything, Join, MultiHead
 from heedful.attention.mechanisms import Softmax
 from heedful.bench.measure import interleave
-from heedful.blocks.recurrent import Recurrent
+from heedful.blocks.recurrent_networks import Recurrent
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 WIDTH, HEADS, SEEN = 256, 4, 3  # of layers; columns that a convolution sees

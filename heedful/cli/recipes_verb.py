@@ -10,7 +10,7 @@ import typer
 from heedful.terminal import say
 
 if TYPE_CHECKING:
-    from heedful.training.spec.recipe_groups import Version
+    from heedful.training.spec.recipes_by_goal import Version
 
 
 def recipes(
@@ -18,17 +18,17 @@ def recipes(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """List the recipes, grouped by what they are for, with the score and the time to expect; or tell all of one."""
-    from heedful.training.spec import recipe_groups
+    from heedful.training.spec import recipes_by_goal
     from heedful.training.spec.recipes import names
 
     if as_json:
-        told = map(recipe_groups.versions, names() if name is None else [name])
+        told = map(recipes_by_goal.versions, names() if name is None else [name])
         rows = [as_row(versions) for versions in told]
         say(json.dumps(rows if name is None else rows[0], indent=1))
     elif name is not None:
-        tell(recipe_groups.versions(name))
+        tell(recipes_by_goal.versions(name))
     else:
-        for goal, found in recipe_groups.by_goal().items():
+        for goal, found in recipes_by_goal.by_goal().items():
             say(f"{goal}:")
             for own, *_ in found:
                 result = f"{own.score}, {own.time}" if own.score else ""

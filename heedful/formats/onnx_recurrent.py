@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Causal, Context, Everything, Padding
 from heedful.attention.recurrent_state import RecurrentState
-from heedful.blocks.recurrent import WEIGHTS, Layers, Recurrent
+from heedful.blocks.recurrent_networks import WEIGHTS, Layers, Recurrent
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.writer import Decoder
 

@@ -26,12 +26,12 @@ OUTPUTS: Registry[type[nn.Module]] = Registry(
     "output",
     "heedful.outputs",
     {
-        "states": "heedful.outputs.sentence_output:States",
-        "pooled": "heedful.outputs.sentence_output:Pooled",
-        "classes": "heedful.outputs.sentence_output:Classes",
-        "tags": "heedful.outputs.sentence_output:Tags",
-        "answer": "heedful.outputs.sentence_output:Answer",
-        "masked": "heedful.outputs.sentence_output:MaskedToken",
+        "states": "heedful.outputs.text_encoder_output:States",
+        "pooled": "heedful.outputs.text_encoder_output:Pooled",
+        "classes": "heedful.outputs.text_encoder_output:Classes",
+        "tags": "heedful.outputs.text_encoder_output:Tags",
+        "answer": "heedful.outputs.text_encoder_output:Answer",
+        "masked": "heedful.outputs.text_encoder_output:MaskedToken",
     },
 )
 DECODER_OUTPUTS: Registry[type[nn.Module]] = Registry(
@@ -39,9 +39,9 @@ DECODER_OUTPUTS: Registry[type[nn.Module]] = Registry(
     "heedful.decoder_outputs",
     {
         "next": "heedful.outputs.token_output:NextToken",
-        "classes": "heedful.outputs.sentence_output:LastClasses",
-        "tags": "heedful.outputs.sentence_output:Tags",
-        "answer": "heedful.outputs.sentence_output:Answer",
+        "classes": "heedful.outputs.text_encoder_output:LastClasses",
+        "tags": "heedful.outputs.text_encoder_output:Tags",
+        "answer": "heedful.outputs.text_encoder_output:Answer",
     },
 )
 BART_OUTPUTS: Registry[Part] = Registry(
@@ -50,7 +50,7 @@ BART_OUTPUTS: Registry[Part] = Registry(
     {
         "next": "heedful.outputs.token_output:NextToken",
         "classes": "heedful.models.text.bart:CLASSES",
-        "answer": "heedful.outputs.sentence_output:Answer",
+        "answer": "heedful.outputs.text_encoder_output:Answer",
     },
 )
 IMAGE_POOLS: Registry[type[FirstPool]] = Registry(

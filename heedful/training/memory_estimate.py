@@ -33,10 +33,10 @@ from heedful.training.distributed.ranks import Ranks
 from heedful.training.distributed.sharded_tensors import local
 from heedful.training.distributed.sharding import Sharded
 from heedful.training.loop import Loop
+from heedful.training.model_spec_for_task import suit_spec
 from heedful.training.prepare import teach
 from heedful.training.pretraining_stages import settle, write_unlearned
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.spec_for_task import suit_spec
 
 ROW = 8  # processes over which a step is imagined
 LAYOUTS = {"ddp": ("ddp", False), "fsdp": ("fsdp", False), "fsdp, recomputing": ("fsdp", True)}

@@ -29,10 +29,10 @@ from heedful.tasks import task_of
 from heedful.tasks.task import Task
 from heedful.tasks.work import Work
 from heedful.terminal import progress
+from heedful.training.model_spec_for_task import suit_spec
 from heedful.training.out_of_memory import check_batch, name_what_lacked
 from heedful.training.precision import working_dtype
 from heedful.training.spec.run_spec import RunSpec
-from heedful.training.spec_for_task import suit_spec
 from heedful.training.trained_run import load_trained
 from heedful.training.training_step import seed_step
 

@@ -10,7 +10,7 @@ import torch
 from heedful.cli import doctor_verb
 from heedful.cli.examples import EXAMPLES
 from heedful.tasks import TASKS
-from heedful.training.spec import keys, recipe_groups, recipes
+from heedful.training.spec import keys, recipes, recipes_by_goal
 from heedful.training.spec.run_spec import RunSpec
 from tests.cli.conftest import Program
 from tests.cli.test_verbs import verbs
@@ -71,8 +71,8 @@ def test_a_part_from_elsewhere_may_describe_its_keys_by_pydantic(monkeypatch: py
 
 
 def test_every_recipe_of_ours_stands_under_a_goal() -> None:
-    groups = recipe_groups.by_goal()
-    assert recipe_groups.OTHERS not in groups
+    groups = recipes_by_goal.by_goal()
+    assert recipes_by_goal.OTHERS not in groups
     assert sorted(one[0].recipe for found in groups.values() for one in found) == recipes.names()
 
 
@@ -85,7 +85,7 @@ def test_a_recipe_is_told_whole(heedful: Program) -> None:
 
 
 def test_times_say_the_hardware_alone() -> None:
-    for found in recipe_groups.by_goal().values():
+    for found in recipes_by_goal.by_goal().values():
         for version in (one for versions in found for one in versions):
             assert version.expected.where in ("one CPU core", "two CPU cores", "one H200"), version.command
 

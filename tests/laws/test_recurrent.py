@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from heedful.blocks.recurrent import CELLS, WEIGHTS, Recurrent, RecurrentStack
+from heedful.blocks.recurrent_networks import CELLS, WEIGHTS, Recurrent, RecurrentStack
 
 CLOSE = {"rtol": 0.0, "atol": 1e-10}
 BATCH, LONGEST, INPUTS, WIDTH = 4, 7, 3, 5

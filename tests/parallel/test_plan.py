@@ -12,8 +12,8 @@ from heedful.tasks import TASKS
 from heedful.training import memory_estimate
 from heedful.training.distributed.ranks import ONE
 from heedful.training.memory_estimate import Need
+from heedful.training.model_spec_for_task import suit_spec
 from heedful.training.spec import recipes
-from heedful.training.spec_for_task import suit_spec
 from tests.training.runs import short
 
 DEEP = {"model__depth": 5, "model__width": 64, "training__batch": 48, "model__dropout": 0.1, "training__average": 0}

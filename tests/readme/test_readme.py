@@ -20,7 +20,7 @@ from PIL import Image
 
 from heedful.cli import main
 from heedful.data.toys.invented_language import sentences
-from heedful.training.spec import recipe_groups
+from heedful.training.spec import recipes_by_goal
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -150,7 +150,7 @@ def test_the_readme_is_read_in_one_sitting() -> None:
 def test_the_table_states_what_the_recipes_expect() -> None:
     assert len(ROWS) == 10
     for row, command in ROWS:
-        (version, *_) = recipe_groups.versions(command.split()[-1])
+        (version, *_) = recipes_by_goal.versions(command.split()[-1])
         ((_, score),) = version.shown(version.expected.score.items())
         assert score.removesuffix(" %") in row, f"{command}: the README does not say {score}"
         assert version.time.replace(" on ", ", ") in row, f"{command}: the README does not say {version.time}"

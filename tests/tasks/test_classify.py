@@ -15,7 +15,7 @@ from heedful.errors import Refusal
 from heedful.formats import native
 from heedful.looking import calibration, confusion
 from heedful.metrics.macro_f1 import f1
-from heedful.outputs.sentence_output import POOLS
+from heedful.outputs.text_encoder_output import POOLS
 from heedful.tasks.text.text_classification import TASK
 from heedful.training import run
 from heedful.training.prepare import prepare

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import draw_prompts, least_squares
 from heedful.errors import Refusal
-from heedful.metrics.map_errors import errors_of
+from heedful.metrics.in_context_errors import errors_of
 from heedful.models import build
-from heedful.pipelines.map_prompts import MapsLearned, answers_of, steps_of
+from heedful.pipelines.in_context_prompts import MapsLearned, answers_of, steps_of
 from heedful.pipelines.pipeline import unheard
 from heedful.tasks.series.in_context import TASK
 from tests.answered import plain

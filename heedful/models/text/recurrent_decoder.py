@@ -13,7 +13,7 @@ from torch.nn.functional import linear
 from heedful.attention import Causal, Context, Everything, Memory, Sight
 from heedful.attention.recurrent_state import RecurrentState
 from heedful.blocks.block import Dropout
-from heedful.blocks.recurrent import Cell, Recurrent, RecurrentStack
+from heedful.blocks.recurrent_networks import Cell, Recurrent, RecurrentStack
 from heedful.models import blueprint as parts
 from heedful.models import part_tables, part_words
 from heedful.models.blueprint import Blueprint

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from heedful.attention import Context, Everything, Padding
 from heedful.blocks.block import Dropout
-from heedful.blocks.recurrent import CELLS, Recurrent
+from heedful.blocks.recurrent_networks import CELLS, Recurrent
 from heedful.models.encoder_protocol import Encoder
 from heedful.models.family import Family
 from heedful.models.specs import PAD, Count, Share, Spec

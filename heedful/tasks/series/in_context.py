@@ -15,9 +15,9 @@ from heedful.data.readers.number_series import Maps
 from heedful.data.toys.linear_maps import Prompt, draw_prompts, least_squares
 from heedful.errors import Refusal
 from heedful.looking.page import Curve, Curves, Figures, Samples
-from heedful.metrics.map_errors import MapErrors, MapSkill, errors_of
+from heedful.metrics.in_context_errors import MapErrors, MapSkill, errors_of
 from heedful.objectives.regression import InContextRegression
-from heedful.pipelines.map_prompts import InContext, MapsLearned, answers_of, steps_of
+from heedful.pipelines.in_context_prompts import InContext, MapsLearned, answers_of, steps_of
 from heedful.pipelines.pipeline import unheard
 from heedful.results import Number
 from heedful.tasks.task import Task

@@ -17,7 +17,7 @@ from heedful.data.readers.corpus import Neighbourly, readers_of_texts
 from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
 from heedful.data.token_crops import Stream, Whole
-from heedful.metrics.vector_skill import CountSkill, Moments
+from heedful.metrics.word_vector_skill import CountSkill, Moments
 from heedful.models.numerics import device_of
 from heedful.models.specs import UNKNOWN
 from heedful.objectives.word_vector_losses import LogCounts, directions, log_counts, pair_weights

@@ -15,7 +15,7 @@ from heedful.data.splits import Splits
 from heedful.data.texts_on_disk import Text
 from heedful.data.token_crops import Crop
 from heedful.metrics.perplexity import TokenSums
-from heedful.metrics.vector_skill import SkipGramLoss, SkipGramSkill
+from heedful.metrics.word_vector_skill import SkipGramLoss, SkipGramSkill
 from heedful.models.numerics import device_of
 from heedful.models.text.word_vectors import WordVectors
 from heedful.objectives.word_vector_losses import SkipGram, staying
