@@ -9,6 +9,9 @@ from heedful.attention.projections import Across, Join
 from heedful.blocks import Block, CrossBlock, FeedForward, PostNormBlock, PostNormCrossBlock, Stack
 from heedful.models import part_tables
 from heedful.models.multimodal.composite import Composite
+from heedful.models.text.recurrent_decoder import RecurrentDecoder
+from heedful.models.text.recurrent_encoder import RecurrentEncoder
+from heedful.models.text.recurrent_predictor import RecurrentPredictor
 from heedful.models.text.transformer_sides import TransformerDecoderSpec, TransformerEncoder
 from heedful.models.text.word_vectors import WordVectorsSpec
 from heedful.models.vision.image_spec import ImageSpec
@@ -101,7 +104,8 @@ def test_every_family_is_padded_here():
     whole = (ImageSpec, WordVectorsSpec, TransformerDecoderSpec)  # images have one size, words are read one by one, ...
     texts = [family.model for family in models.FAMILIES.values() if not issubclass(family.spec, whole)]
     docked = (Composite, TransformerEncoder)  # which tests/training/test_composite.py asks
-    assert all(issubclass(model, (*made, *docked)) for model in texts)
+    recurrent = (RecurrentEncoder, RecurrentDecoder, RecurrentPredictor)  # which test_recurrent.py asks
+    assert all(issubclass(model, (*made, *docked, *recurrent)) for model in texts)
 
 
 @pytest.mark.parametrize("name", ["predictor of tokens", "predictor of labels", "transformer"])
